@@ -1,0 +1,100 @@
+"""What the benchmarks share: a real server in a process of its own, and the test collections."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from kb.contract.client import EngineClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+DATA = Path(os.environ.get("KB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+CONNECTIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents and queries by id, and which documents answer which query: `judgements[query][document] = grade`."""
+
+    name: str
+    documents: dict[str, dict[str, str]]
+    queries: dict[str, dict[str, str]]
+    judgements: dict[str, dict[str, int]]
+
+
+def collection(name: str) -> Collection:
+    """A folder of the test data, in BEIR's form."""
+    folder = DATA / name
+    judgements: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        judgements.setdefault(query, {})[document] = int(grade)
+    return Collection(name, _records(folder / "corpus.jsonl"), _records(folder / "queries.jsonl"), judgements)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The URL of a fresh server; its model is that of KB_MODEL_DIR or of the user's own data directory, if there."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"import kb_cli.serve as s; s.run(port={port}, data_dir={folder!r})"],
+            stderr=None,
+        )
+        try:
+            _wait_until_ready(f"http://127.0.0.1:{port}", process)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+async def add_all(client: EngineClient, documents: Iterable[tuple[str, dict[str, str]]]) -> None:
+    """Send documents as notes, each under its id as the path and with its scope as a tag; wait until all are done."""
+    todo = iter(documents)
+
+    async def send() -> None:
+        for path, document in todo:
+            await client.add_note(
+                text=document["text"],
+                title=document.get("title") or None,
+                source_path=path,
+                tags=[document["scope"]] if "scope" in document else [],
+            )
+
+    await asyncio.gather(*(send() for _ in range(CONNECTIONS)))
+    while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
+        await asyncio.sleep(0.05)
+    if queue["failed"]:
+        raise RuntimeError(f"{queue['failed']} documents failed")
+
+
+def _records(path: Path) -> dict[str, dict[str, str]]:
+    records = (json.loads(line) for line in path.read_text().splitlines())
+    return {record["_id"]: record for record in records}
+
+
+def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        try:
+            if httpx2.get(f"{url}/readyz").is_success:
+                return
+        except httpx2.TransportError:
+            time.sleep(0.05)
+    raise RuntimeError("the server did not start")

@@ -1,0 +1,136 @@
+"""The engine as an ASGI app: the one place that builds its parts and shows its routes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from filelock import FileLock, Timeout
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from kb import __version__
+from kb.asgi.bearer import BearerMiddleware, Key
+from kb.asgi.limits import BodyLimitMiddleware
+from kb.asgi.probes import probes
+from kb.asgi.problem import on_http_exception, on_kb_error, on_unexpected
+from kb.contract.errors import KbError, StoreError
+from kb.contract.settings import reveal
+from kb.embed.model import prepare
+from kb.embed.onnx import OnnxEmbedder
+from kb.ingest.worker import Worker
+from kb.routes import documents, jobs, notes, search, status
+from kb.routes.engine import Engine
+from kb.routes.problems import PROBLEMS, on_invalid
+from kb.settings import Settings
+from kb.store.open import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+API = "/api/v1"
+MAX_JSON = 16 << 20
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The engine; its model, store and worker live as long as its lifespan.
+
+    Raises:
+        SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
+    """
+    settings = settings or Settings.read()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with ExitStack() as stack:
+            app.state.engine = await run_in_threadpool(start, settings, stack)
+            yield
+            app.state.engine = None
+
+    app = FastAPI(
+        title="kb",
+        version=__version__,
+        summary="A fully local knowledge base for people and their AI agents",
+        lifespan=lifespan,
+        exception_handlers={
+            KbError: on_kb_error,
+            RequestValidationError: on_invalid,
+            HTTPException: on_http_exception,
+            Exception: on_unexpected,
+        },
+    )
+    app.add_middleware(BodyLimitMiddleware, max_form=settings.max_upload_mb << 20, max_other=MAX_JSON)
+    if key := reveal(settings.api_key):
+        app.add_middleware(BearerMiddleware, key=Key(key), prefix=API)
+    app.include_router(api_router(), prefix=API, responses=PROBLEMS)
+    app.router.routes += probes(ready)
+    return app
+
+
+def api_router() -> APIRouter:
+    """Every route under `/api/v1`."""
+    router = APIRouter()
+    for module in (search, jobs, documents, notes, status):
+        router.include_router(module.router)
+    return router
+
+
+def start(settings: Settings, stack: ExitStack) -> Engine:
+    """Build the parts and start the worker; `stack` stops them in reverse.
+
+    Raises:
+        StartError: the data directory, the model or the database cannot be used.
+    """
+    make_folders(settings)
+    stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
+    embedder = OnnxEmbedder(prepare(settings.model_dir, settings.data_dir), settings.device)
+    embedder.embed(["warm"])
+    store = open_store(settings.database_url, settings.data_dir, embedder.dimensions)
+    stack.callback(store.close)
+    worker = Worker(store, embedder, settings.staging_dir)
+    worker.start()
+    stack.callback(worker.stop)
+    return Engine(settings, store, embedder, worker)
+
+
+def make_folders(settings: Settings) -> None:
+    """The data directory, for its owner alone.
+
+    Raises:
+        StoreError: it cannot be made or written.
+    """
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        settings.staging_dir.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(f"KB_DATA_DIR: {settings.data_dir} cannot be used: {error.strerror}.") from error
+
+
+def sole_user(path: Path) -> FileLock:
+    """A lock on the data directory: one engine at a time, for it keeps the vectors in memory.
+
+    Raises:
+        StoreError: another engine has it.
+    """
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise StoreError(f"Another kb engine is using {path.parent}; stop it, or set KB_DATA_DIR.") from None
+    return lock
+
+
+async def ready(request: Request) -> bool:
+    """Whether the model is warm and the database answers."""
+    engine: Engine | None = request.app.state.engine
+    return engine is not None and await run_in_threadpool(_answers, engine)
+
+
+def _answers(engine: Engine) -> bool:
+    with engine.store.read() as tx:
+        return tx.counts().schema_version > 0

@@ -1,0 +1,1 @@
+"""ASGI plumbing that the engine and the gateway share."""

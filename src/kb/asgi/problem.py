@@ -1,0 +1,64 @@
+"""Errors as application/problem+json (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from kb.contract.errors import KbError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+logger = logging.getLogger(__name__)
+
+
+class ProblemResponse(JSONResponse):
+    """A problem."""
+
+    media_type = "application/problem+json"
+
+
+def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
+    """The response that says `error`."""
+    return _response(error.status, error.code, error.detail, error.extra, headers)
+
+
+async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
+    """Exception handler for the errors of `kb.contract.errors`."""
+    assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        logger.error("request failed", exc_info=error)
+    return problem(error)
+
+
+async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
+    """Exception handler for what the framework itself refuses: unknown paths, wrong methods, broken bodies."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
+    phrase = HTTPStatus(error.status_code).phrase
+    return _response(error.status_code, phrase.lower().replace(" ", "-"), str(error.detail), {}, error.headers)
+
+
+async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:
+    """Exception handler of last resort: the caller learns nothing of the inside, the log everything."""
+    logger.error("request failed", exc_info=error)
+    return problem(KbError())
+
+
+def _response(
+    status: int, code: str, detail: str, extra: Mapping[str, object], headers: Mapping[str, str] | None
+) -> ProblemResponse:
+    body = {
+        "type": f"urn:kb:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        **extra,
+    }
+    return ProblemResponse(body, status_code=status, headers=headers)

@@ -1,0 +1,96 @@
+"""Several ASGI apps as one: each claims paths, keeps its own URLs, and has its lifespan run (requirement S-3)."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+
+from kb.asgi.problem import on_http_exception
+from kb.contract.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+ENTRY_POINTS = "kb.apps"
+
+
+@dataclass(frozen=True, slots=True)
+class SubApp:
+    """An app by name.
+
+    Args:
+        paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed.
+        factory: "module:function"; it is imported only when the app is chosen.
+        is_client: whether the factory takes `engine`, the engine's app in this process or None.
+    """
+
+    paths: tuple[str, ...]
+    factory: str
+    is_client: bool = False
+
+    def build(self, engine: ASGIApp | None) -> Starlette:
+        """The app itself."""
+        module, _, function = self.factory.partition(":")
+        options: dict[str, Any] = {"engine": engine} if self.is_client else {}
+        app: Starlette = getattr(import_module(module), function)(**options)
+        return app
+
+    def claims(self, path: str) -> bool:
+        """Whether `path` is one of this app's."""
+        return any(path == prefix or path.startswith(f"{prefix.rstrip('/')}/") for prefix in self.paths)
+
+
+def installed(builtin: Mapping[str, SubApp]) -> dict[str, SubApp]:
+    """The built-in table, and what other packages add under the entry-point group `kb.apps`.
+
+    Such an entry point is named like the app and points to a `SubApp`.
+    """
+    return dict(builtin) | {entry.name: entry.load() for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def choose(table: Mapping[str, SubApp], names: Sequence[str]) -> dict[str, SubApp]:
+    """The named rows of `table`, in the table's order.
+
+    Raises:
+        SettingError: a name is not in the table, or there are none.
+    """
+    unknown = [name for name in names if name not in table]
+    if unknown or not names:
+        what = f"there is no app {unknown[0]!r}" if unknown else "no app is named"
+        raise SettingError(f"KB_APPS: {what}; the apps are {', '.join(table)}")
+    return {name: app for name, app in table.items() if name in names}
+
+
+def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
+    """One app that serves the chosen ones; those that are clients of the engine get the one named `engine_name`.
+
+    They start in the table's order and stop in the reverse. A path that several claim goes to the first.
+    """
+    engine = chosen[engine_name].build(None) if engine_name in chosen else None
+    apps = [(row, engine if engine and name == engine_name else row.build(engine)) for name, row in chosen.items()]
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for _row, app in apps:
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            yield
+
+    async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
+        for row, app in apps:
+            if row.claims(scope["path"]):
+                await app(scope, receive, send)
+                return
+        raise HTTPException(404, f"Nothing is served at {scope['path']}.")
+
+    outer = Starlette(lifespan=lifespan, exception_handlers={HTTPException: on_http_exception})
+    outer.mount("", dispatch)
+    return outer

@@ -1,0 +1,1 @@
+"""The wire: what the engine and its clients share."""

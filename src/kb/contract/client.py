@@ -1,0 +1,142 @@
+"""The client of the engine's HTTP API: the gateway, the command line and the tests all speak through it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+import httpx2
+
+from kb.contract import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+JSON = dict[str, Any]
+
+
+class EngineClient:
+    """One connection pool to one engine.
+
+    Methods answer the engine's JSON as it came, which keeps fields of a newer engine and costs no validation;
+    `kb.contract.models` names the shapes. They raise the `KbError` that the engine answered with, or
+    `EngineUnreachable`.
+
+    Args:
+        base_url: where the engine is, without `/api/v1`.
+        token: the engine's key (KB_API_KEY), if it has one.
+        transport: another way to the engine than TCP, such as httpx2's ASGITransport in one process.
+        timeout: seconds to wait for a connection, and for each part of an answer.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        timeout: float = 60,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._http = httpx2.AsyncClient(
+            base_url=f"{self.base_url}/api/v1/",
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            transport=transport,
+            timeout=timeout,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.__aexit__(kind, error, trace)
+
+    async def search(self, **request: object) -> JSON:
+        """POST /search with the fields of `models.SearchRequest`."""
+        return await self._call("POST", "search", json=request)
+
+    async def add_note(self, **request: object) -> JSON:
+        """POST /jobs with the fields of `models.NoteRequest`."""
+        return await self._call("POST", "jobs", json=request)
+
+    async def add_file(
+        self,
+        filename: str,
+        content: BinaryIO,
+        *,
+        tags: Sequence[str] = (),
+        title: str | None = None,
+        source_path: str | None = None,
+    ) -> JSON:
+        """POST /jobs with a file, read from `content` while it is sent."""
+        fields = _set(title=title, source_path=source_path) | {"tags": list(tags)}
+        return await self._call("POST", "jobs", data=fields, files={"file": (filename, content)})
+
+    async def jobs(self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /jobs: a page, newest first."""
+        return await self._call("GET", "jobs", params=_set(status=status, limit=limit, cursor=cursor))
+
+    async def job(self, job_id: int) -> JSON:
+        """GET /jobs/{id}."""
+        return await self._call("GET", f"jobs/{job_id}")
+
+    async def documents(self, **query: object) -> JSON:
+        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
+        return await self._call("GET", "documents", params=_set(**query))
+
+    async def document(self, document_id: int) -> JSON:
+        """GET /documents/{id}: the document with its chunks."""
+        return await self._call("GET", f"documents/{document_id}")
+
+    async def delete_document(self, document_id: int) -> JSON:
+        """DELETE /documents/{id}."""
+        return await self._call("DELETE", f"documents/{document_id}")
+
+    async def change_tags(self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> JSON:
+        """PATCH /documents/{id}/tags."""
+        change = {"add": list(add), "remove": list(remove)}
+        return await self._call("PATCH", f"documents/{document_id}/tags", json=change)
+
+    async def update_note(self, document_id: int, text: str, *, if_match: str | None = None) -> JSON:
+        """PATCH /notes/{id}; with `if_match`, only while the note's content_hash is still that one."""
+        headers = {"If-Match": f'"{if_match}"'} if if_match else {}
+        return await self._call("PATCH", f"notes/{document_id}", json={"text": text}, headers=headers)
+
+    async def tags(self) -> JSON:
+        """GET /tags."""
+        return await self._call("GET", "tags")
+
+    async def status(self) -> JSON:
+        """GET /status."""
+        return await self._call("GET", "status")
+
+    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - httpx2's own options
+        try:
+            response = await self._http.request(method, path, **options)
+        except httpx2.TimeoutException:
+            raise errors.EngineUnreachable(f"The engine at {self.base_url} did not answer in time.") from None
+        except httpx2.TransportError as error:
+            raise errors.EngineUnreachable(
+                f"The engine at {self.base_url} is unreachable ({str(error) or type(error).__name__}). "
+                "Is it running? 'kb serve' starts it; KB_ENGINE_URL says where to look."
+            ) from None
+        if response.is_error:
+            raise _error(response)
+        answer: JSON = response.json()
+        return answer
+
+
+def _set(**fields: object) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _error(response: httpx2.Response) -> errors.KbError:
+    """The error that a problem+json answer stands for; other answers become a plain `KbError`."""
+    if response.headers.get("content-type", "").startswith("application/problem+json"):
+        problem = response.json()
+        kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
+        return kind(problem["detail"], extra={"errors": problem.get("errors")})
+    return errors.KbError(f"The engine answered {response.status_code} {response.reason_phrase}.")

@@ -1,0 +1,133 @@
+"""What can go wrong, said once.
+
+An error's class carries its HTTP status and its stable code; its docstring is its default message. The engine
+turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns problem+json back into the same class.
+
+    KbError                      500 internal
+    ├── Invalid                  422 invalid
+    ├── Unauthorized             401 unauthorized
+    ├── NotFound                 404 not-found
+    ├── NotANote                 409 not-a-note
+    ├── Changed                  412 changed
+    ├── TooLarge                 413 too-large
+    ├── UnsupportedMedia         415 unsupported-media-type
+    ├── Unavailable              503 unavailable
+    ├── EngineUnreachable        never sent: raised by the client
+    ├── Unreadable               never sent: the reason of a failed job
+    └── StartError               never sent: stops the start with one line
+        ├── SettingError
+        ├── ModelError
+        └── StoreError
+"""
+
+from __future__ import annotations
+
+import inspect
+
+
+class KbError(Exception):
+    """The engine failed to handle the request; its log says why."""
+
+    status = 500
+    code = "internal"
+
+    def __init__(self, detail: str | None = None, *, extra: dict[str, object] | None = None) -> None:
+        self.detail = detail or inspect.getdoc(type(self)) or ""
+        self.extra = extra or {}
+        super().__init__(self.detail)
+
+
+class Invalid(KbError):
+    """The request is not valid."""
+
+    status = 422
+    code = "invalid"
+
+
+class Unauthorized(KbError):
+    """A valid key is needed: send it as 'Authorization: Bearer KEY'."""
+
+    status = 401
+    code = "unauthorized"
+
+
+class NotFound(KbError):
+    """There is nothing here."""
+
+    status = 404
+    code = "not-found"
+
+
+class NotANote(KbError):
+    """Only notes can be updated; send a changed file again under the same source_path instead."""
+
+    status = 409
+    code = "not-a-note"
+
+
+class Changed(KbError):
+    """The note was changed since it was read."""
+
+    status = 412
+    code = "changed"
+
+
+class TooLarge(KbError):
+    """The request is larger than the engine accepts."""
+
+    status = 413
+    code = "too-large"
+
+
+class UnsupportedMedia(KbError):
+    """Send a note as application/json, or a file as multipart/form-data."""
+
+    status = 415
+    code = "unsupported-media-type"
+
+
+class Unavailable(KbError):
+    """The engine is not ready yet; try again in a moment."""
+
+    status = 503
+    code = "unavailable"
+
+
+class EngineUnreachable(KbError):
+    """The engine is unreachable."""
+
+
+class Unreadable(KbError):
+    """The file cannot be read."""
+
+
+class StartError(KbError):
+    """The program cannot start."""
+
+
+class SettingError(StartError):
+    """A setting is wrong."""
+
+
+class ModelError(StartError):
+    """The embedding model cannot be used."""
+
+
+class StoreError(StartError):
+    """The database cannot be used."""
+
+
+BY_CODE: dict[str, type[KbError]] = {
+    error.code: error
+    for error in (
+        KbError,
+        Invalid,
+        Unauthorized,
+        NotFound,
+        NotANote,
+        Changed,
+        TooLarge,
+        UnsupportedMedia,
+        Unavailable,
+    )
+}

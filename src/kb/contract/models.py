@@ -1,0 +1,247 @@
+"""The bodies that go over the wire (requirements E-1 to E-11, N-1 to N-6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+DEFAULT_TOP = 10
+MAX_TOP = 100
+DEFAULT_PAGE = 50
+MAX_PAGE = 500
+
+JobStatus = Literal["queued", "running", "done", "failed"]
+Sort = Literal["id", "recent"]
+Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Tag = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^,\x00-\x1f]*$")
+]
+
+
+def _distinct(tags: list[str]) -> list[str]:
+    return list(dict.fromkeys(tags))
+
+
+Tags = Annotated[list[Tag], Field(max_length=100), AfterValidator(_distinct)]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must hold more than white space")
+    return text
+
+
+NoteText = Annotated[str, Field(min_length=1, max_length=1_000_000), AfterValidator(_not_blank)]
+Title = Annotated[str, Field(max_length=500), AfterValidator(_not_blank)]
+SourcePath = Annotated[str, Field(max_length=4096), AfterValidator(_not_blank)]
+
+
+class Request(BaseModel):
+    """What a client sends: an unknown field or a wrong type is refused, never ignored or converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Reply(BaseModel):
+    """What the engine answers, read from the store's rows."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class SearchRequest(Request):
+    """A search; `tags` must all match, and at most one of the two mode flags may be set."""
+
+    query: Annotated[str, Field(min_length=1, max_length=20_000), AfterValidator(_not_blank)]
+    top: Annotated[int, Field(ge=1, le=MAX_TOP)] = DEFAULT_TOP
+    tags: Tags = []
+    doc_type: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    fts_only: bool = False
+    vec_only: bool = False
+
+
+class NoteRequest(Request):
+    """A note to be added."""
+
+    text: NoteText
+    title: Title | None = None
+    tags: Tags = []
+    source_path: SourcePath | None = None
+
+
+class NoteUpdate(Request):
+    """The new text of a note."""
+
+    text: NoteText
+
+
+class TagChange(Request):
+    """Tags to add to a document and to remove from it; a tag in both lists stays."""
+
+    add: Tags = []
+    remove: Tags = []
+
+
+class Place(Reply):
+    """Where a chunk stands: lines from 1, characters from 0 with the end excluded, pages from 1."""
+
+    page: int | None
+    heading: list[str]
+    line_start: int
+    line_end: int
+    char_start: int
+    char_end: int
+
+
+class SearchResult(Reply):
+    """A chunk that was found. `fts_score` and `vec_score` are null where that leg did not find it."""
+
+    chunk_id: int
+    document_id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    text: str
+    place: Place
+    score: float
+    fts_score: float | None
+    vec_score: float | None
+    tags: list[str]
+    created_at: Timestamp
+    updated_at: Timestamp | None
+
+
+class SearchReply(Reply):
+    """The chunks found, best first."""
+
+    results: list[SearchResult]
+
+
+class Document(Reply):
+    """A document without its text."""
+
+    id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    content_hash: str
+    tags: list[str]
+    created_at: Timestamp
+    updated_at: Timestamp | None
+
+
+class Chunk(Reply):
+    """A stretch of a document's text; a document's chunks in order, joined, are its text."""
+
+    id: int
+    index: int
+    text: str
+    place: Place
+
+
+class DocumentWithChunks(Document):
+    """A document with its text in chunks."""
+
+    chunks: list[Chunk]
+
+
+class DocumentList(Reply):
+    """A page of documents; `next_cursor` is null on the last one."""
+
+    documents: list[Document]
+    next_cursor: str | None
+
+
+class Deleted(Reply):
+    """The receipt for a deleted document."""
+
+    status: Literal["deleted"] = "deleted"
+    document_id: int
+    title: str
+
+
+class JobAccepted(Reply):
+    """The receipt for a note or a file; its content is on disk."""
+
+    job_id: int
+    status: JobStatus
+
+
+class Job(Reply):
+    """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed."""
+
+    id: int
+    status: JobStatus
+    kind: Literal["note", "file"]
+    title: str | None
+    filename: str | None
+    source_path: str | None
+    tags: list[str]
+    progress: float
+    document_id: int | None
+    error: str | None
+    created_at: Timestamp
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+
+
+class JobList(Reply):
+    """A page of jobs, newest first; `next_cursor` is null on the last one."""
+
+    jobs: list[Job]
+    next_cursor: str | None
+
+
+class TagCount(Reply):
+    """A tag and how many documents carry it."""
+
+    tag: str
+    documents: int
+
+
+class TagList(Reply):
+    """Every tag in use, in alphabetical order."""
+
+    tags: list[TagCount]
+
+
+class ModelStatus(Reply):
+    """The embedding model: `window` is the most tokens of a text that it reads."""
+
+    name: str
+    dimensions: int
+    window: int
+    precision: str
+
+
+class QueueStatus(Reply):
+    """The number of jobs in each state."""
+
+    queued: int
+    running: int
+    done: int
+    failed: int
+
+
+class Status(Reply):
+    """The engine's state. `documents` counts by doc_type; `database_size` is in bytes."""
+
+    version: str
+    schema_version: int
+    model: ModelStatus
+    device: str
+    provider: str
+    documents: dict[str, int]
+    chunks: int
+    queue: QueueStatus
+    database_size: int
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457). `errors` names the offending fields, when there are any."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = None

@@ -1,0 +1,200 @@
+"""all-MiniLM-L6-v2 as one ONNX graph, written from its weights.
+
+Token ids and their mask go in, one vector of length 1 per text comes out: a BERT of 6 layers, 12 heads and
+384 dimensions, and the masked mean of its last layer, as sentence-transformers computes them.
+
+Importing this takes a third of a second (`onnx`): it is imported to convert the model, not to run it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from onnx import GraphProto, ModelProto, NodeProto
+
+Attribute: TypeAlias = int | float | tuple[int, ...]
+
+LAYERS = 6
+HEADS = 12
+DIMENSIONS = 384
+HEAD_DIMENSIONS = DIMENSIONS // HEADS
+EPSILON = 1e-12
+OPSET = 17
+IR_VERSION = 8
+LEAST = float(np.finfo(np.float32).min)
+
+
+def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
+    """The float32 tensors of a safetensors file: an eight-byte length, a JSON header, then the bytes."""
+    raw = path.read_bytes()
+    start = 8 + int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:start])
+    return {
+        name: np.frombuffer(raw[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]], "<f4").reshape(
+            entry["shape"]
+        )
+        for name, entry in header.items()
+        if entry.get("dtype") == "F32"
+    }
+
+
+def build(weights: Mapping[str, NDArray[np.float32]]) -> ModelProto:
+    """The model as ONNX.
+
+    Inputs `input_ids` and `attention_mask`, int64 of shape (batch, sequence); output `embedding`, float32 of
+    shape (batch, 384), each row of length 1.
+
+    Raises:
+        KeyError: A weight is missing.
+    """
+    builder = _Builder(weights)
+    hidden = _embeddings(builder)
+    bias = _mask_bias(builder)
+    for layer in range(LAYERS):
+        hidden = _layer(builder, hidden, bias, f"encoder.layer.{layer}")
+    _pool(builder, hidden)
+    return helper.make_model(
+        builder.graph(),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="kb",
+    )
+
+
+class _Builder:
+    """Collects the nodes and constants of a graph. Values are known by name."""
+
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        self.weights = weights
+        self._nodes: list[NodeProto] = []
+        self._constants: dict[str, TensorProto] = {}
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Attribute) -> str:
+        """Append a node with one output, and say that output's name."""
+        output = output or f"{operator}_{len(self._nodes)}"
+        node = helper.make_node(operator, inputs, [output])
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        self._nodes.append(node)
+        return output
+
+    def constant(self, name: str, value: NDArray[np.generic]) -> str:
+        """Keep a tensor under `name` (once), and say that name."""
+        if name not in self._constants:
+            self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def weight(self, name: str) -> str:
+        """A weight of the model, as it is."""
+        return self.constant(name, self.weights[name])
+
+    def number(self, name: str, value: float) -> str:
+        """A single float32."""
+        return self.constant(name, np.array([value], np.float32))
+
+    def integers(self, *values: int) -> str:
+        """A list of int64, as shapes and axes are given."""
+        return self.constant(f"integers{values}", np.array(values, np.int64))
+
+    def graph(self) -> GraphProto:
+        """What was collected, between the model's inputs and its output."""
+        inputs = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
+            for name in ("input_ids", "attention_mask")
+        ]
+        output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", DIMENSIONS])
+        return helper.make_graph(
+            self._nodes, "all-MiniLM-L6-v2", inputs, [output], initializer=list(self._constants.values())
+        )
+
+
+def _embeddings(builder: _Builder) -> str:
+    """Word, position and token type, summed and normalised.
+
+    Positions are a slice of their table: ONNX Runtime's optimiser breaks a graph with Range and Gather here.
+    """
+    words = builder.add("Gather", builder.weight("embeddings.word_embeddings.weight"), "input_ids")
+    length = builder.add("Shape", "input_ids", start=1, end=2)
+    # Every text is of token type 0, so that its one vector can be added to all positions beforehand.
+    places = builder.constant(
+        "positions",
+        builder.weights["embeddings.position_embeddings.weight"]
+        + builder.weights["embeddings.token_type_embeddings.weight"][0],
+    )
+    places = builder.add("Slice", places, builder.integers(0), length, builder.integers(0))
+    return _normalised(builder, builder.add("Add", words, places), "embeddings.LayerNorm")
+
+
+def _mask_bias(builder: _Builder) -> str:
+    """Added to attention scores, (batch, 1, 1, sequence): 0 for a token, the least float for padding."""
+    mask = builder.add("Unsqueeze", "attention_mask", builder.integers(1, 2))
+    return builder.add(
+        "Where",
+        builder.add("Cast", mask, to=TensorProto.BOOL),
+        builder.number("zero", 0),
+        builder.number("least", LEAST),
+    )
+
+
+def _layer(builder: _Builder, hidden: str, bias: str, name: str) -> str:
+    """One transformer layer: attention, then two dense layers, each added to its input and normalised."""
+    attended = _dense(
+        builder, _attention(builder, hidden, bias, f"{name}.attention.self"), f"{name}.attention.output.dense"
+    )
+    hidden = _normalised(builder, builder.add("Add", attended, hidden), f"{name}.attention.output.LayerNorm")
+    inner = _gelu(builder, _dense(builder, hidden, f"{name}.intermediate.dense"))
+    outer = _dense(builder, inner, f"{name}.output.dense")
+    return _normalised(builder, builder.add("Add", outer, hidden), f"{name}.output.LayerNorm")
+
+
+def _attention(builder: _Builder, hidden: str, bias: str, name: str) -> str:
+    """Self-attention of all heads over (batch, sequence, dimensions)."""
+    query = _heads(builder, _dense(builder, hidden, f"{name}.query"), (0, 2, 1, 3))
+    key = _heads(builder, _dense(builder, hidden, f"{name}.key"), (0, 2, 3, 1))
+    value = _heads(builder, _dense(builder, hidden, f"{name}.value"), (0, 2, 1, 3))
+    scale = builder.number("scale", HEAD_DIMENSIONS**0.5)
+    scores = builder.add("Div", builder.add("MatMul", query, key), scale)
+    weights = builder.add("Softmax", builder.add("Add", scores, bias), axis=-1)
+    context = builder.add("Transpose", builder.add("MatMul", weights, value), perm=(0, 2, 1, 3))
+    return builder.add("Reshape", context, builder.integers(0, 0, DIMENSIONS))
+
+
+def _heads(builder: _Builder, values: str, order: tuple[int, ...]) -> str:
+    """Split the last axis into heads and bring the four axes into `order`."""
+    split = builder.add("Reshape", values, builder.integers(0, 0, HEADS, HEAD_DIMENSIONS))
+    return builder.add("Transpose", split, perm=order)
+
+
+def _dense(builder: _Builder, values: str, name: str) -> str:
+    """A linear layer. PyTorch keeps its matrix as (out, in)."""
+    matrix = builder.constant(f"{name}.weight", builder.weights[f"{name}.weight"].T)
+    return builder.add("Add", builder.add("MatMul", values, matrix), builder.weight(f"{name}.bias"))
+
+
+def _normalised(builder: _Builder, values: str, name: str) -> str:
+    """Layer normalisation over the last axis."""
+    scale, shift = builder.weight(f"{name}.weight"), builder.weight(f"{name}.bias")
+    return builder.add("LayerNormalization", values, scale, shift, axis=-1, epsilon=EPSILON)
+
+
+def _gelu(builder: _Builder, values: str) -> str:
+    """The exact GELU, x (1 + erf(x / √2)) / 2, written so that ONNX Runtime recognises and fuses it."""
+    root, one, half = (builder.number(f"gelu {number}", number) for number in (2**0.5, 1.0, 0.5))
+    erf = builder.add("Erf", builder.add("Div", values, root))
+    return builder.add("Mul", builder.add("Mul", values, builder.add("Add", erf, one)), half)
+
+
+def _pool(builder: _Builder, hidden: str) -> str:
+    """The mean over the tokens that are not padding, scaled to length 1: the graph's output."""
+    mask = builder.add("Cast", builder.add("Unsqueeze", "attention_mask", builder.integers(2)), to=TensorProto.FLOAT)
+    total = builder.add("ReduceSum", builder.add("Mul", hidden, mask), builder.integers(1), keepdims=0)
+    count = builder.add("ReduceSum", mask, builder.integers(1), keepdims=0)
+    return builder.add("LpNormalization", builder.add("Div", total, count), output="embedding", axis=-1, p=2)

@@ -1,0 +1,1 @@
+"""From a file or a note to chunks with vectors."""

@@ -1,0 +1,78 @@
+"""From the bytes of a file to its text and structure.
+
+`extract` finds out from the content what a file is and hands its bytes to the one reader of that kind. A reader is
+a module of `kb.ingest.formats` with a function `read(data: bytes) -> Extracted`: pure, without state, and raising
+`Unreadable` when the file is at fault. Readers are imported when first needed, so that starting stays fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from kb.contract.errors import Unreadable
+from kb.ingest.formats.detection import detect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+READERS: Final = {
+    "docx": "kb.ingest.formats.docx",
+    "html": "kb.ingest.formats.html",
+    "markdown": "kb.ingest.formats.markdown",
+    "pdf": "kb.ingest.formats.pdf",
+    "text": "kb.ingest.formats.text",
+    "xml": "kb.ingest.formats.xml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch `text[start:end]` of a document under one heading path, on one page."""
+
+    start: int
+    end: int
+    heading: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A document's text. `sections` partition it: in order, without a gap or an overlap."""
+
+    doc_type: str
+    title: str | None
+    text: str
+    sections: tuple[Section, ...]
+
+
+def extract(path: Path, filename: str) -> Extracted:
+    """Read the file at `path`, which its sender called `filename`.
+
+    Raises:
+        Unreadable: the file gives no text; the message says why, for a person to read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
+    extracted = _read(data, filename)
+    if not _shows_anything(extracted.text):
+        raise Unreadable("the file holds no text")
+    return extracted
+
+
+def _read(data: bytes, filename: str) -> Extracted:
+    try:
+        read: Callable[[bytes], Extracted] = import_module(READERS[detect(data, filename)]).read
+        return read(data)
+    except (Unreadable, ImportError):
+        raise
+    except Exception as error:
+        raise Unreadable(f"the parser failed: {type(error).__name__}") from error
+
+
+def _shows_anything(text: str) -> bool:
+    return any(character.isprintable() and not character.isspace() for character in text)

@@ -1,0 +1,1 @@
+"""One reader a format, each a pure function from a file's bytes to its text."""

@@ -1,0 +1,175 @@
+"""What a file is, by its content; its name decides only between kinds of text."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import PurePath
+from typing import Final
+
+from kb.contract.errors import Unreadable
+from kb.ingest.formats.characters import NOT_TEXT, decode
+
+_BEFORE_PDF: Final = b"\xef\xbb\xbf \t\r\n\f\0"
+_OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+_MARKDOWN: Final = {".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"}
+_HTML: Final = {".html", ".htm", ".xhtml", ".shtml"}
+_XML: Final = {".xml", ".rss", ".atom", ".rdf"}
+# Names that say nothing about what kind of text a text is.
+_TELLS_NOTHING: Final = {"", ".bin", ".dat", ".tmp", ".pdf", ".doc", ".docx"} | _HTML
+
+_HTML_DOCUMENT: Final = re.compile(
+    r"(?is)(?>\s|<!--.*?-->|<\?.*?\?>|<!doctype\s+(?!html)[^>]*>)*+<(?:!doctype\s+html|html|head|body)[\s>/]"
+)
+_HTML_FRAGMENT: Final = re.compile(
+    r"(?i)\s*+<(?:p|div|h[1-6]|table|ul|ol|dl|section|article|main|header|nav|span|center|font|title|meta|br)[\s>/]"
+)
+_XML_DOCUMENT: Final = re.compile(r"\s*+<(?:\?xml\s|rss[\s>]|feed[\s>]|rdf:RDF[\s>])")
+_TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
+_MARKDOWN_HEADING: Final = re.compile(r"(?m)^#{1,6} \S")
+_MORE_MARKDOWN: Final = re.compile(r"(?m)^#{2,6} \S|^```|\]\(\S+\)|^[-*] \S|\*\*\S")
+
+_ZIP_KINDS: Final = {
+    "ppt/": "PowerPoint (.pptx) files are not read yet",
+    "xl/": "Excel (.xlsx) files are not read yet",
+    "visio/": "Visio files are not read",
+}
+_MIMETYPE_KINDS: Final = {
+    "application/epub+zip": "EPUB books are not read yet",
+    "application/vnd.oasis.opendocument": "OpenDocument files (.odt, .ods, .odp) are not read yet",
+}
+_OLE_KINDS: Final = {
+    "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
+    "__substg1.0_": "Outlook (.msg) messages are not read yet",
+    "WordDocument": "Word 97-2003 (.doc) files are not read: save the file as .docx",
+    "Workbook": "Excel 97-2003 (.xls) files are not read: save the file as .xlsx or .csv",
+    "PowerPoint Document": "PowerPoint 97-2003 (.ppt) files are not read: save the file as PDF",
+}
+_MEDIA: Final = {
+    "image": "it is an image ({}): text in images is not read, OCR is not done",
+    "audio": "it is a sound recording ({}): speech is not read",
+    "video": "it is a video ({}): videos are not read",
+    "font": "it is a font ({})",
+}
+_ARCHIVE: Final = re.compile(r"gzip|bzip2|x-xz|7z|rar|x-tar|zstd|compress")
+
+
+def detect(data: bytes, filename: str) -> str:
+    """The kind of a file: a key of `kb.ingest.extract.READERS`.
+
+    Raises:
+        Unreadable: the file is empty, or of a kind that has no reader.
+    """
+    if not data:
+        raise Unreadable("the file is empty")
+    if data[:1024].lstrip(_BEFORE_PDF).startswith(b"%PDF-"):
+        return "pdf"
+    if data.startswith(b"PK\x03\x04"):
+        return _kind_in_zip(data)
+    if data.startswith(_OLE):
+        raise Unreadable(_reason_for_ole(data))
+    if data.startswith(b"{\\rtf"):
+        raise Unreadable("rich text (.rtf) files are not read yet")
+    suffix = PurePath(filename).suffix.lower()
+    try:
+        return _kind_of_text(decode(data), suffix)
+    except Unreadable:
+        return _kind_of_binary(data, suffix)
+
+
+def _kind_of_text(text: str, suffix: str) -> str:
+    if _HTML_DOCUMENT.match(text):
+        return "html"
+    if _XML_DOCUMENT.match(text) or (suffix in _XML and _TAG.match(text.lstrip())):
+        return "xml"
+    if suffix in _MARKDOWN:
+        return "markdown"
+    if suffix in _HTML and _TAG.search(text):
+        return "html"
+    return _guessed_kind(text) if suffix in _TELLS_NOTHING else "text"
+
+
+def _guessed_kind(text: str) -> str:
+    if _HTML_FRAGMENT.match(text):
+        return "html"
+    if _MARKDOWN_HEADING.search(text) and len(_MORE_MARKDOWN.findall(text)) > 1:
+        return "markdown"
+    return "text"
+
+
+def _kind_in_zip(data: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            mimetype = _mimetype(archive)
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, OSError, ValueError):
+        raise Unreadable(
+            "the file is damaged or cut short: it begins like a zip archive (as Word files do) but is not a whole one"
+        ) from None
+    if "[Content_Types].xml" in names and any(name.startswith("word/") for name in names):
+        return "docx"
+    raise Unreadable(_reason_for_zip(names, mimetype))
+
+
+def _mimetype(archive: zipfile.ZipFile) -> str:
+    """What EPUB and OpenDocument say of themselves in their first, uncompressed entry."""
+    first = archive.infolist()[:1]
+    if not first or first[0].filename != "mimetype" or first[0].file_size > 100 or first[0].flag_bits & 1:
+        return ""
+    with archive.open(first[0]) as entry:
+        return entry.read().decode("ascii", "replace")
+
+
+def _reason_for_zip(names: list[str], mimetype: str) -> str:
+    for beginning, reason in _MIMETYPE_KINDS.items():
+        if mimetype.startswith(beginning):
+            return reason
+    for folder, reason in _ZIP_KINDS.items():
+        if any(name.startswith(folder) for name in names):
+            return reason
+    return "it is a zip archive: send the files in it one by one"
+
+
+def _reason_for_ole(data: bytes) -> str:
+    for stream, reason in _OLE_KINDS.items():
+        if stream.encode("utf-16-le") in data:
+            return reason
+    return "it is a Microsoft OLE file of a kind that is not read"
+
+
+def _kind_of_binary(data: bytes, suffix: str) -> str:
+    if b"%PDF-" in data[:1024]:  # behind some junk, which PDF readers overlook
+        return "pdf"
+    raise Unreadable(_reason_for_binary(data, suffix))
+
+
+def _reason_for_binary(data: bytes, suffix: str) -> str:
+    if data.startswith((b"\x7fELF", b"MZ")):
+        return "it is a program, not a document"
+    for reason in map(_reason_for_mime, _mime_types(data)):
+        if reason:
+            return reason
+    named = {".pdf": "a PDF", ".docx": "a Word document"}.get(suffix)
+    return f"the name ends in {suffix}, but the content is not {named}: {NOT_TEXT}" if named else NOT_TEXT
+
+
+def _reason_for_mime(mime: str) -> str | None:
+    family = mime.partition("/")[0]
+    if family in _MEDIA:
+        return _MEDIA[family].format(mime)
+    if _ARCHIVE.search(mime):
+        return f"it is an archive or compressed file ({mime}): send the files in it one by one"
+    return None
+
+
+def _mime_types(data: bytes) -> list[str]:
+    import puremagic
+
+    try:
+        matches = puremagic.magic_string(data)
+    except (puremagic.PureError, ValueError):
+        return []
+    # Below this the signature is a byte or two, which chance finds in any binary data.
+    return [match.mime_type for match in matches if match.confidence >= 0.3]

@@ -1,0 +1,69 @@
+"""What happens when content meets what is there already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.contract.errors import Changed, NotANote, NotFound
+from kb.ingest.pipeline import NOTE, draft_note, first_line, with_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb.embed.base import Embedder
+    from kb.store.base import Chunk, Content, Document, Store, Transaction
+
+
+def save(tx: Transaction, content: Content, source_path: str | None, tags: Sequence[str]) -> int:
+    """Write content that came in; answers the document's id (requirement E-11).
+
+    The same content under the same path is the same document, whose tags grow; new content under a known path
+    replaces what the document there holds; everything else is a new document.
+    """
+    known = tx.documents.with_content(content.content_hash, source_path)
+    if known is None and source_path is not None:
+        known = tx.documents.at_path(source_path)
+        if known:
+            tx.documents.replace(known.id, content)
+    if known is None:
+        return tx.documents.add(content, source_path, tags)
+    tx.documents.change_tags(known.id, add=tags, remove=())
+    return known.id
+
+
+def update_note(store: Store, embedder: Embedder, document_id: int, text: str, if_match: str | None) -> None:
+    """Replace a note's text in place (requirements N-1 to N-6).
+
+    The slow part, embedding, comes before the transaction; what it was based on is checked again inside.
+
+    Raises:
+        NotFound: there is no such document.
+        NotANote: it is another kind of document.
+        Changed: its content_hash is not `if_match`.
+    """
+    with store.read() as tx:
+        note = _note(tx, document_id, if_match)
+        title = given_title(note, tx.documents.chunks(document_id))
+    [content] = with_vectors([draft_note(text, title, embedder)], embedder)
+    with store.write() as tx:
+        _note(tx, document_id, if_match)
+        tx.documents.replace(document_id, content)
+
+
+def given_title(note: Document, chunks: Sequence[Chunk]) -> str | None:
+    """The note's title if someone gave it one; None if it is just its first line."""
+    return None if note.title == first_line("".join(chunk.text for chunk in chunks)) else note.title
+
+
+def _note(tx: Transaction, document_id: int, if_match: str | None) -> Document:
+    document = tx.documents.get(document_id)
+    if document is None:
+        raise NotFound(f"There is no document {document_id}.")
+    if document.doc_type != NOTE:
+        raise NotANote(f"Document {document_id} is of type {document.doc_type}: only notes can be updated.")
+    if if_match not in (None, document.content_hash):
+        raise Changed(
+            f"Note {document_id} was changed: its content_hash is {document.content_hash} now.",
+            extra={"content_hash": document.content_hash},
+        )
+    return document

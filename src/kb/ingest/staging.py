@@ -1,0 +1,30 @@
+"""Where uploaded files wait for their job."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+
+def stage(content: BinaryIO, folder: Path) -> str:
+    """Copy a file into the staging folder; it is on disk, and so is its name, when this returns the name."""
+    name = uuid4().hex
+    with (folder / name).open("xb") as file:
+        shutil.copyfileobj(content, file, 1 << 20)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync_folder(folder)
+    return name
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows cannot open folders, and needs no sync of them
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,147 @@
+"""The background worker: claim, run, finish (requirement S-5).
+
+A job leaves the queue in the same transaction that writes its document, so a crash at any moment loses nothing and
+writes nothing twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kb.contract.errors import Unreadable
+from kb.ingest.pipeline import SLICE, Draft, draft_file, draft_note, with_vectors
+from kb.ingest.save import save
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from kb.embed.base import Embedder
+    from kb.store.base import Job, Store
+
+logger = logging.getLogger(__name__)
+
+CLAIM = 32
+"""How many jobs are taken at once: short notes are embedded together."""
+
+MAX_ATTEMPTS = 3
+"""How often a job is begun that brings the engine down or fails for no reason of its own."""
+
+STALLED_SECONDS = 120.0
+"""A running job without a sign of life for so long is begun again."""
+
+IDLE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+
+
+class Worker:
+    """One thread that empties the queue.
+
+    Args:
+        staging: the folder of the files that wait for their job.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder, staging: Path) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._staging = staging
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="kb-worker")
+
+    def start(self) -> None:
+        """Take up what a stopped engine left behind, and begin."""
+        with self._store.write() as tx:
+            tx.jobs.release_stalled(0)
+            waited_for = tx.jobs.staged()
+        for file in self._staging.iterdir():
+            if file.name not in waited_for:
+                file.unlink()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the documents at hand and stop."""
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def wake(self) -> None:
+        """Say that there is a new job."""
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            try:
+                busy = self._work()
+            except Exception:
+                logger.exception("the worker failed; it goes on in a moment")
+                self._wake.wait(RETRY_SECONDS)
+            else:
+                if not busy:
+                    self._wake.wait(IDLE_SECONDS)
+
+    def _work(self) -> bool:
+        """Do some jobs; answers whether there were any."""
+        with self._store.write() as tx:
+            tx.jobs.release_stalled(STALLED_SECONDS)
+            jobs = tx.jobs.claim(CLAIM)
+        unfinished = {job.id for job in jobs}
+        try:
+            for group in grouped(self._drafts(jobs, unfinished)):
+                if self._stopping:
+                    break
+                self._write(group, unfinished)
+        finally:
+            if unfinished:
+                with self._store.write() as tx:
+                    tx.jobs.release(unfinished, begun=not self._stopping)
+        return bool(jobs)
+
+    def _drafts(self, jobs: Sequence[Job], unfinished: set[int]) -> Iterator[tuple[Job, Draft]]:
+        for job in jobs:
+            try:
+                yield job, self._draft(job)
+            except Unreadable as error:
+                with self._store.write() as tx:
+                    tx.jobs.fail(job.id, error.detail)
+                self._forget(job, unfinished)
+
+    def _draft(self, job: Job) -> Draft:
+        if job.attempts > MAX_ATTEMPTS:
+            raise Unreadable(f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
+        if job.staged is None:
+            return draft_note(job.text or "", job.title, self._embedder)
+        return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder)
+
+    def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
+        contents = with_vectors([draft for _, draft in group], self._embedder, partial(self._alive, unfinished))
+        for (job, _), content in zip(group, contents, strict=True):
+            with self._store.write() as tx:
+                document_id = save(tx, content, job.source_path, job.tags)
+                tx.jobs.finish(job.id, document_id)
+            self._forget(job, unfinished)
+
+    def _alive(self, job_ids: set[int], progress: float) -> None:
+        with self._store.write() as tx:
+            tx.jobs.heartbeat(job_ids, progress)
+
+    def _forget(self, job: Job, unfinished: set[int]) -> None:
+        unfinished.discard(job.id)
+        if job.staged:
+            (self._staging / job.staged).unlink(missing_ok=True)
+
+
+def grouped(drafts: Iterable[tuple[Job, Draft]]) -> Iterator[list[tuple[Job, Draft]]]:
+    """Drafts together until they fill a slice, so that short notes share the model's batches."""
+    group: list[tuple[Job, Draft]] = []
+    for job, draft in drafts:
+        group.append((job, draft))
+        if sum(len(draft.inputs) for _, draft in group) >= SLICE:
+            yield group
+            group = []
+    if group:
+        yield group

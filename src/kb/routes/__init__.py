@@ -1,0 +1,1 @@
+"""The HTTP surface: a handler is a few lines."""

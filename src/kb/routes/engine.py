@@ -1,0 +1,47 @@
+"""The engine's parts, as the routes see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Request
+
+from kb.contract.errors import Unavailable
+from kb.contract.models import DEFAULT_PAGE, MAX_PAGE
+from kb.embed.base import Embedder
+from kb.ingest.worker import Worker
+from kb.settings import Settings
+from kb.store.base import Store
+
+MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What `kb.app` built."""
+
+    settings: Settings
+    store: Store
+    embedder: Embedder
+    worker: Worker
+
+
+def engine_of(request: Request) -> Engine:
+    """The running engine.
+
+    Raises:
+        Unavailable: it is still starting.
+    """
+    engine: Engine | None = getattr(request.app.state, "engine", None)
+    if engine is None:
+        raise Unavailable
+    return engine
+
+
+EngineDep = Annotated[Engine, Depends(engine_of)]
+Id = Annotated[int, Path(ge=1, le=MAX_ID)]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="The most rows of a page.")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
+
+__all__ = ["DEFAULT_PAGE", "MAX_ID", "Cursor", "Engine", "EngineDep", "Id", "Limit"]

@@ -1,0 +1,28 @@
+"""PATCH /notes/{id}: a note changed in place."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+
+from kb.contract.models import DocumentWithChunks, NoteUpdate
+from kb.ingest.save import update_note
+from kb.routes.documents import with_chunks
+from kb.routes.engine import EngineDep, Id
+
+router = APIRouter(tags=["notes"])
+
+
+@router.patch("/notes/{document_id}")
+def patch_note(
+    document_id: Id,
+    update: NoteUpdate,
+    engine: EngineDep,
+    if_match: Annotated[str | None, Header(description="The `content_hash` the note must still have.")] = None,
+) -> DocumentWithChunks:
+    """Replace a note's text; when this answers, the new text is found and the old one is not."""
+    expected = if_match.strip().removeprefix("W/").strip('"') if if_match else None
+    update_note(engine.store, engine.embedder, document_id, update.text, None if expected == "*" else expected)
+    with engine.store.read() as tx:
+        return with_chunks(tx, document_id)

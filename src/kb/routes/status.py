@@ -1,0 +1,35 @@
+"""GET /status."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from kb import __version__
+from kb.contract.models import ModelStatus, QueueStatus, Status
+from kb.routes.engine import EngineDep
+
+router = APIRouter(tags=["status"])
+
+
+@router.get("/status")
+def status(engine: EngineDep) -> Status:
+    """Say what this engine is, and how much is in it."""
+    embedder = engine.embedder
+    with engine.store.read() as tx:
+        counts = tx.counts()
+    return Status(
+        version=__version__,
+        schema_version=counts.schema_version,
+        model=ModelStatus(
+            name=embedder.model,
+            dimensions=embedder.dimensions,
+            window=embedder.window,
+            precision=embedder.precision,
+        ),
+        device=embedder.device,
+        provider=embedder.provider,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        queue=QueueStatus(**{state: counts.jobs.get(state, 0) for state in ("queued", "running", "done", "failed")}),
+        database_size=counts.size,
+    )

@@ -1,0 +1,42 @@
+"""The engine's settings (requirement R-3): each is the environment variable `KB_` + its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr
+
+from kb.contract.settings import EnvSettings
+
+
+def default_data_dir() -> Path:
+    """`$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
+    import os
+
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
+
+
+class Settings(EnvSettings):
+    """What the engine can be told.
+
+    Args:
+        data_dir: where the database, the model and staged files are kept.
+        database_url: another database than `sqlite:///<data_dir>/kb.db`.
+        api_key: the key that clients must send; without one the API is open.
+        model_dir: a folder with the model, for machines that reach no package index.
+        device: where the model runs.
+        max_upload_mb: the largest request body, in MiB.
+    """
+
+    data_dir: Path = Field(default_factory=default_data_dir)
+    database_url: str | None = None
+    api_key: SecretStr | None = None
+    model_dir: Path | None = None
+    device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
+    max_upload_mb: Annotated[int, Field(ge=1)] = 512
+
+    @property
+    def staging_dir(self) -> Path:
+        """Where uploaded files wait for their job."""
+        return self.data_dir / "staging"

@@ -1,0 +1,1 @@
+"""Documents, chunks, tags and jobs on disk."""

@@ -1,0 +1,248 @@
+"""What the engine asks of a store, and the rows it answers with.
+
+All work happens in a transaction: `with store.read() as tx` sees one moment of the database, `with store.write() as tx`
+changes it whole or not at all. A transaction's methods are grouped by what they are about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.contract.models import JobStatus, Sort
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk stands in its document: lines and pages from 1, characters from 0, the end excluded."""
+
+    line_start: int
+    line_end: int
+    char_start: int
+    char_end: int
+    heading: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk to be written. `header` is what it stands under (title, headings): searched, but not its text."""
+
+    text: str
+    header: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a document holds. `vectors` has one row for each chunk."""
+
+    doc_type: str
+    title: str
+    content_hash: str
+    chunks: Sequence[NewChunk]
+    vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it stands. Times are UTC, ISO 8601."""
+
+    id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    content_hash: str
+    tags: tuple[str, ...]
+    created_at: str
+    updated_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A chunk as it stands."""
+
+    id: int
+    index: int
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk and what a search result says of its document."""
+
+    chunk_id: int
+    document_id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    text: str
+    place: Place
+    tags: tuple[str, ...]
+    created_at: str
+    updated_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which documents: all of the tags, the type, the path."""
+
+    tags: tuple[str, ...] = ()
+    doc_type: str | None = None
+    source_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The union of the two legs' best chunks, by chunk id, each with both scores; higher is better.
+
+    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched.
+    """
+
+    ids: NDArray[np.int64]
+    fts: NDArray[np.float64]
+    vec: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with)."""
+
+    kind: Literal["note", "file"]
+    title: str | None = None
+    source_path: str | None = None
+    tags: tuple[str, ...] = ()
+    text: str | None = None
+    staged: str | None = None
+    filename: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it stands."""
+
+    id: int
+    status: JobStatus
+    kind: Literal["note", "file"]
+    title: str | None
+    filename: str | None
+    source_path: str | None
+    tags: tuple[str, ...]
+    progress: float
+    document_id: int | None
+    error: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    attempts: int = 0
+    text: str | None = field(default=None, repr=False)
+    staged: str | None = None
+
+
+class Documents(Protocol):
+    """Documents with their tags and chunks."""
+
+    def get(self, document_id: int) -> Document | None: ...
+    def chunks(self, document_id: int) -> list[Chunk]: ...
+    def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
+        """Documents after `cursor`, which `cursor_after` made of the last one before."""
+
+    def cursor_after(self, document: Document, sort: Sort) -> str: ...
+    def with_content(self, content_hash: str, source_path: str | None) -> Document | None:
+        """The document that holds this content under this path (requirement E-11)."""
+
+    def at_path(self, source_path: str) -> Document | None: ...
+    def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
+        """Write a new document; answers its id."""
+
+    def replace(self, document_id: int, content: Content) -> None:
+        """Replace all that the document holds, in place, and set `updated_at` (requirement N-2)."""
+
+    def delete(self, document_id: int) -> None:
+        """Leave no chunk, FTS entry or vector behind (requirement E-6)."""
+
+    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
+        """Set `updated_at` if the tags really change (requirements E-7, N-5)."""
+
+    def tags(self) -> list[tuple[str, int]]:
+        """Every tag in use with the number of its documents."""
+
+
+class Jobs(Protocol):
+    """The queue."""
+
+    def add(self, job: NewJob) -> int: ...
+    def get(self, job_id: int) -> Job | None: ...
+    def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
+        """Jobs with an id below `before`, newest first."""
+
+    def claim(self, limit: int) -> list[Job]:
+        """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself.
+
+        So a file that brings the engine down is found out, and takes no other job with it.
+        """
+
+    def heartbeat(self, job_ids: Iterable[int], progress: float) -> None: ...
+    def release_stalled(self, seconds: float) -> int:
+        """Queue running jobs again that gave no heartbeat for so long; answers how many."""
+
+    def release(self, job_ids: Iterable[int], *, begun: bool) -> None:
+        """Queue running jobs again; if they were not even `begun`, this was no attempt."""
+
+    def finish(self, job_id: int, document_id: int) -> None: ...
+    def fail(self, job_id: int, error: str) -> None: ...
+    def staged(self) -> set[str]:
+        """The staged files that a job still waits for."""
+
+
+class Index(Protocol):
+    """The two ranked lists."""
+
+    def candidates(
+        self, match: str | None, vector: NDArray[np.float32] | None, where: Filter, limit: int
+    ) -> Candidates:
+        """The `limit` best chunks of each leg that runs; `match` is in FTS5's syntax, `vector` a unit vector."""
+
+    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        """The chunks with their documents, in the order given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The size of things; `size` is in bytes."""
+
+    documents: dict[str, int]
+    chunks: int
+    jobs: dict[str, int]
+    schema_version: int
+    size: int
+
+
+class Transaction(Protocol):
+    """One moment of the database, or one change of it."""
+
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def jobs(self) -> Jobs: ...
+    @property
+    def index(self) -> Index: ...
+    def counts(self) -> Counts: ...
+
+
+class Store(Protocol):
+    """A database of documents. Safe to use from several threads; a transaction belongs to one."""
+
+    def read(self) -> AbstractContextManager[Transaction]: ...
+    def write(self) -> AbstractContextManager[Transaction]:
+        """Commits, durably, when the block ends; rolls back when it raises."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""The store on SQLite, with FTS5 and sqlite-vec."""

@@ -1,0 +1,198 @@
+"""Documents with their tags and chunks, in SQL."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+from kb.contract.errors import Invalid
+from kb.store.base import Chunk, Content, Document, Filter
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, place, strings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.contract.models import Sort
+
+COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
+RECENT = "COALESCE(updated_at, created_at)"
+
+
+class SqliteDocuments:
+    """See `kb.store.base.Documents`. Remembers which vectors its transaction `added` and `removed`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute: Execute = connection.execute
+        self._connection = connection
+        self.added: list[tuple[int, NDArray[np.float32]]] = []
+        self.removed: list[int] = []
+
+    def get(self, document_id: int) -> Document | None:
+        """The document, if there is one."""
+        return self._one("id = ?", (document_id,))
+
+    def chunks(self, document_id: int) -> list[Chunk]:
+        """A document's chunks in order."""
+        rows = self._execute(
+            f"SELECT id, chunk_index, text, {PLACE} FROM chunks WHERE document_id = ? ORDER BY chunk_index",
+            (document_id,),
+        )
+        return [Chunk(row[0], row[1], row[2], place(*row[3:])) for row in rows]
+
+    def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
+        """Documents after `cursor`: by ascending id, or the most recently changed first."""
+        condition, parameters = condition_of(where)
+        if sort == "recent":
+            order = f"{RECENT} DESC, id DESC"
+            after = f"({RECENT}, id) < (?, ?)"
+        else:
+            order, after = "id", "id > ?"
+        if cursor is not None:
+            condition, parameters = f"{condition} AND {after}", parameters + _decode(cursor, sort)
+        return self._documents(f"{condition} ORDER BY {order} LIMIT ?", (*parameters, limit))
+
+    def cursor_after(self, document: Document, sort: Sort) -> str:
+        """An opaque text from which `page` goes on after `document`."""
+        recent = self._execute(f"SELECT {RECENT} FROM documents WHERE id = ?", (document.id,)).get
+        key = [recent, document.id] if sort == "recent" else [document.id]
+        return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+
+    def with_content(self, content_hash: str, source_path: str | None) -> Document | None:
+        """The oldest document that holds this content under this path."""
+        return self._one("content_hash = ? AND source_path IS ? ORDER BY id", (content_hash, source_path))
+
+    def at_path(self, source_path: str) -> Document | None:
+        """The oldest document with this path."""
+        return self._one("source_path = ? ORDER BY id", (source_path,))
+
+    def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
+        """Write a new document."""
+        document_id: int = self._execute(
+            "INSERT INTO documents (title, source_path, doc_type, content_hash, created_at)"
+            f" VALUES (?, ?, ?, ?, {NOW}) RETURNING id",
+            (content.title, source_path, content.doc_type, content.content_hash),
+        ).get
+        self._add_chunks(document_id, content)
+        self._add_tags(document_id, tags)
+        return document_id
+
+    def replace(self, document_id: int, content: Content) -> None:
+        """Replace what the document holds; it keeps its id, path, tags and `created_at`."""
+        self._remove_chunks(document_id)
+        self._add_chunks(document_id, content)
+        self._execute(
+            f"UPDATE documents SET title = ?, doc_type = ?, content_hash = ?, updated_at = {NOW} WHERE id = ?",
+            (content.title, content.doc_type, content.content_hash, document_id),
+        )
+
+    def delete(self, document_id: int) -> None:
+        """Delete the document with all that belongs to it; tags nobody carries any more go too."""
+        self._remove_chunks(document_id)
+        tags = self._execute("SELECT tag_id FROM document_tags WHERE document_id = ?", (document_id,)).fetchall()
+        self._execute("DELETE FROM document_tags WHERE document_id = ?", (document_id,))
+        self._execute("DELETE FROM documents WHERE id = ?", (document_id,))
+        self._drop_unused_tags(tag for (tag,) in tags)
+
+    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
+        """Remove, then add: a tag in both lists stays."""
+        before = self._tags_of(document_id)
+        self._remove_tags(document_id, set(remove) - set(add))
+        self._add_tags(document_id, add)
+        if self._tags_of(document_id) != before:
+            self._execute(f"UPDATE documents SET updated_at = {NOW} WHERE id = ?", (document_id,))
+
+    def tags(self) -> list[tuple[str, int]]:
+        """Every tag in use with the number of its documents, in alphabetical order."""
+        rows: list[tuple[str, int]] = self._execute(
+            "SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY name ORDER BY name"
+        ).fetchall()
+        return rows
+
+    def _documents(self, rest: str, parameters: tuple[object, ...]) -> list[Document]:
+        rows = self._execute(f"SELECT {COLUMNS} FROM documents WHERE {rest}", parameters)
+        return [
+            Document(id_, title, path, doc_type, hash_, strings(tags), iso(created), iso(updated))
+            for id_, title, path, doc_type, hash_, tags, created, updated in rows
+        ]
+
+    def _one(self, rest: str, parameters: tuple[object, ...]) -> Document | None:
+        return next(iter(self._documents(f"{rest} LIMIT 1", parameters)), None)
+
+    def _add_chunks(self, document_id: int, content: Content) -> None:
+        for index, (chunk, vector) in enumerate(zip(content.chunks, content.vectors, strict=True)):
+            lines_and_characters = astuple(chunk.place)[:4]
+            chunk_id: int = self._execute(
+                f"INSERT INTO chunks (document_id, chunk_index, header, text, {PLACE})"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                (document_id, index, chunk.header, chunk.text, *lines_and_characters,
+                 json.dumps(chunk.place.heading, ensure_ascii=False), chunk.place.page),
+            ).get  # fmt: skip
+            self._execute("INSERT INTO chunks_vec (chunk_id, embedding) VALUES (?, ?)", (chunk_id, vector.tobytes()))
+            self.added.append((chunk_id, vector))
+
+    def _remove_chunks(self, document_id: int) -> None:
+        ids = [row[0] for row in self._execute("SELECT id FROM chunks WHERE document_id = ?", (document_id,))]
+        self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", [(id_,) for id_ in ids])
+        self._execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
+        self.removed += ids
+
+    def _tags_of(self, document_id: int) -> str:
+        tags: str = self._execute(f"SELECT {TAGS} FROM documents WHERE id = ?", (document_id,)).get
+        return tags
+
+    def _add_tags(self, document_id: int, tags: Iterable[str]) -> None:
+        for tag in tags:
+            self._execute("INSERT INTO tags (name) VALUES (?) ON CONFLICT DO NOTHING", (tag,))
+            self._execute(
+                "INSERT INTO document_tags SELECT ?, id FROM tags WHERE name = ? ON CONFLICT DO NOTHING",
+                (document_id, tag),
+            )
+
+    def _remove_tags(self, document_id: int, tags: Iterable[str]) -> None:
+        for tag in tags:
+            removed = self._execute(
+                "DELETE FROM document_tags WHERE document_id = ?"
+                " AND tag_id = (SELECT id FROM tags WHERE name = ?) RETURNING tag_id",
+                (document_id, tag),
+            ).fetchall()
+            self._drop_unused_tags(tag_id for (tag_id,) in removed)
+
+    def _drop_unused_tags(self, tag_ids: Iterable[int]) -> None:
+        for tag_id in tag_ids:
+            self._execute(
+                "DELETE FROM tags WHERE id = ? AND NOT EXISTS (SELECT 1 FROM document_tags WHERE tag_id = tags.id)",
+                (tag_id,),
+            )
+
+
+def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
+    """`where` as an SQL condition on `documents`, and its parameters."""
+    conditions, parameters = ["TRUE"], []
+    for column, value in (("doc_type", where.doc_type), ("source_path", where.source_path)):
+        if value is not None:
+            conditions.append(f"{column} = ?")
+            parameters.append(value)
+    for tag in where.tags:
+        conditions.append(
+            "id IN (SELECT document_id FROM document_tags WHERE tag_id = (SELECT id FROM tags WHERE name = ?))"
+        )
+        parameters.append(tag)
+    return " AND ".join(conditions), tuple(parameters)
+
+
+def _decode(cursor: str, sort: Sort) -> tuple[object, ...]:
+    types = (str, int) if sort == "recent" else (int,)
+    try:
+        key = json.loads(base64.urlsafe_b64decode(cursor))
+    except (binascii.Error, ValueError):
+        key = None
+    if not isinstance(key, list) or tuple(map(type, key)) != types:
+        raise Invalid("cursor: not one that this list answered; leave it out to begin again.")
+    return tuple(key)

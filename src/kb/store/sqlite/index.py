@@ -1,0 +1,86 @@
+"""The two legs of search, in SQL and in memory."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.store.base import Candidates, Filter, Hit
+from kb.store.sqlite.documents import condition_of
+from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+    from numpy.typing import NDArray
+
+    from kb.store.sqlite.vectors import Vectors
+
+HEADER_WEIGHT = 2.0
+NO_IDS = np.empty(0, np.int64)
+
+# BM25 is computed once for every match; the union needs it for the other leg's chunks, too.
+LEXICAL = """
+WITH hits AS MATERIALIZED (
+  SELECT rowid AS id, -bm25(chunks_fts, ?, 1.0) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {among}
+)
+SELECT id, score FROM (SELECT id, score FROM hits ORDER BY score DESC, id LIMIT ?)
+UNION
+SELECT id, score FROM hits WHERE id IN (SELECT value FROM json_each(?))
+"""
+
+
+class SqliteIndex:
+    """See `kb.store.base.Index`."""
+
+    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+        self._execute: Execute = connection.execute
+        self._snapshot = vectors.seen_by(connection)
+
+    def candidates(
+        self, match: str | None, vector: NDArray[np.float32] | None, where: Filter, limit: int
+    ) -> Candidates:
+        """The `limit` best chunks of each leg that runs, and for each of them the other leg's score."""
+        near = NO_IDS if vector is None else self._snapshot.nearest(vector, limit, self._allowed(where))[0]
+        lexical = {} if match is None else self._lexical(match, where, limit, near)
+        ids = np.union1d(near, np.fromiter(lexical, np.int64, len(lexical)))
+        unscored = np.full(ids.size, np.nan)
+        return Candidates(
+            ids=ids,
+            fts=np.array([lexical.get(id_, np.nan) for id_ in ids.tolist()]) if lexical else unscored,
+            vec=unscored if vector is None else self._snapshot.scores(vector, ids),
+        )
+
+    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        """The chunks with their documents, in the order given."""
+        rows = self._execute(
+            f"SELECT chunks.id, documents.id, title, source_path, doc_type, text, {TAGS}, created_at, updated_at,"
+            f" {PLACE} FROM chunks JOIN documents ON documents.id = document_id"
+            " WHERE chunks.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(chunk_ids),),
+        )
+        found = {
+            row[0]: Hit(*[*row[:6], place(*row[9:]), strings(row[6]), iso(row[7]), iso(row[8])]) for row in rows
+        }
+        return [found[chunk_id] for chunk_id in chunk_ids]
+
+    def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
+        """The ids of all chunks that `where` admits, ascending; None if it admits every one."""
+        if where == Filter():
+            return None
+        among, parameters = _chunks_of(where)
+        return np.array(self._execute(f"{among} ORDER BY id", parameters).fetchall(), np.int64).reshape(-1)
+
+    def _lexical(self, match: str, where: Filter, limit: int, also: NDArray[np.int64]) -> dict[int, float]:
+        among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
+        sql = LEXICAL.format(among=f"AND rowid IN ({among})" if among else "")
+        rows = self._execute(sql, (HEADER_WEIGHT, match, *parameters, limit, json.dumps(also.tolist())))
+        return dict(rows)
+
+
+def _chunks_of(where: Filter) -> tuple[str, tuple[object, ...]]:
+    condition, parameters = condition_of(where)
+    return f"SELECT id FROM chunks WHERE document_id IN (SELECT id FROM documents WHERE {condition})", parameters

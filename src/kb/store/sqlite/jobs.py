@@ -1,0 +1,115 @@
+"""The queue, in SQL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kb.store.base import Job, NewJob
+from kb.store.sqlite.rows import NOW, Execute, iso, strings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+
+    from kb.contract.models import JobStatus
+
+COLUMNS = (
+    "id, status, kind, title, filename, source_path, tags, progress, document_id, error,"
+    " created_at, started_at, finished_at, attempts, text, staged"
+)
+
+
+class SqliteJobs:
+    """See `kb.store.base.Jobs`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute: Execute = connection.execute
+
+    def add(self, job: NewJob) -> int:
+        """Queue a job."""
+        tags = json.dumps(job.tags, ensure_ascii=False)
+        job_id: int = self._execute(
+            "INSERT INTO jobs (kind, title, source_path, tags, text, staged, filename, created_at)"
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, {NOW}) RETURNING id",
+            (job.kind, job.title, job.source_path, tags, job.text, job.staged, job.filename),
+        ).get
+        return job_id
+
+    def get(self, job_id: int) -> Job | None:
+        """The job, if there is one."""
+        return next(iter(self._jobs("WHERE id = ?", (job_id,))), None)
+
+    def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
+        """Jobs with an id below `before`, newest first."""
+        conditions, parameters = ["TRUE"], list[object]()
+        if status is not None:
+            conditions.append("status = ?")
+            parameters.append(status)
+        if before is not None:
+            conditions.append("id < ?")
+            parameters.append(before)
+        where = " AND ".join(conditions)
+        return self._jobs(f"WHERE {where} ORDER BY id DESC LIMIT ?", (*parameters, limit))
+
+    def claim(self, limit: int) -> list[Job]:
+        """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself."""
+        oldest = self._execute("SELECT id, attempts FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1").fetchall()
+        again = bool(oldest) and oldest[0][1] > 0
+        claimed = self._execute(
+            f"UPDATE jobs SET status = 'running', started_at = {NOW}, heartbeat_at = {NOW}, attempts = attempts + 1"
+            " WHERE id IN (SELECT id FROM jobs WHERE status = 'queued' AND (attempts > 0) = ? ORDER BY id LIMIT ?)"
+            " RETURNING id",
+            (again, 1 if again else limit),
+        ).fetchall()
+        return [job for (job_id,) in sorted(claimed) if (job := self.get(job_id))]
+
+    def heartbeat(self, job_ids: Iterable[int], progress: float) -> None:
+        """Say that the jobs are still being worked on."""
+        for job_id in job_ids:
+            self._execute(f"UPDATE jobs SET heartbeat_at = {NOW}, progress = ? WHERE id = ?", (progress, job_id))
+
+    def release_stalled(self, seconds: float) -> int:
+        """Queue running jobs again that gave no heartbeat for so long."""
+        released = self._execute(
+            "UPDATE jobs SET status = 'queued' WHERE status = 'running'"
+            " AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?) RETURNING id",
+            (f"-{seconds} seconds",),
+        )
+        return len(released.fetchall())
+
+    def release(self, job_ids: Iterable[int], *, begun: bool) -> None:
+        """Queue running jobs again; if they were not even `begun`, this was no attempt."""
+        for job_id in job_ids:
+            self._execute(
+                "UPDATE jobs SET status = 'queued', attempts = attempts - ? WHERE id = ? AND status = 'running'",
+                (not begun, job_id),
+            )
+
+    def finish(self, job_id: int, document_id: int) -> None:
+        """The job is done; its text is in the document now."""
+        self._execute(
+            f"UPDATE jobs SET status = 'done', document_id = ?, progress = 1, finished_at = {NOW},"
+            " text = NULL, staged = NULL WHERE id = ?",
+            (document_id, job_id),
+        )
+
+    def fail(self, job_id: int, error: str) -> None:
+        """The job failed, for a reason in plain words."""
+        self._execute(
+            f"UPDATE jobs SET status = 'failed', error = ?, finished_at = {NOW}, staged = NULL WHERE id = ?",
+            (error, job_id),
+        )
+
+    def staged(self) -> set[str]:
+        """The staged files that a job still waits for."""
+        rows = self._execute("SELECT staged FROM jobs WHERE status IN ('queued', 'running') AND staged IS NOT NULL")
+        return {name for (name,) in rows}
+
+    def _jobs(self, rest: str, parameters: tuple[object, ...]) -> list[Job]:
+        rows = self._execute(f"SELECT {COLUMNS} FROM jobs {rest}", parameters)
+        return [
+            Job(*[*row[:6], strings(row[6]), *row[7:10], iso(row[10]), iso(row[11]), iso(row[12]), *row[13:]])
+            for row in rows
+        ]

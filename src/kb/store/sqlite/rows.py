@@ -1,0 +1,36 @@
+"""From SQL's values to rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kb.store.base import Place
+
+Execute = Callable[..., Any]
+"""A connection's `execute`; APSW cannot know the types of a statement's columns."""
+
+NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+"""The current time as it is stored: SQLite's own form, to the millisecond, in UTC."""
+
+PLACE = "line_start, line_end, char_start, char_end, heading, page"
+TAGS = (
+    "(SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id"
+    " WHERE document_id = documents.id)"
+)
+
+
+def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
+    """A stored time in ISO 8601."""
+    return f"{stored.replace(' ', 'T')}Z" if stored else None
+
+
+def place(line_start: int, line_end: int, char_start: int, char_end: int, heading: str, page: int | None) -> Place:
+    """The columns of `PLACE`."""
+    return Place(line_start, line_end, char_start, char_end, tuple(json.loads(heading)), page)
+
+
+def strings(array: str) -> tuple[str, ...]:
+    """A JSON array of strings, such as `TAGS`."""
+    return tuple(json.loads(array))

@@ -1,0 +1,112 @@
+"""One writer, a pool of readers."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kb.store.base import Counts
+from kb.store.sqlite.connection import SCHEMA_VERSION, connect, prepare_schema
+from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.index import SqliteIndex
+from kb.store.sqlite.jobs import SqliteJobs
+from kb.store.sqlite.vectors import Vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import apsw
+
+READERS = 8
+
+
+class SqliteTransaction:
+    """A transaction on one connection; see `kb.store.base.Transaction`."""
+
+    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+        self.connection = connection
+        self.documents = SqliteDocuments(connection)
+        self.jobs = SqliteJobs(connection)
+        self._vectors = vectors
+
+    @cached_property
+    def index(self) -> SqliteIndex:
+        """Both legs of search, at this transaction's moment."""
+        return SqliteIndex(self.connection, self._vectors)
+
+    def counts(self) -> Counts:
+        """The size of things."""
+        execute = self.connection.execute
+        return Counts(
+            documents=dict(execute("SELECT doc_type, count(*) FROM documents GROUP BY doc_type ORDER BY 1")),
+            chunks=execute("SELECT count(*) FROM chunks").get,
+            jobs=dict(execute("SELECT status, count(*) FROM jobs GROUP BY status")),
+            schema_version=SCHEMA_VERSION,
+            size=self.connection.pragma("page_count") * self.connection.pragma("page_size"),
+        )
+
+
+class SqliteStore:
+    """A store in one SQLite file; see `kb.store.base.Store`.
+
+    Raises:
+        StoreError: the file cannot be opened, or is of another version or model.
+    """
+
+    def __init__(self, path: Path, dimensions: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._writer = connect(path)
+        prepare_schema(self._writer, path, dimensions)
+        self._write_lock = threading.Lock()
+        self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
+        for _ in range(READERS):
+            self._readers.put(connect(path, read_only=True))
+        self._vectors = Vectors(self._writer, dimensions)
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteTransaction]:
+        """One moment of the database."""
+        connection = self._readers.get()
+        try:
+            connection.execute("BEGIN")
+            yield SqliteTransaction(connection, self._vectors)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._readers.put(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteTransaction]:
+        """A change, whole or not at all; on disk when the block ends."""
+        with self._write_lock:
+            self._writer.execute("BEGIN IMMEDIATE")
+            before = self._vectors.newest
+            try:
+                transaction = SqliteTransaction(self._writer, self._vectors)
+                yield transaction
+                self._publish(transaction.documents)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                # SQLite has rolled back by itself after some errors (a full disk, say).
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if self._vectors.newest != before:
+                    self._vectors.withdraw()
+                raise
+
+    def close(self) -> None:
+        """Close every connection. No transaction may be open."""
+        with self._write_lock:
+            for _ in range(READERS):
+                self._readers.get().close()
+            self._writer.close()
+
+    def _publish(self, documents: SqliteDocuments) -> None:
+        if documents.added or documents.removed:
+            number = self._vectors.publish(documents.added, documents.removed)
+            self._writer.execute("UPDATE generation SET number = ?", (number,))

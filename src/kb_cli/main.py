@@ -1,0 +1,128 @@
+"""The program `kb`: its commands, and how each of them ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from typer.core import TyperGroup
+
+from kb import __version__
+from kb.contract.errors import KbError
+from kb_cli import exits
+from kb_cli.output import complain, say
+
+if TYPE_CHECKING:
+    from typer._click import Command
+    from typer._click import Context
+
+COMMANDS: Final = {
+    "add": "kb_cli.add:add",
+    "addnote": "kb_cli.notes:addnote",
+    "updatenote": "kb_cli.notes:updatenote",
+    "search": "kb_cli.search:search",
+    "get": "kb_cli.documents:get",
+    "list": "kb_cli.documents:list_",
+    "delete": "kb_cli.documents:delete",
+    "tag": "kb_cli.documents:tag",
+    "tags": "kb_cli.documents:tags",
+    "jobs": "kb_cli.jobs:jobs",
+    "status": "kb_cli.status:status",
+    "serve": "kb_cli.serving:serve",
+}
+HELP: Final = """A fully local knowledge base for people and their AI agents.
+
+The engine is looked for at KB_ENGINE_URL (http://127.0.0.1:8000 if unset) and gets the key KB_API_KEY. Both can also
+stand in $XDG_CONFIG_HOME/kb/config.toml or else ~/.config/kb/config.toml, as engine_url and api_key; the environment
+wins.
+"""
+EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exits.MEANINGS.items()) + "."
+
+
+class LazyCommands(TyperGroup):
+    """The table of commands; a command's module is imported when it is called."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The commands' names, for the help and for completion."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The command of that name, built from its function."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name].partition(":")
+        single = typer.Typer(add_completion=False)
+        single.command(cmd_name)(getattr(import_module(module), function))
+        return typer.main.get_command(single)
+
+
+app = typer.Typer(cls=LazyCommands, help=HELP, epilog=EPILOG)
+
+
+def print_version(wanted: bool) -> None:
+    """Print this program's version and stop."""
+    if wanted:
+        say(f"kb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What every command has in common."""
+
+
+def main() -> None:
+    """Run the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        code = run_command(sys.argv[1:] or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = exits.PIPE_CLOSED
+    except OSError as error:
+        complain(error.strerror or str(error))
+        code = exits.LOCAL
+    if code in (exits.PIPE_CLOSED, exits.LOCAL):
+        forget_output()
+    sys.exit(code)
+
+
+def run_command(words: list[str]) -> int:
+    """Run what the words say; answers the exit code. An error is one line on standard error."""
+    try:
+        return typer.main.get_command(app)(words, prog_name="kb", standalone_mode=False) or exits.OK
+    except KbError as error:
+        complain(error.detail)
+        return exits.code_of(error)
+    except typer.TyperException as error:
+        complain(error.format_message() + hint(error))
+        return error.exit_code
+    except UnicodeEncodeError:
+        complain("The command line holds bytes that are not UTF-8.")
+        return exits.USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        return exits.INTERRUPTED
+
+
+def hint(error: typer.TyperException) -> str:
+    """Where to read on, if the words were wrong."""
+    context = getattr(error, "ctx", None)
+    return f" See '{context.command_path} --help'." if context else ""
+
+
+def forget_output() -> None:
+    """Keep Python from writing once more to where nothing can be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+if __name__ == "__main__":
+    main()

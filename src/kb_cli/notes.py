@@ -1,0 +1,92 @@
+"""kb addnote and kb updatenote."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kb.contract.errors import KbError, NotANote, NotFound
+from kb_cli import exits, output
+from kb_cli.editor import edited, new_draft
+from kb_cli.jobs import finished
+from kb_cli.options import Id, Json, Tags, Wait, split, text_of
+from kb_cli.run import ask
+from kb_cli.status import require_current
+
+if TYPE_CHECKING:
+    from kb.contract.client import EngineClient
+
+NOTE = "note"
+TextArgument = typer.Argument(metavar="TEXT", help="The text, or - for standard input.")
+
+
+def addnote(
+    text: Annotated[str, TextArgument],
+    title: Annotated[str | None, typer.Option(help="Its title; otherwise its first line.")] = None,
+    tags: Tags = None,
+    source_path: Annotated[
+        str | None, typer.Option(help="Where it comes from; a new text from there replaces the old one.")
+    ] = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> int:
+    """Add a note. With --json, prints the engine's receipt, or with --wait the finished job."""
+    note = {"text": text_of(text), "title": title, "tags": split(tags), "source_path": source_path}
+
+    async def add(engine: "EngineClient") -> dict[str, Any]:
+        receipt = await engine.add_note(**note)
+        return await finished(engine, receipt["job_id"]) if wait else receipt
+
+    answer = ask(add)
+    if json:
+        output.print_json(answer)
+    elif answer["status"] == "failed":
+        output.complain(answer["error"])
+    elif wait:
+        output.say(f"note {answer['document_id']} is searchable")
+    else:
+        output.say(f"job {answer['job_id']} takes the note in")
+    return exits.NOTHING if answer["status"] == "failed" else exits.OK
+
+
+def updatenote(document_id: Id, text: Annotated[str | None, TextArgument] = None, json: Json = False) -> None:
+    """Replace a note's text at once. Without TEXT, the note opens in $VISUAL or $EDITOR.
+
+    What the editor leaves unchanged is not sent, and what someone else changed meanwhile is not overwritten.
+    With --json, prints the note as it is now.
+    """
+    note, sent = edit(document_id) if text is None else (update(document_id, text_of(text)), True)
+    if json:
+        output.print_json(note)
+    else:
+        output.say(f"note {document_id} is " + ("updated" if sent else "unchanged; nothing was sent"))
+
+
+def update(document_id: int, text: str, if_match: str | None = None) -> dict[str, Any]:
+    """Send a note's new text."""
+
+    async def send(engine: "EngineClient") -> dict[str, Any]:
+        try:
+            return await engine.update_note(document_id, text, if_match=if_match)
+        except KbError as error:
+            if type(error) in (KbError, NotFound):
+                await require_current(engine)
+            raise
+
+    return ask(send)
+
+
+def edit(document_id: int) -> tuple[dict[str, Any], bool]:
+    """Let the user edit a note; answers it as it is then, and whether anything was sent."""
+    note = ask(lambda engine: engine.document(document_id))
+    if note["doc_type"] != NOTE:
+        raise NotANote(f"Document {document_id} is of type {note['doc_type']}: only notes can be updated.")
+    draft = new_draft("".join(chunk["text"] for chunk in note["chunks"]))
+    text = edited(draft)
+    if text is None:
+        return note, False
+    try:
+        note = update(document_id, text, note["content_hash"])
+    except KbError as error:
+        raise type(error)(f"{error.detail} Your text is kept in {draft}.") from None
+    draft.unlink()
+    return note, True

@@ -1,0 +1,131 @@
+"""What goes to standard output, safely: texts and titles are others' words, and a terminal obeys some of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from kb_cli.exits import PIPE_CLOSED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console, RenderableType
+
+DELETE: Final = 0x7F
+C1: Final = range(0x80, 0xA0)
+PICTURES: Final = 0x2400
+"""Where Unicode has a picture for each control character from 0 to 31."""
+
+VISIBLE: Final = (
+    {code: PICTURES + code for code in range(32) if chr(code) not in "\n\t"}
+    | {DELETE: "␡"}
+    | dict.fromkeys(C1, "\N{REPLACEMENT CHARACTER}")
+)
+UNESCAPED_BY_JSON: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
+
+
+def is_terminal() -> bool:
+    """Whether a person reads standard output as it comes."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def clean(text: str) -> str:
+    """The text with control characters made visible, but for line ends and tabs."""
+    return text.replace("\r\n", "\n").translate(VISIBLE)
+
+
+def one_line(text: str) -> str:
+    """The text in one line, control characters made visible."""
+    return clean(" ".join(text.split()))
+
+
+def write(text: str) -> None:
+    """Print the text as it is, without a line end."""
+    try:
+        print(text, end="")
+    except BrokenPipeError:
+        raise typer.Exit(PIPE_CLOSED) from None
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    write(f"{clean(text)}\n")
+
+
+def print_exactly(text: str) -> None:
+    """Print the text as it is; only a terminal gets it with control characters made visible."""
+    if is_terminal() or sys.stdout is None:
+        write(clean(text))
+        return
+    try:
+        sys.stdout.buffer.write(text.encode())
+    except BrokenPipeError:
+        raise typer.Exit(PIPE_CLOSED) from None
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error."""
+    print(f"kb: {one_line(text)}", file=sys.stderr)
+
+
+def print_json(answer: object) -> None:
+    """Print one JSON document; indented for a person, and without characters that a terminal obeys."""
+    import json
+
+    document = json.dumps(answer, ensure_ascii=False, indent=2 if is_terminal() else None)
+    write(document.translate(UNESCAPED_BY_JSON) + "\n")
+
+
+def show(*lines: RenderableType, wrap: bool = True) -> None:
+    """Print rich lines; colours and the terminal's width only where there is one."""
+    console = console_for_stdout()
+    with console.capture() as capture:
+        for line in lines:
+            console.print(line, soft_wrap=not (wrap and is_terminal()))
+    write(capture.get())
+
+
+def console_for_stdout() -> Console:
+    """A console that takes texts as they are: no markup, no emoji names, no guessed highlights."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header."""
+    cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
+    if not is_terminal():
+        write("".join("\t".join(row) + "\n" for row in cells))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = Table(box=None, pad_edge=False, header_style="bold")
+    for name in header:
+        columns.add_column(Text(name), no_wrap=True, overflow="ellipsis")
+    for row in cells:
+        columns.add_row(*map(Text, row))
+    show(columns)
+
+
+def fields(values: dict[str, object]) -> None:
+    """Print names and values, one pair a line; what is empty is left out."""
+    shown = {name: one_line(str(value)) for name, value in values.items() if value not in (None, "", [])}
+    width = max(map(len, shown), default=0)
+    write("".join(f"{name:<{width}}  {value}\n" for name, value in shown.items()))
+
+
+def tags_of(item: dict[str, Any]) -> str:
+    """The item's tags in one line."""
+    return ", ".join(item["tags"])
+
+
+def local_time(stamp: str | None) -> str | None:
+    """A time of the engine's, which is UTC, as the clock here showed it."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M") if stamp else None

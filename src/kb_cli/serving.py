@@ -1,0 +1,23 @@
+"""kb serve: its flags. What it does is in kb_cli.serve, which needs the engine's packages."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.exits import LocalError
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Where to listen, instead of KB_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port, instead of KB_PORT.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where everything is kept, instead of KB_DATA_DIR.")] = None,
+    apps: Annotated[str | None, typer.Option(metavar="A,B", help="Which apps to serve, instead of KB_APPS.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")] = None,
+) -> None:
+    """Serve the engine and its companions in one process."""
+    try:
+        from kb_cli.serve import run
+    except ModuleNotFoundError as error:
+        raise LocalError(f"{error.name} is not installed; the engine needs 'kb[engine,cpu]'.") from None
+    run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)

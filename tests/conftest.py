@@ -1,0 +1,133 @@
+"""What all tests share: the real model, fetched once and kept in pytest's cache; real data; real servers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from kb.embed.model import fetch, prepare
+from kb.embed.onnx import OnnxEmbedder
+
+KEY = "the-engine-key"
+MCP_KEY = "the-agents-key"
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def model_cache(pytestconfig):
+    return pytestconfig.cache.mkdir("kb")
+
+
+@pytest.fixture(scope="session")
+def raw_model(model_cache):
+    """The folder of the model as published."""
+    kept = model_cache / "raw"
+    if not kept.is_dir():
+        with tempfile.TemporaryDirectory(dir=model_cache) as scratch:
+            fetch(Path(scratch, "fetched")).rename(kept)
+    return kept
+
+
+@pytest.fixture(scope="session")
+def model_files(raw_model, model_cache):
+    return prepare(raw_model, model_cache)
+
+
+@pytest.fixture(scope="session")
+def embedder(model_files):
+    return OnnxEmbedder(model_files, "cpu")
+
+
+@pytest.fixture(scope="session")
+def test_data():
+    folder = Path(os.environ.get("KB_TEST_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no test data in {folder} (KB_TEST_DATA)")
+    return folder
+
+
+@dataclass
+class Server:
+    """A real `kb serve` in a process of its own."""
+
+    port: int
+    process: subprocess.Popen
+    log: Path
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def start_server(model_files):
+    """Starts servers: `with start_server(data_dir, KB_API_KEY="…") as server`."""
+
+    @contextmanager
+    def start(data_dir, *, port=None, **environment):
+        data_dir.mkdir(parents=True, exist_ok=True)
+        server = _launch(data_dir, port or free_port(), {"KB_MODEL_DIR": str(model_files.onnx.parent)} | environment)
+        try:
+            yield server
+        finally:
+            if server.process.poll() is None:
+                server.stop()
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def server(start_server, tmp_path_factory):
+    """One server for all the tests that do not mind each other's documents."""
+    with start_server(tmp_path_factory.mktemp("server"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY) as running:
+        yield running
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def without_settings():
+    """This process's environment without kb's settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+
+
+def _launch(data_dir, port, environment):
+    log = data_dir / "server.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(port), "--data-dir", str(data_dir)],
+            env=without_settings() | environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    started = Server(port, process, log)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx2.get(f"{started.url}/readyz").status_code == 200:
+                return started
+        except httpx2.TransportError:
+            time.sleep(0.05)
+    process.kill()
+    raise RuntimeError(f"the server did not start:\n{log.read_text()}")

@@ -1,0 +1,301 @@
+"""What every store must do, tried on each backend."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from kb.contract.errors import Invalid
+from kb.store.base import Content, Filter, NewChunk, NewJob, Place
+from kb.store.sqlite.store import SqliteStore
+
+DIMENSIONS = 8
+
+
+@pytest.fixture(params=["sqlite"])
+def store(request, tmp_path):
+    opened = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    yield opened
+    opened.close()
+
+
+def unit(seed):
+    vector = np.random.default_rng(seed).normal(size=DIMENSIONS).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def content(*texts, doc_type="note", title="A title", seed=0):
+    start, chunks = 0, []
+    for text in texts:
+        chunks.append(NewChunk(text, title, Place(1, 1, start, start + len(text), ("Part", "One"), 7)))
+        start += len(text)
+    vectors = np.stack([unit(seed + number) for number in range(len(texts))])
+    return Content(doc_type, title, f"hash of {texts}", chunks, vectors)
+
+
+def add(store, *texts, tags=(), source_path=None, **options):
+    with store.write() as tx:
+        return tx.documents.add(content(*texts, **options), source_path, tags)
+
+
+def find(store, match=None, vector=None, where=Filter(), limit=100):
+    with store.read() as tx:
+        return tx.index.candidates(match, vector, where, limit)
+
+
+def ids_of(store, document_id):
+    with store.read() as tx:
+        return [chunk.id for chunk in tx.documents.chunks(document_id)]
+
+
+def test_a_document_comes_back_as_it_was_written(store):
+    document_id = add(store, "one\x00 ", "two 🐘", tags=["b", "a"], source_path="/x")
+    with store.read() as tx:
+        document, chunks = tx.documents.get(document_id), tx.documents.chunks(document_id)
+    assert (document.title, document.source_path, document.tags) == ("A title", "/x", ("a", "b"))
+    assert document.created_at.endswith("Z")
+    assert document.updated_at is None
+    assert [chunk.text for chunk in chunks] == ["one\x00 ", "two 🐘"]
+    assert chunks[1].place == Place(1, 1, 5, 10, ("Part", "One"), 7)
+
+
+def test_each_leg_finds_its_best_and_each_candidate_has_both_scores(store):
+    first = add(store, "apple apple", "pear", seed=1)
+    second = add(store, "cherry", seed=10)
+    found = find(store, '"apple"', unit(10), limit=1)
+    [apple, _], [cherry] = ids_of(store, first), ids_of(store, second)
+    assert found.ids.tolist() == [apple, cherry]
+    assert found.fts[0] > 0
+    assert np.isnan(found.fts[1])
+    np.testing.assert_allclose(found.vec, [unit(1) @ unit(10), 1.0], rtol=1e-6)
+
+
+def test_a_leg_that_does_not_run_scores_nothing(store):
+    add(store, "apple")
+    assert np.isnan(find(store, '"apple"').vec).all()
+    assert np.isnan(find(store, None, unit(3)).fts).all()
+    assert find(store).ids.size == 0
+
+
+@pytest.mark.requirement("E-1")
+def test_a_filter_narrows_both_legs_before_they_choose(store):
+    for number in range(20):
+        add(store, f"apple {number}", seed=0, doc_type="note")
+    wanted = [add(store, f"apple pie {number}", seed=5, tags=["x", "y"]) for number in range(3)]
+    add(store, "apple pudding", seed=5, tags=["x"])
+    found = find(store, '"apple"', unit(0), Filter(("x", "y")), limit=3)
+    assert sorted(found.ids.tolist()) == sorted(id_ for document in wanted for id_ in ids_of(store, document))
+    assert find(store, '"apple"', unit(0), Filter(doc_type="pdf")).ids.size == 0
+    assert find(store, '"apple"', unit(0), Filter(("no such tag",))).ids.size == 0
+
+
+def test_hits_come_in_the_order_asked_with_their_document(store):
+    one, two = add(store, "one", tags=["t"]), add(store, "two", source_path="/p")
+    wanted = [*ids_of(store, two), *ids_of(store, one)]
+    with store.read() as tx:
+        hits = tx.index.hits(wanted)
+    assert [hit.text for hit in hits] == ["two", "one"]
+    assert (hits[0].source_path, hits[1].tags) == ("/p", ("t",))
+
+
+@pytest.mark.requirement("N-2")
+@pytest.mark.requirement("N-3")
+def test_replacing_content_keeps_the_document_and_leaves_nothing_of_the_old(store):
+    document_id = add(store, "old words", tags=["t"], seed=1)
+    with store.read() as tx:
+        before = tx.documents.get(document_id)
+    with store.write() as tx:
+        tx.documents.replace(document_id, content("new words", "more", seed=2))
+    with store.read() as tx:
+        after = tx.documents.get(document_id)
+    assert (after.id, after.tags, after.created_at) == (before.id, before.tags, before.created_at)
+    assert after.content_hash != before.content_hash
+    assert after.updated_at is not None
+    assert find(store, '"old"').ids.size == 0
+    assert find(store, '"new"', unit(2)).ids.tolist() == ids_of(store, document_id)
+
+
+@pytest.mark.requirement("E-6")
+def test_a_deleted_document_leaves_nothing_behind(store):
+    document_id = add(store, "gone", tags=["only here"])
+    with store.write() as tx:
+        tx.documents.delete(document_id)
+    with store.read() as tx:
+        assert tx.documents.get(document_id) is None
+        assert tx.documents.chunks(document_id) == []
+        assert tx.documents.tags() == []
+        assert tx.counts().chunks == 0
+    assert find(store, '"gone"', unit(0)).ids.size == 0
+
+
+@pytest.mark.requirement("N-2")
+def test_a_transaction_that_fails_changes_nothing(store):
+    document_id = add(store, "old words", tags=["t"], seed=1)
+
+    def fail():
+        with store.write() as tx:
+            tx.documents.replace(document_id, content("new words", seed=2))
+            tx.documents.change_tags(document_id, add=["u"], remove=["t"])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    with store.read() as tx:
+        assert tx.documents.get(document_id).tags == ("t",)
+    found = find(store, '"old"', unit(1))
+    assert found.ids.tolist() == ids_of(store, document_id)
+    np.testing.assert_allclose(found.vec, [1.0], rtol=1e-6)
+    assert add(store, "and it goes on", seed=3) > document_id
+    assert find(store, '"goes"', unit(3)).vec.max() == pytest.approx(1.0)
+
+
+def test_a_reader_sees_the_vectors_of_its_own_moment(store):
+    document_id = add(store, "old", seed=1)
+    with store.read() as before:
+        assert before.documents.get(document_id)
+        with store.write() as tx:
+            tx.documents.replace(document_id, content("new", seed=2))
+        seen = before.index.candidates('"old"', unit(1), Filter(), 10)
+        assert before.index.hits(seen.ids.tolist())[0].text == "old"
+        assert seen.vec.tolist() == pytest.approx([1.0])
+    assert find(store, '"new"', unit(2)).vec.tolist() == pytest.approx([1.0])
+
+
+def test_a_reader_that_many_writes_overtook_still_sees_its_own_moment(store):
+    document_id = add(store, "text 0", seed=0)
+    with store.read() as before:
+        assert before.documents.get(document_id)
+        for number in range(1, 40):
+            with store.write() as tx:
+                tx.documents.replace(document_id, content(f"text {number}", seed=number))
+        seen = before.index.candidates(None, unit(0), Filter(), 10)
+        assert before.index.hits(seen.ids.tolist())[0].text == "text 0"
+        assert seen.vec.tolist() == pytest.approx([1.0])
+
+
+def test_vectors_survive_growth_deletion_and_reopening(store, tmp_path):
+    documents = [add(store, f"number {number}", seed=number) for number in range(2500)]
+    with store.write() as tx:
+        for document_id in documents[:2400:2]:
+            tx.documents.delete(document_id)
+    left = documents[1:2400:2] + documents[2400:]
+    late = add(store, "late", seed=9999)
+    expected = [ids_of(store, document_id)[0] for document_id in left[-3:]]
+    for opened in (store, SqliteStore(tmp_path / "kb.db", DIMENSIONS)):
+        everything = find(opened, None, unit(2499), limit=5000)
+        assert everything.ids.size == len(left) + 1
+        assert everything.ids[np.argmax(everything.vec)] == expected[-1]
+        assert find(opened, '"late"', unit(9999)).vec.max() == pytest.approx(1.0)
+    opened.close()
+
+
+@pytest.mark.requirement("N-5")
+def test_updated_at_is_set_by_a_real_change_of_tags_and_by_nothing_less(store):
+    document_id = add(store, "text", tags=["t"])
+    for add_, remove in (([], []), (["t"], []), (["t"], ["t"]), ([], ["other"])):
+        with store.write() as tx:
+            tx.documents.change_tags(document_id, add=add_, remove=remove)
+            assert tx.documents.get(document_id).updated_at is None
+    with store.write() as tx:
+        tx.documents.change_tags(document_id, add=["u"], remove=["t"])
+        assert tx.documents.get(document_id).tags == ("u",)
+        assert tx.documents.get(document_id).updated_at is not None
+
+
+@pytest.mark.requirement("E-4")
+def test_recent_documents_come_first_whether_they_were_added_or_changed(store):
+    first, second, third = (add(store, f"text {number}") for number in range(3))
+    with store.write() as tx:
+        tx.documents.change_tags(first, add=["x"], remove=[])
+    with store.read() as tx:
+        page = tx.documents.page(Filter(), sort="recent", limit=10, cursor=None)
+    assert [document.id for document in page] == [first, third, second]
+
+
+@pytest.mark.parametrize("sort", ["id", "recent"])
+def test_pages_follow_each_other_without_gap_or_repetition(store, sort):
+    documents = [add(store, f"text {number}") for number in range(7)]
+    seen, cursor = [], None
+    while True:
+        with store.read() as tx:
+            page = tx.documents.page(Filter(), sort=sort, limit=3, cursor=cursor)
+            if not page:
+                break
+            cursor = tx.documents.cursor_after(page[-1], sort)
+        seen += [document.id for document in page]
+    assert seen == (documents if sort == "id" else documents[::-1])
+
+
+@pytest.mark.parametrize("cursor", ["x", "e30=", "WyJhIl0=", "é", "W10=", "WzEsMiwzXQ=="])
+def test_a_cursor_of_someones_own_making_is_refused(store, cursor):
+    with store.read() as tx, pytest.raises(Invalid, match="cursor"):
+        tx.documents.page(Filter(), sort="id", limit=3, cursor=cursor)
+
+
+def test_jobs_are_claimed_in_order_and_once(store):
+    with store.write() as tx:
+        added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(5)]
+    with store.write() as tx:
+        assert [job.id for job in tx.jobs.claim(3)] == added[:3]
+        assert [job.id for job in tx.jobs.claim(3)] == added[3:]
+        assert tx.jobs.claim(3) == []
+
+
+def test_a_job_that_was_begun_before_is_claimed_by_itself(store):
+    with store.write() as tx:
+        added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(3)]
+        tx.jobs.claim(2)
+        assert tx.jobs.release_stalled(0) == 2
+        claims = [[(job.id, job.attempts) for job in tx.jobs.claim(10)] for _ in range(3)]
+    assert claims == [[(added[0], 2)], [(added[1], 2)], [(added[2], 1)]]
+
+
+def test_a_job_that_gives_signs_of_life_is_not_stalled(store):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("note", text="text"))
+        [job] = tx.jobs.claim(1)
+        tx.jobs.heartbeat([job.id], 0.5)
+        assert tx.jobs.release_stalled(60) == 0
+        assert tx.jobs.get(job.id).progress == 0.5
+
+
+def test_finished_and_failed_jobs_say_so(store):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("file", staged="a", filename="a.pdf", tags=("t",)))
+        tx.jobs.add(NewJob("file", staged="b", filename="b.pdf"))
+        done, failed = tx.jobs.claim(2)
+        assert tx.jobs.staged() == {"a", "b"}
+        tx.jobs.finish(done.id, 7)
+        tx.jobs.fail(failed.id, "the file is empty")
+        assert tx.jobs.staged() == set()
+        assert (tx.jobs.get(done.id).status, tx.jobs.get(done.id).document_id) == ("done", 7)
+        assert (tx.jobs.get(failed.id).status, tx.jobs.get(failed.id).error) == ("failed", "the file is empty")
+        assert [job.id for job in tx.jobs.page(status="failed", limit=10, before=None)] == [failed.id]
+        assert [job.id for job in tx.jobs.page(status=None, limit=10, before=failed.id)] == [done.id]
+
+
+def test_readers_and_a_writer_work_at_once(store):
+    stop, errors = threading.Event(), []
+
+    def read():
+        while not stop.is_set():
+            with store.read() as tx:
+                found = tx.index.candidates('"word"', unit(1), Filter(), 10)
+                hits = tx.index.hits(found.ids.tolist())
+                chunks = [chunk.id for hit in hits for chunk in tx.documents.chunks(hit.document_id)]
+                if sorted(chunks) != sorted(found.ids.tolist()):
+                    errors.append((chunks, found))
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    document_id = add(store, "word 0", seed=0)
+    for number in range(200):
+        with store.write() as tx:
+            tx.documents.replace(document_id, content(f"word {number}", seed=number))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert errors == []

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import io
+from uuid import uuid4
+
+import pytest
+
+from kb.contract.errors import NotFound
+from tests.http.conftest import added, finished
+
+
+@pytest.fixture
+def word():
+    """A word that no other test uses."""
+    return f"w{uuid4().hex}"
+
+
+async def texts(api, query, **options):
+    reply = await api.search(query=query, **options)
+    return [result["text"] for result in reply["results"]]
+
+
+@pytest.mark.requirement("E-1")
+async def test_a_note_is_found_by_its_words_and_by_its_meaning(api, word):
+    document_id = await added(api, f"The {word} is a feline that hunts mice.", tags=[word], title="Pets")
+    [result] = (await api.search(query="a cat that catches rodents", tags=[word]))["results"]
+    assert (result["document_id"], result["title"], result["doc_type"]) == (document_id, "Pets", "note")
+    assert result["tags"] == [word]
+    assert result["place"] == {
+        "page": None, "heading": [], "line_start": 1, "line_end": 1, "char_start": 0,
+        "char_end": len(result["text"]),
+    }  # fmt: skip
+    assert result["vec_score"] > 0.2
+    assert result["fts_score"] is None
+    [by_word] = (await api.search(query=word, fts_only=True))["results"]
+    assert by_word["fts_score"] > 0
+    assert by_word["vec_score"] is None
+
+
+@pytest.mark.requirement("E-1")
+async def test_a_filtered_search_answers_as_many_as_asked_for_when_that_many_exist(api, word):
+    for number in range(25):
+        await api.add_note(text=f"Filler {number} about {word} and lighthouses", tags=[word, "even" if number % 2 else "odd"])
+    await added(api, f"{word} last", tags=["other"])
+    found = await api.search(query="ships at sea", top=12, tags=[word, "even"], vec_only=True)
+    assert len(found["results"]) == 12
+    assert all(set(result["tags"]) == {word, "even"} for result in found["results"])
+    assert (await api.search(query="ships", doc_type="pdf", tags=[word]))["results"] == []
+
+
+@pytest.mark.requirement("E-2")
+@pytest.mark.requirement("E-3")
+@pytest.mark.requirement("E-5")
+async def test_a_file_goes_in_as_multipart_and_comes_back_with_its_places(api, word):
+    content = f"# {word}\n\nIntroduction to the subject at hand, in one line of a sensible length.\n\n## Depth\n\nDeep water is cold, dark and under enormous pressure.\n"
+    job = await finished(
+        api, await api.add_file("notes.md", io.BytesIO(content.encode()), tags=["a", "b"], source_path=f"/{word}")
+    )
+    assert (job["status"], job["kind"], job["filename"], job["progress"]) == ("done", "file", "notes.md", 1)
+    document = await api.document(job["document_id"])
+    assert document["doc_type"] == "markdown"
+    assert document["tags"] == ["a", "b"]
+    assert "".join(chunk["text"] for chunk in document["chunks"]) == content
+    assert document["chunks"][-1]["place"]["heading"] == [word, "Depth"]
+    assert document["chunks"][-1]["place"]["line_end"] == 7
+    assert (await api.documents(source_path=f"/{word}"))["documents"][0]["id"] == job["document_id"]
+
+
+@pytest.mark.requirement("E-2")
+async def test_tags_of_a_form_may_be_repeated_or_separated_by_commas(http, api, word):
+    files = {"file": ("a.txt", word.encode())}
+    reply = await http.post("/jobs", files=files, data={"tags": ["x, y", "z"]})
+    job = await finished(api, reply.json())
+    assert (await api.document(job["document_id"]))["tags"] == ["x", "y", "z"]
+
+
+@pytest.mark.requirement("E-6")
+async def test_a_deleted_document_is_gone(api, word):
+    document_id = await added(api, f"{word} to be deleted")
+    receipt = await api.delete_document(document_id)
+    assert receipt == {"status": "deleted", "document_id": document_id, "title": f"{word} to be deleted"}
+    assert await texts(api, word, fts_only=True) == []
+    with pytest.raises(NotFound, match=str(document_id)):
+        await api.document(document_id)
+
+
+@pytest.mark.requirement("E-7")
+@pytest.mark.requirement("N-5")
+async def test_tags_change_in_one_step(api, word):
+    document_id = await added(api, word, tags=["a", "b"])
+    document = await api.change_tags(document_id, add=["c"], remove=["a"])
+    assert document["tags"] == ["b", "c"]
+    assert document["updated_at"] is not None
+    assert {"tag": "c", "documents": 1} in [
+        tag | {"documents": 1} for tag in (await api.tags())["tags"] if tag["tag"] == "c"
+    ]
+
+
+@pytest.mark.requirement("E-4")
+async def test_documents_are_listed_by_tag_and_type_page_by_page(api, word):
+    expected = [await added(api, f"{word} {number}", tags=[word]) for number in range(5)]
+    first = await api.documents(tag=word, limit=3)
+    second = await api.documents(tag=word, limit=3, cursor=first["next_cursor"])
+    assert [document["id"] for page in (first, second) for document in page["documents"]] == expected
+    assert second["next_cursor"] is None
+    assert (await api.documents(tag=word, doc_type="pdf"))["documents"] == []
+    recent = await api.documents(tag=word, sort="recent", limit=1)
+    assert recent["documents"][0]["id"] == expected[-1]
+
+
+@pytest.mark.requirement("E-11")
+async def test_the_same_content_twice_is_one_document_with_the_tags_of_both(api, word):
+    first = await added(api, word, tags=["a"])
+    assert await added(api, word, tags=["b"]) == first
+    assert (await api.document(first))["tags"] == ["a", "b"]
+
+
+@pytest.mark.requirement("E-11")
+async def test_the_same_content_under_two_paths_is_two_documents(api, word):
+    first, second = [await added(api, word, source_path=f"/{word}/{number}") for number in range(2)]
+    assert first != second
+
+
+@pytest.mark.requirement("E-11")
+async def test_new_content_under_a_known_path_replaces_the_document_in_place(api, word):
+    path = f"/{word}"
+    first = await added(api, f"{word} old", source_path=path, tags=["a"])
+    assert await added(api, f"{word} new", source_path=path, tags=["b"]) == first
+    document = await api.document(first)
+    assert [chunk["text"] for chunk in document["chunks"]] == [f"{word} new"]
+    assert document["tags"] == ["a", "b"]
+    assert document["updated_at"] is not None
+    assert await texts(api, word, fts_only=True) == [f"{word} new"]
+
+
+async def test_any_text_comes_back_whole(api, word):
+    text = f"{word}\r\n\x00\x1b\ufeff\u202e日本語 🐘‍👩‍👧 e\u0301 \u2028 tail  \n\n"
+    document = await api.document(await added(api, text))
+    assert "".join(chunk["text"] for chunk in document["chunks"]) == text
+
+
+@pytest.mark.requirement("E-8")
+async def test_status_says_what_the_engine_is_and_holds(api, word):
+    before = await api.status()
+    await added(api, word)
+    after = await api.status()
+    assert after["version"] == "3.0.0"
+    assert after["schema_version"] == 3
+    assert after["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "window": 256, "precision": "fp32"}
+    assert (after["device"], after["provider"]) == ("cpu", "CPUExecutionProvider")
+    assert after["documents"]["note"] == before["documents"].get("note", 0) + 1
+    assert after["chunks"] == before["chunks"] + 1
+    assert after["queue"]["queued"] == 0
+    assert after["database_size"] > 0

@@ -1,0 +1,96 @@
+"""The model at work."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import onnxruntime
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.contract.errors import ModelError
+from kb.embed.onnx import DEVICES, OnnxEmbedder, batches, choose_device
+
+TEXTS = ["The cat sits on the mat.", "", "Where do I put the key?", "word " * 300, "猫がマットの上に座っている", "🐈"]
+
+
+@pytest.mark.requirement("S-4")
+def test_it_says_what_it_is(embedder):
+    assert (embedder.model, embedder.dimensions, embedder.window) == ("all-MiniLM-L6-v2", 384, 256)
+    assert (embedder.precision, embedder.device) == ("fp32", "cpu")
+    assert embedder.provider == "CPUExecutionProvider"
+
+
+def test_every_text_becomes_a_vector_of_length_one(embedder):
+    vectors = embedder.embed(TEXTS)
+    assert (vectors.shape, vectors.dtype) == ((len(TEXTS), 384), np.float32)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_no_texts_become_no_vectors(embedder):
+    assert embedder.embed([]).shape == (0, 384)
+
+
+def test_vectors_come_in_the_order_of_their_texts_whatever_stands_beside_them(embedder):
+    texts = [*TEXTS, *reversed(TEXTS), *(f"word {'and ' * number}" for number in range(40))]
+    alone = np.vstack([embedder.embed([text]) for text in texts])
+    assert np.abs(embedder.embed(texts) - alone).max() < 1e-5
+
+
+def test_what_means_the_same_is_near(embedder):
+    cat, key, feline = embedder.embed(["The cat sits on the mat.", "Where is my key?", "A kitten rests on a rug."])
+    assert cat @ feline > cat @ key + 0.3
+
+
+def test_a_text_is_read_as_far_as_the_window_and_no_further(embedder):
+    body = "river " * 253
+    within, same_within, beyond, elsewhere = embedder.embed(
+        [f"{body} stone", f"{body} stone light", f"{body} stone engine", f"{body} engine"]
+    )
+    assert within == pytest.approx(beyond, abs=1e-5)
+    assert within == pytest.approx(same_within, abs=1e-5)
+    assert np.abs(within - elsewhere).max() > 1e-4
+
+
+def test_tokens_are_counted_beyond_the_window(embedder):
+    assert [embedder.count_tokens(text) for text in ("", "river", "river " * 1000)] == [2, 3, 1002]
+
+
+def test_several_threads_get_what_one_gets(embedder):
+    expected = embedder.embed(TEXTS)
+    with ThreadPoolExecutor(4) as threads:
+        for vectors in threads.map(embedder.embed, [TEXTS] * 12):
+            assert np.abs(vectors - expected).max() < 1e-6
+
+
+@given(st.lists(st.integers(2, 256)))
+def test_batches_hold_every_text_once_and_keep_to_their_limits(lengths):
+    device = DEVICES["cpu"]
+    made = list(batches(lengths, device))
+    assert sorted(index for batch in made for index in batch) == list(range(len(lengths)))
+    for batch in made:
+        padded = len(batch) * max(lengths[index] for index in batch)
+        assert padded <= device.batch_tokens
+        assert padded - sum(lengths[index] for index in batch) <= device.padding
+
+
+def test_auto_takes_the_first_device_of_this_build():
+    available = onnxruntime.get_available_providers()
+    assert choose_device("auto") == next(name for name in DEVICES if DEVICES[name].provider in available)
+
+
+@pytest.mark.parametrize("device", ["cuda", "rocm"])
+def test_a_device_that_is_not_there_stops_the_start(model_files, device):
+    if DEVICES[device].provider in onnxruntime.get_available_providers():
+        pytest.skip("this build of ONNX Runtime has it")
+    with pytest.raises(ModelError, match="KB_DEVICE"):
+        OnnxEmbedder(model_files, device)
+
+
+def test_a_file_that_is_no_model_stops_the_start(model_files, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        OnnxEmbedder(replace(model_files, onnx=tmp_path / "model.onnx"), "cpu")

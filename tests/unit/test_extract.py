@@ -1,0 +1,287 @@
+"""The front of extraction: what a file is, how its bytes become text, plain text and Markdown."""
+
+import gzip
+import io
+import struct
+import subprocess
+import sys
+import wave
+import zipfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.contract.errors import Unreadable
+from kb.ingest.extract import READERS, Section, extract
+
+E10 = pytest.mark.requirement("E-10")
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(60)
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "file"
+
+    def read(data, filename="file"):
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return extract(path, filename)
+
+    return read
+
+
+def zipped(**entries):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, content in entries.items():
+            file.writestr(name.replace("__", "/"), content)
+    return archive.getvalue()
+
+
+def sound(bytes_per_second=8000):
+    recording = io.BytesIO()
+    with wave.open(recording, "wb") as file:
+        file.setparams((1, 1, bytes_per_second, 0, "NONE", "not compressed"))
+        file.writeframes(bytes(100))
+    return recording.getvalue()
+
+
+# What a file is
+
+
+@E10
+@pytest.mark.parametrize(
+    ("content", "filename", "kind"),
+    [
+        ("# A note\n\nwith text", "note.md", "markdown"),
+        ("# A note\n\nwith text", "note.txt", "text"),
+        ("# A note\n\n## More\n\n- [a](b)\n", "note", "markdown"),
+        ("# A note\n\n## More\n\n- [a](b)\n", "note.pdf", "markdown"),
+        ("just words", "note", "text"),
+        ("just words", "note.html", "text"),
+        ("just words", "note.docx", "text"),
+        ("<!DOCTYPE html><title>T</title><p>x", "page.txt", "html"),
+        ("<?xml version='1.0'?><!-- c --><!DOCTYPE html><html><body>x</body></html>", "page.xml", "html"),
+        ("<p>a fragment</p>", "page.html", "html"),
+        ("<p>a fragment</p>", "upload", "html"),
+        ('<p align="center">centred</p>\n\n# Title\n', "README.md", "markdown"),
+        ("a,b\n1,2\n", "table.csv", "text"),
+        ('{"a": 1}', "data.json", "text"),
+        ("def f():\n    return '<html>'\n", "code.py", "text"),
+        ("#!/bin/sh\n# one\n# two\n", "run", "text"),
+        ("2026-01-01 \x1b[31merror\x1b[0m it broke\n", "app.log", "text"),
+    ],
+)
+def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_text(read, content, filename, kind):
+    assert read(content, filename).doc_type == kind
+
+
+@E10
+@pytest.mark.parametrize(
+    ("data", "filename", "reason"),
+    [
+        (b"", "a.txt", "the file is empty"),
+        (b" \n\t\r\n", "a.txt", "the file holds no text"),
+        ("\ufeff\u200b\n".encode(), "a.md", "the file holds no text"),
+        (b"<html><body></body></html>", "a.html", "the page holds no text of its own"),
+        (b"<html><script>app()</script></html>", "a.html", "the page holds no text of its own"),
+        (PNG, "a.png", r"it is an image \(image/png\)"),
+        (PNG, "a.txt", r"it is an image \(image/png\)"),
+        (sound(), "a.wav", r"it is a sound recording \(audio/"),
+        (gzip.compress(b"text"), "a.txt.gz", "it is an archive or compressed file"),
+        (b"\x7fELF\2\1\1" + bytes(99), "a", "it is a program"),
+        (bytes(range(256)) * 9, "a.xyz", "binary data of no known type"),
+        (bytes(500), "a.bin", "binary data of no known type"),
+        (bytes(range(256)) * 9, "a.pdf", "the name ends in .pdf, but the content is not a PDF"),
+        (b"text with a \0 in it", "a.txt", "binary data"),
+        (zipped(ppt__presentation="<p/>"), "a.pptx", "PowerPoint"),
+        (zipped(xl__workbook="<w/>"), "a.xlsx", "Excel"),
+        (zipped(mimetype="application/epub+zip"), "a.epub", "EPUB"),
+        (zipped(mimetype="application/vnd.oasis.opendocument.text"), "a.odt", "OpenDocument"),
+        (zipped(notes="x"), "a.zip", "it is a zip archive: send the files in it one by one"),
+        (zipped(notes="x" * 999)[:-30], "a.docx", "damaged or cut short"),
+        (OLE + "EncryptedPackage".encode("utf-16-le"), "a.docx", "it needs a password"),
+        (OLE + "WordDocument".encode("utf-16-le"), "a.doc", r"save the file as \.docx"),
+        (OLE + "__substg1.0_".encode("utf-16-le"), "a.msg", "Outlook"),
+        (OLE, "a", "OLE"),
+        (rb"{\rtf1\ansi words}", "a.rtf", "rich text"),
+        (b"%PDF-1.7\nnothing more", "a.pdf", "the PDF is damaged"),
+    ],
+)
+def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(read, data, filename, reason):
+    with pytest.raises(Unreadable, match=reason):
+        read(data, filename)
+
+
+def test_a_file_that_is_not_there_is_unreadable(tmp_path):
+    with pytest.raises(Unreadable, match="cannot be opened: No such file"):
+        extract(tmp_path / "missing", "missing")
+
+
+def test_no_reader_is_imported_before_a_file_needs_it():
+    libraries = {"lxml", "pypdfium2", "markdown_it", "chardet", "puremagic"}
+    code = f"import sys, kb.ingest.extract; print(*({libraries} | set({list(READERS.values())})) & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+# How bytes become text
+
+SENTENCES = {
+    "cp1252": "L’été dernier, j’ai mangé des crêpes à la crème près de la forêt; où étiez-vous?",  # noqa: RUF001 - as written there
+    "cp1250": "Zażółć gęślą jaźń. Proszę przesłać źródła i książki do biblioteki w Łodzi.",
+    "cp1251": "Съешь же ещё этих мягких французских булок, да выпей чаю.",
+    "koi8-r": "Съешь же ещё этих мягких французских булок, да выпей чаю.",
+    "cp932": "東京都の人口は約1400万人です。髙橋さんの年齢と住所。",
+    "euc-jp": "東京都の人口は約1400万人です。これはテストです。",
+    "iso2022_jp": "東京都の人口は約1400万人です。これはテストです。",
+    "gb18030": "北京是中华人民共和国的首都，人口超过两千万。",  # noqa: RUF001 - as written there
+    "big5": "台北市是中華民國的首都，人口超過兩百萬。",  # noqa: RUF001 - as written there
+    "cp949": "서울은 대한민국의 수도이며 인구는 약 천만 명이다.",
+    "utf-8": "naïve — “quoted” 😀",
+    "utf-8-sig": "naïve — “quoted” 😀",
+    "utf-16": "naïve — “quoted” 😀",
+    "utf-32": "naïve — “quoted” 😀",
+    "utf-16-le": "Plain words, without a mark.\nOn two lines.",
+    "utf-16-be": "北京是中华人民共和国的首都。一二一 a\n人口超过两千万。",
+}
+
+
+@E10
+@pytest.mark.parametrize("encoding", SENTENCES)
+def test_text_is_decoded_whatever_its_encoding(read, encoding):
+    assert read(SENTENCES[encoding].encode(encoding), "a.txt").text == SENTENCES[encoding]
+
+
+def test_a_few_damaged_bytes_do_not_make_utf8_anything_else(read):
+    text = read("über Größe, äußere Öfen, süße Äpfel, öde Grüße ".encode() + b"\xff!", "a.txt").text
+    assert text == "über Größe, äußere Öfen, süße Äpfel, öde Grüße \ufffd!"
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding"), [("iso-8859-1", "cp1252"), ("gb2312", "gb18030"), ("Shift_JIS", "cp932"), ("koi8-r",) * 2]
+)
+def test_html_is_decoded_as_it_declares(read, declared, encoding):
+    word = {"cp1252": "dépôt – 5 €", "gb18030": "镕", "cp932": "髙", "koi8-r": "щи"}[encoding]
+    page = f'<html><meta http-equiv=x content="text/html; charset={declared}"><p>{word}</p></html>'
+    assert read(page.encode(encoding)).text == f"{word}\n"
+
+
+@pytest.mark.parametrize("declared", ["utf-16", "unicode_escape", "cp037", "no-such-thing", "base64", "idna"])
+def test_a_declaration_that_cannot_be_true_is_overlooked(read, declared):
+    assert read(f'<html><meta charset="{declared}"><p>caf\\u00e9 é</p></html>').text == "caf\\u00e9 é\n"
+
+
+def test_newlines_become_line_feeds_and_nothing_else_changes(read):
+    assert read(b"a\r\nb\rc\n\n  d \t\n", "a.txt").text == "a\nb\nc\n\n  d \t\n"
+
+
+def test_plain_text_is_one_section_without_a_title(read):
+    extracted = read("# not a heading here", "a.txt")
+    assert (extracted.title, extracted.sections) == (None, (Section(0, 20),))
+
+
+# Markdown
+
+MARKDOWN = """\
+before
+
+# One `code` *and*
+text
+```
+# not a heading
+```
+> # quoted
+
+Two
+---
+### Deep ###
+# Last
+"""
+
+
+def sections(extracted):
+    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
+
+
+@E10
+def test_markdown_is_cut_at_its_headings_and_nothing_of_it_changes(read):
+    extracted = read(MARKDOWN, "a.md")
+    assert extracted.text == MARKDOWN
+    assert sections(extracted) == [
+        ((), "before\n\n"),
+        (("One code and",), "# One `code` *and*\ntext\n```\n# not a heading\n```\n> # quoted\n\n"),
+        (("One code and", "Two"), "Two\n---\n"),
+        (("One code and", "Two", "Deep"), "### Deep ###\n"),
+        (("Last",), "# Last\n"),
+    ]
+    assert extracted.title == "One code and"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("---\ntitle: 'The title'\ntags: [a]\n---\n# Other\n", "The title"),
+        ('+++\ntitle = "The title"\n+++\ntext\n', "The title"),
+        ("---\ntags: [a]\n---\n# The title\n", "The title"),
+        ("---\ntitle:\n---\n## Second\n# The title\n", "The title"),
+        ("## Only a second level\n", None),
+        ("text\n\ntitle: not front matter\n", None),
+    ],
+)
+def test_the_title_of_markdown_is_its_front_matters_or_its_first_heading(read, text, title):
+    assert read(text, "a.md").title == title
+
+
+def test_front_matter_stays_in_the_text_and_holds_no_headings(read):
+    text = "---\n# comment\ntitle: T\n---\n\n# One\r\nx"
+    assert sections(read(text, "a.md")) == [((), "---\n# comment\ntitle: T\n---\n\n"), (("One",), "# One\nx")]
+
+
+# Anything at all
+
+
+def assert_sound(extracted):
+    place = 0
+    for section in extracted.sections:
+        assert section.start == place < section.end
+        place = section.end
+    assert place == len(extracted.text)
+    assert "\0" not in extracted.text
+    extracted.text.encode()
+
+
+def failure(read, data, filename):
+    """Why a file cannot be read; None when it can, and is sound."""
+    try:
+        assert_sound(read(data, filename))
+    except Unreadable as error:
+        return error.detail
+    return None
+
+
+@E10
+@given(data=st.binary(max_size=300), filename=st.sampled_from(["a", "a.md", "a.html", "a.pdf", "a.docx", "a.xml"]))
+def test_any_bytes_give_a_sound_result_or_a_reason(read, data, filename):
+    reason = failure(read, data, filename)
+    assert reason is None or (reason and "parser failed" not in reason)
+
+
+@given(
+    text=st.text(max_size=200),
+    beginning=st.sampled_from(["", "# ", "<html>", "<p>", "<rss>", "<?xml version='1.0'?>"]),
+)
+def test_any_text_gives_a_sound_result_or_a_reason(read, text, beginning):
+    reason = failure(read, (beginning + text).encode("utf-8", "surrogatepass"), "a")
+    assert reason is None or (reason and "parser failed" not in reason)
+
+
+@given(
+    st.lists(st.sampled_from(["# a\n", "b\n", "## c\r\n", "\n", "---\n", "```\n", "  - # d\n", "e\n===\n", "\t", "\f"]))
+)
+def test_any_markdown_keeps_its_text(read, lines):
+    text = "".join(lines) + "end"
+    extracted = read(text, "a.md")
+    assert_sound(extracted)
+    assert extracted.text == text.replace("\r\n", "\n")

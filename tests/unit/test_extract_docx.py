@@ -1,0 +1,309 @@
+"""Word documents: everything a reader sees, in order, under its headings."""
+
+import io
+import struct
+import zipfile
+
+import docx
+import pytest
+from docx.enum.style import WD_STYLE_TYPE
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.contract.errors import Unreadable
+from kb.ingest.extract import extract
+from kb.ingest.formats.ooxml import MAX_UNPACKED
+
+E10 = pytest.mark.requirement("E-10")
+MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+BOXES = (
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
+    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
+    'xmlns:v="urn:schemas-microsoft-com:vml"'
+)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "file"
+
+    def read(document, filename="file.docx"):
+        path.write_bytes(document if isinstance(document, bytes) else saved(document))
+        return extract(path, filename)
+
+    return read
+
+
+@pytest.fixture
+def document():
+    return docx.Document()
+
+
+def saved(document):
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def rezipped(data, change):
+    """The package with each part replaced by `change(name, content)`, or left out where that is None."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            content = change(name, source.read(name))
+            if content is not None:
+                target.writestr(name, content)
+    return changed.getvalue()
+
+
+def add(document, xml, namespaces=""):
+    """Append a block of WordprocessingML to the body."""
+    opening, rest = xml.split(">", 1)
+    document.element.body.insert_element_before(parse_xml(f"{opening} {nsdecls('w')} {namespaces}>{rest}"), "w:sectPr")
+
+
+def sections(extracted):
+    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
+
+
+@E10
+def test_a_document_is_cut_at_its_headings(read, document):
+    document.add_paragraph("Before")
+    document.add_heading("The title", 0)
+    document.add_heading("One", 1)
+    document.add_paragraph("Some text.\nAnother line.")
+    document.add_heading("Deep", 3)
+    document.add_heading("Two", 1)
+    extracted = read(document)
+    assert (extracted.doc_type, extracted.title) == ("docx", "The title")
+    assert sections(extracted) == [
+        ((), "Before\n\n"),
+        (("The title",), "The title\n\n"),
+        (("The title", "One"), "One\n\nSome text.\nAnother line.\n\n"),
+        (("The title", "One", "Deep"), "Deep\n\n"),
+        (("The title", "Two"), "Two\n"),
+    ]
+
+
+def test_the_title_among_the_properties_comes_first(read, document):
+    document.add_heading("A heading", 1)
+    assert read(document).title == "A heading"
+    document.core_properties.title = "The property"
+    assert read(document).title == "The property"
+    document.core_properties.title = "Untitled"
+    assert read(document).title == "A heading"
+
+
+def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, document):
+    own = document.styles.add_style("Kapitel", WD_STYLE_TYPE.PARAGRAPH)
+    own.base_style = document.styles["Heading 2"]
+    document.add_paragraph("Inherited", style="Kapitel")
+    add(document, '<w:p><w:pPr><w:outlineLvl w:val="2"/></w:pPr><w:r><w:t>Outlined</w:t></w:r></w:p>')
+    unlike_its_style = '<w:pPr><w:pStyle w:val="Heading1"/><w:outlineLvl w:val="9"/></w:pPr>'
+    add(document, f"<w:p>{unlike_its_style}<w:r><w:t>No heading</w:t></w:r></w:p>")
+    assert [heading for heading, _ in sections(read(document))] == [("Inherited",), ("Inherited", "Outlined")]
+
+
+def test_a_long_paragraph_is_no_heading_whatever_its_style(read, document):
+    document.add_heading("word " * 100, 1)
+    assert [heading for heading, _ in sections(read(document))] == [()]
+
+
+@E10
+def test_lists_and_tables_keep_their_shape(read, document):
+    document.add_paragraph("first", style="List Bullet")
+    document.add_paragraph("second", style="List Number")
+    table = document.add_table(rows=3, cols=3)
+    for row, values in zip(table.rows, ("abc", "def", "ghi"), strict=True):
+        for cell, value in zip(row.cells, values, strict=True):
+            cell.text = value
+    table.cell(0, 0).merge(table.cell(0, 1))
+    table.cell(1, 2).merge(table.cell(2, 2))
+    document.add_paragraph("after")
+    assert read(document).text == "- first\n- second\n\na b | c\nd | e | f i\ng | h | \n\nafter\n"
+
+
+def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read, document):
+    left, right = document.add_table(rows=1, cols=2).rows[0].cells
+    left.text = "left"
+    inner = right.add_table(rows=1, cols=2)
+    inner.cell(0, 0).text, inner.cell(0, 1).text = "1", "2"
+    boxed = document.add_table(rows=1, cols=1).cell(0, 0)
+    boxed.text = "one"
+    boxed.add_paragraph("two")
+    assert read(document).text == "left\n\n1 | 2\n\none\n\ntwo\n"
+
+
+def test_links_content_controls_and_revisions_are_read_as_they_look(read, document):
+    add(
+        document,
+        """<w:p><w:r><w:t xml:space="preserve">See </w:t></w:r>
+        <w:hyperlink w:anchor="x"><w:r><w:t>the link</w:t></w:r></w:hyperlink>
+        <w:ins w:id="1"><w:r><w:t xml:space="preserve"> inserted</w:t></w:r></w:ins>
+        <w:del w:id="2"><w:r><w:delText>deleted</w:delText></w:r></w:del>
+        <w:r><w:noBreakHyphen/><w:t>end</w:t><w:tab/><w:t>tabbed</w:t></w:r></w:p>""",
+    )
+    add(document, "<w:sdt><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt>")
+    assert read(document).text == "See the link inserted-end\ttabbed\n\ncontrolled\n"
+
+
+def test_text_boxes_are_read_once(read, document):
+    box = "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent>"
+    add(
+        document,
+        f"""<w:p><w:r><w:t>around</w:t></w:r><w:r><mc:AlternateContent>
+        <mc:Choice Requires="wps"><w:drawing><wps:txbx>{box}</wps:txbx></w:drawing></mc:Choice><mc:Fallback><w:pict><v:textbox>{box}</v:textbox></w:pict></mc:Fallback>
+        </mc:AlternateContent></w:r></w:p>""",
+        BOXES,
+    )
+    add(document, f"<w:p><w:r><w:pict><v:textbox>{box}</v:textbox></w:pict></w:r></w:p>", BOXES)
+    assert read(document).text == "around\n\nboxed\n\nboxed\n"
+
+
+@pytest.mark.parametrize(
+    ("equation", "text"),
+    [
+        ("<m:f><m:num>{a}</m:num><m:den>{a}{b}</m:den></m:f>", "a/(ab)"),
+        ("<m:sSup><m:e>{a}</m:e><m:sup>{b}</m:sup></m:sSup>", "a^b"),
+        ("<m:sSub><m:e>{a}</m:e><m:sub>{b}</m:sub></m:sSub>", "a_b"),
+        ("<m:sSubSup><m:e>{a}</m:e><m:sub>{b}</m:sub><m:sup>{a}{b}</m:sup></m:sSubSup>", "a_b^(ab)"),
+        ("<m:rad><m:radPr/><m:deg/><m:e>{a}{plus}{b}</m:e></m:rad>", "√(a+b)"),
+        ("<m:d><m:e>{a}</m:e></m:d>", "(a)"),
+        ('<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val=""/></m:dPr><m:e>{a}</m:e><m:e>{b}</m:e></m:d>', "[a|b"),
+        ('<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{a}</m:sub><m:sup/><m:e>{b}</m:e></m:nary>', "∑_a b"),
+    ],
+)
+def test_equations_are_written_on_one_line(read, document, equation, text):
+    runs = {name: f"<m:r><m:t>{sign}</m:t></m:r>" for name, sign in {"a": "a", "b": "b", "plus": "+"}.items()}
+    add(document, f"<w:p><m:oMath>{equation.format(**runs)}</m:oMath></w:p>", MATH)
+    assert read(document).text == f"{text}\n"
+
+
+@E10
+def test_comments_and_footnotes_stand_at_the_end(read, document):
+    paragraph = document.add_paragraph("commented")
+    document.add_comment(paragraph.runs, "A remark.\nIn two lines.", author="Ann")
+    assert sections(read(document)) == [
+        ((), "commented\n\n"),
+        (("Comments",), "Comments\n\n- Ann: A remark. In two lines.\n"),
+    ]
+    data = with_part(
+        saved(document),
+        "footnotes",
+        f"<w:footnotes {nsdecls('w')}><w:footnote w:type='separator'><w:p><w:r><w:t>no</w:t></w:r></w:p></w:footnote>"
+        "<w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>",
+    )
+    assert sections(read(data))[1] == (("Footnotes",), "Footnotes\n\n- A note.\n\n")
+
+
+def with_part(data, kind, xml):
+    relation = f'<Relationship Id="new" Type="http://schemas.openxmlformats.org/x/{kind}" Target="{kind}.xml"/>'
+    changed = rezipped(data, relate(relation))
+    file = io.BytesIO(changed)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(f"word/{kind}.xml", xml)
+    return file.getvalue()
+
+
+def relate(relation):
+    def change(name, content):
+        if name != "word/_rels/document.xml.rels":
+            return content
+        return content.replace(b"</Relationships>", f"{relation}</Relationships>".encode())
+
+    return change
+
+
+def test_a_relation_that_leads_nowhere_does_no_harm(read, document):
+    document.add_paragraph("text")
+    broken = relate('<Relationship Id="n" Type="http://x/image" Target="NULL"/>')
+    assert read(rezipped(saved(document), broken)).text == "text\n"
+
+
+def test_macros_templates_and_the_strict_variant_are_read_as_well(read, document):
+    document.add_heading("One", 1)
+    document.add_paragraph("text")
+    transitional = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+    def change(name, content):
+        content = content.replace(b"document.main+xml", b"template.macroEnabledTemplate.main+xml")
+        return content.replace(transitional, b"http://purl.oclc.org/ooxml/wordprocessingml/main")
+
+    assert sections(read(rezipped(saved(document), change), "file.dotm")) == [(("One",), "One\n\ntext\n")]
+
+
+def test_styles_may_be_missing(read, document):
+    document.add_heading("One", 1)
+    bare = rezipped(saved(document), lambda name, content: None if name == "word/styles.xml" else content)
+    assert sections(read(bare)) == [(("One",), "One\n")]
+
+
+@E10
+@pytest.mark.parametrize(
+    ("part", "content", "reason"),
+    [
+        ("word/document.xml", b"<w:document><not closed", "damaged: word/document.xml"),
+        ("word/document.xml", None, "damaged: its main part is missing"),
+        ("_rels/.rels", None, "damaged: its main part is missing"),
+    ],
+)
+def test_a_damaged_document_says_so(read, document, part, content, reason):
+    data = rezipped(saved(document), lambda name, whole: content if name == part else whole)
+    with pytest.raises(Unreadable, match=reason):
+        read(data)
+
+
+def test_a_document_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(read, document):
+    document.add_paragraph("text")
+    data = bytearray(saved(document))
+    directory = data.index(b"PK\1\2")
+    data[directory + 24 : directory + 28] = struct.pack("<I", MAX_UNPACKED)  # the first entry's size, as it claims
+    with pytest.raises(Unreadable, match="unpacks to more than 512 MB, the limit"):
+        read(bytes(data))
+
+
+def test_a_document_without_text_says_so(read, document):
+    with pytest.raises(Unreadable, match="the file holds no text"):
+        read(document)
+
+
+def whole_document():
+    document = docx.Document()
+    document.add_heading("One", 1)
+    document.add_paragraph("text", style="List Bullet")
+    document.add_table(rows=1, cols=2).cell(0, 1).text = "cell"
+    return saved(document)
+
+
+WHOLE = whole_document()
+
+
+@E10
+@given(
+    length=st.integers(min_value=1, max_value=len(WHOLE)),
+    changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=8),
+)
+def test_a_cut_or_altered_document_gives_a_sound_result_or_a_reason(read, length, changes):
+    data = bytearray(WHOLE)
+    for place, value in changes:
+        data[place] = value
+    assert "parser failed" not in outcome(read, bytes(data[:length]))
+
+
+@given(st.binary(max_size=60), st.integers(0, 1500))
+def test_a_document_with_any_markup_in_it_gives_a_sound_result_or_a_reason(read, junk, place):
+    def change(name, content):
+        return content[:place] + junk + content[place:] if name == "word/document.xml" else content
+
+    assert "parser failed" not in outcome(read, rezipped(WHOLE, change))
+
+
+def outcome(read, data):
+    try:
+        extracted = read(data)
+    except Unreadable as error:
+        return error.detail
+    assert "".join(text for _, text in sections(extracted)) == extracted.text
+    return "it was read"

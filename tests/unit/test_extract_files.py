@@ -1,0 +1,71 @@
+"""Real files, as people have them."""
+
+import pytest
+
+from kb.contract.errors import Unreadable
+from kb.ingest.extract import extract
+
+pytestmark = pytest.mark.requirement("E-10")
+
+
+@pytest.fixture
+def files(test_data):
+    return test_data / "files"
+
+
+def read(path):
+    extracted = extract(path, path.name)
+    assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
+    return extracted
+
+
+@pytest.mark.parametrize(
+    ("name", "doc_type", "title", "phrases"),
+    [
+        ("test.pdf", "pdf", None, ["three reasons confirming its general", "conversation-centric computation"]),
+        ("RECEIPT-2024-TXN-98765_retail_purchase.pdf", "pdf", None, ["Member Discount (15%)-$84.00"]),
+        ("REPAIR-2022-INV-001_multipage.pdf", "pdf", None, ["Policy # POL-2022-555", "Bruce Wayne"]),
+        ("test.docx", "docx", "AutoGen: Enabling Next-Gen LLM", ["1 | 2 | 3 | 4 | 5 | 6\n7 | 8"]),
+        ("test_with_comment.docx", "docx", "AutoGen", ["- Unknown Author: This is a test comment. 12df-321a"]),
+        ("equations.docx", "docx", None, ["sin θ=(mλ)/a", "2.2×10^(-4)", "sin 45.0^∘"]),
+        ("rlink.docx", "docx", None, ["Testing Linked Images"]),
+        ("test_blog.html", "html", "Does Model and Inference Parameter Matter", ["- gpt-4, the state of the art"]),
+        ("test_wikipedia.html", "html", "Microsoft - Wikipedia", ["2005 | 39,788 | 12,254 | 70,815 | 61,000"]),
+        ("test_serp.html", "html", "Microsoft wikipedia - Search", ["headquartered in Redmond, Washington"]),
+        ("test_rss.xml", "text", "The Official Microsoft Blog", ["creator: Frank X. Shaw", "\nCopilot momentum\n"]),
+        ("test_mskanji.csv", "text", None, ["名前,年齢,住所\n佐藤太郎,30,東京\n", "髙橋淳"]),
+        ("test.json", "text", None, ['"5b64c88c-b3c3-4510-bcb8-da0b200602d8": "uuid_key"']),
+        ("test_notebook.ipynb", "text", None, ["# Test Notebook"]),
+        ("SOURCE.md", "markdown", None, ["microsoft/markitdown"]),
+    ],
+)
+def test_a_real_file_is_read(files, name, doc_type, title, phrases):
+    extracted = read(files / name)
+    assert extracted.doc_type == doc_type
+    assert (extracted.title or "").startswith(title or "")
+    assert bool(extracted.title) == bool(title)
+    assert [phrase for phrase in phrases if phrase not in extracted.text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("MEDRPT-2024-PAT-3847_medical_report_scan.pdf", "its 3 pages hold only images"),
+        ("test.pptx", "PowerPoint"),
+        ("test.xlsx", "Excel"),
+        ("test.epub", "EPUB"),
+        ("test_outlook_msg.msg", "Outlook"),
+    ],
+)
+def test_a_real_file_that_gives_no_text_fails_with_the_reason(files, name, reason):
+    with pytest.raises(Unreadable, match=reason):
+        read(files / name)
+
+
+def test_the_sections_of_a_real_page_follow_its_headings(files):
+    headings = [section.heading for section in read(files / "test_wikipedia.html").sections]
+    assert ("Microsoft", "History", "1972–1985: Founding") in headings
+
+
+def test_pages_of_a_real_pdf_are_numbered(files):
+    assert [section.page for section in read(files / "REPAIR-2022-INV-001_multipage.pdf").sections] == [1, 2, 3]

@@ -1,0 +1,174 @@
+"""HTML and XML: readable text, line by line, cut at headings."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.contract.errors import Unreadable
+from kb.ingest.extract import extract
+
+E10 = pytest.mark.requirement("E-10")
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "file"
+
+    def read(data, filename="page.html"):
+        path.write_bytes(data.encode())
+        return extract(path, filename)
+
+    return read
+
+
+def sections(extracted):
+    return [(section.heading, extracted.text[section.start : section.end]) for section in extracted.sections]
+
+
+@E10
+def test_a_page_is_cut_at_its_headings_and_loses_none_of_its_text(read):
+    page = read("""
+        <html><head><title> The
+        page </title><style>p {}</style></head><body>
+        <nav><a href=/>Home</a><a href=/a>About</a></nav>
+        <h1>First <em>one</em><a href="#first">¶</a></h1><p>Some <b>bold</b>&nbsp;text.</p>
+        <h2></h2><h3>Deep</h3>words
+        <h2>Second</h2><footer>The end &copy;</footer>
+        <script>var x = "<p>no</p>"</script><template>no</template><noscript>no</noscript></body></html>""")
+    assert page.title == "The page"
+    assert sections(page) == [
+        ((), "Home About\n\n"),
+        (("First one",), "First one\n\nSome bold text.\n\n"),
+        (("First one", "Deep"), "Deep\n\nwords\n\n"),
+        (("First one", "Second"), "Second\n\nThe end ©\n"),
+    ]
+
+
+@E10
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<div>a</div><div>b</div>c", "a\nb\nc\n"),
+        ("<p>a</p><p>b", "a\n\nb\n"),
+        ("a<br>b<br><br>c", "a\nb\n\nc\n"),
+        ("a<b>b</b>c <i> d</i> \n e", "abc d e\n"),
+        ("<a href=1>x</a> y <a href=2>z</a>", "x y z\n"),
+        ("<ul><li>a<li>b<ol><li>c</ol><li><p>d</p><p>e</p></ul>f", "- a\n- b\n  - c\n- d\ne\n\nf\n"),
+        ("<ul><li></li><li>a</li></ul>", "- a\n"),
+        ("<dl><dt>a<dd>b</dl>", "a\nb\n"),
+        ("x<pre>\n  def f():\n\n      pass\n</pre>y", "x\n\n  def f():\n\n      pass\n\ny\n"),
+        ("<pre>a<br> b</pre>", "a\n b\n"),
+        ("see <img src=x alt='a cat'>!", "see a cat !\n"),
+        ("<img src=x>text", "text\n"),
+        ("soft\xadened ze\u200bro", "softened zero\n"),
+        ("<select><option>a<option>b</select>", "a\nb\n"),
+        ("a<!-- no --><?php no ?>b", "ab\n"),
+        ("&lt;b&gt; &#x1F600; &hearts; &#xD800; &nosuch;", "<b> 😀 ♥ \ufffd &nosuch;\n"),
+        ("<h1>C#</h1>", "C#\n"),
+        ("<my-card><p>custom</p></my-card>", "custom\n"),
+        ("<svg><title>icon</title><text>a</text><text>b</text></svg>", "icon\na\nb\n"),
+    ],
+)
+def test_markup_becomes_the_lines_a_person_sees(read, markup, text):
+    assert read(f"<html><body>{markup}").text == text
+
+
+@E10
+def test_table_rows_become_lines_and_merged_cells_are_not_repeated(read):
+    table = """<table><caption>T</caption><thead><tr><th>a<th>b<th>c<tbody>
+      <tr><td colspan=2><p>1</p><p>2</p><td>3<br>4<tr><td><td><td><tr><td>only</table>after"""
+    assert read(table).text == "T\na | b | c\n1 2 | 3 4\nonly\n\nafter\n"
+
+
+def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read):
+    page = read("<table><tr><td><h1>Left</h1><p>a</p><td><table><tr><td>1<td>2</table></table>")
+    assert sections(page) == [(("Left",), "Left\n\na\n\n1 | 2\n")]
+
+
+def test_the_first_heading_is_the_title_of_a_page_without_one(read):
+    assert read("<h2>a</h2><h1>b</h1><svg><title>icon</title></svg>").title == "b"
+    assert read("<h2>a</h2>").title is None
+
+
+def test_a_heading_that_was_never_closed_does_not_swallow_the_page(read):
+    page = read("<h1><div>" + "</div><div>".join(f"line {n}" for n in range(100)) + "</div>")
+    assert page.sections[0].heading == ()
+    assert "line 98\nline 99\n" in page.text
+
+
+def test_deep_nesting_loses_no_text(read):
+    assert read("<div>" * 300 + "deep" + "<b><font>" * 300 + "er").text == "deeper\n"
+
+
+def test_a_page_that_scripts_fill_says_so(read):
+    with pytest.raises(Unreadable, match="scripts may be what fills it"):
+        read("<html><body><div id=root></div><script src=app.js></script></body></html>")
+
+
+TAGS = "h1 /h1 h3 p /p ul li /ul table tr td /table pre br"
+
+
+@given(st.lists(st.sampled_from(["a", "b", *(f"<{tag}>" for tag in TAGS.split())])))
+def test_any_soup_of_tags_gives_sound_sections_with_every_word(read, soup):
+    page = read("<html>" + " ".join(soup) + " end")
+    assert "".join(text for _, text in sections(page)) == page.text
+    assert page.text.replace("|", " ").replace("- ", " ").split() == [word for word in soup if word in "ab"] + ["end"]
+
+
+# XML
+
+FEED = """<?xml version="1.0"?><rss version="2.0" xmlns:m="urn:m"><channel><title>News</title>
+<image><title>Logo</title></image>
+<item><title>One &amp;amp; only</title><m:title>not this</m:title><pubDate>Mon</pubDate>
+<description>&lt;p&gt;First&lt;/p&gt;&lt;h1&gt;Part&lt;/h1&gt;second</description></item>
+<item><title>Two</title><description>plain words</description></item></channel></rss>"""
+
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><title>One</title>
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>some <b>bold</b> text</p></div>
+</content></entry></feed>"""
+
+
+@E10
+def test_a_feed_is_read_entry_by_entry(read):
+    feed = read(FEED, "feed.xml")
+    assert (feed.doc_type, feed.title) == ("text", "News")
+    assert sections(feed) == [
+        (("News",), "News\n\ntitle: Logo\n\n"),
+        (("News", "One & only"), "One & only\n\ntitle: not this\npubDate: Mon\n\nFirst\n\n"),
+        (("News", "One & only", "Part"), "Part\n\nsecond\n\n"),
+        (("News", "Two"), "Two\n\nplain words\n"),
+    ]
+
+
+def test_the_entries_of_an_atom_feed_may_hold_xhtml(read):
+    assert sections(read(ATOM, "x"))[-1] == (("News", "One"), "One\n\nsome bold text\n")
+
+
+def test_prose_in_xml_is_read_without_its_tags(read):
+    sentence = "This is a sentence of <i>some</i> length."
+    book = f"<?xml version='1.0'?><book><para>{sentence}</para><para>{sentence * 9}</para></book>"
+    plain = "This is a sentence of some length."
+    assert read(book, "book.xml").text == f"{plain}\n{plain * 9}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<?xml version='1.0'?><server port='8080'><host>localhost</host></server>",
+        "<?xml version='1.0'?><broken>not closed, but readable as it is",
+    ],
+)
+def test_data_and_broken_xml_are_read_as_source_text(read, source):
+    assert read(source, "a.xml").text == source
+
+
+def test_xml_reaches_for_nothing_outside_itself(read, tmp_path):
+    (tmp_path / "secret").write_text("the secret")
+    source = f"<!DOCTYPE a [<!ENTITY x SYSTEM '{(tmp_path / 'secret').as_uri()}'>]><a>before and after it: &x;</a>"
+    assert "the secret" not in read("<?xml version='1.0'?>" + source, "a.xml").text
+
+
+def test_entities_do_not_multiply(read):
+    entities = "".join(f"<!ENTITY e{n + 1} '{f'&e{n};' * 10}'>" for n in range(9))
+    bomb = f"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY e0 'ha'>{entities}]><a>&e9;</a>"
+    assert len(read(bomb, "a.xml").text) <= len(bomb)

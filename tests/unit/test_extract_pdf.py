@@ -1,0 +1,269 @@
+"""PDF: text page by page, whole words, and true reasons when there is none."""
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.contract.errors import Unreadable
+from kb.ingest.extract import extract
+
+E10 = pytest.mark.requirement("E-10")
+PLAIN_FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
+IMAGE = (
+    b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
+    b"stream\n\0\nendstream"
+)
+SHOW_IMAGE = b"q 200 0 0 200 50 50 cm /I Do Q"
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "file"
+
+    def read(data):
+        path.write_bytes(data)
+        return extract(path, "file.pdf")
+
+    return read
+
+
+def pdf(*pages, title=None, outline=(), annotation=None):
+    """A PDF of pages, each the operators of its content; `outline`: (level, title, page index) in order."""
+    first_page, resources = 10, b"<</Font<</F 3 0 R>>/XObject<</I 4 0 R>>>>"
+    kids = b" ".join(b"%d 0 R" % (first_page + 2 * n) for n in range(len(pages)))
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R/Outlines 5 0 R>>",
+        2: b"<</Type/Pages/Kids[%b]/Count %d>>" % (kids, len(pages)),
+        3: PLAIN_FONT,
+        4: IMAGE,
+        6: b"<</Title(%b)>>" % title.encode("latin-1") if title else b"<<>>",
+        7: annotation or b"null",
+    }
+    for number, content in enumerate(pages):
+        at = first_page + 2 * number
+        objects[at] = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 400]/Resources%b/Contents %d 0 R/Annots[7 0 R]>>" % (
+            resources,
+            at + 1,
+        )
+        objects[at + 1] = stream(content)
+    objects |= bookmarks(outline, first=100, page=first_page)
+    return assembled(objects)
+
+
+def stream(content, entries=b""):
+    return b"<<%b/Length %d>>stream\n%b\nendstream" % (entries, len(content), content)
+
+
+def bookmarks(outline, first, page):
+    numbers = range(first, first + len(outline))
+    objects = {5: b"<</Type/Outlines" + children(outline, numbers, -1) + b">>"}
+    for index, (level, title, target) in enumerate(outline):
+        later = [n for n in range(index + 1, len(outline)) if outline[n][0] <= level]
+        follower = later[0] if later and outline[later[0]][0] == level else None
+        objects[numbers[index]] = b"<</Title(%b)/Dest[%d 0 R/Fit]%b%b>>" % (
+            title.encode(),
+            page + 2 * target,
+            b"/Next %d 0 R" % numbers[follower] if follower is not None else b"",
+            children(outline, numbers, index),
+        )
+    return objects
+
+
+def children(outline, numbers, parent):
+    level = outline[parent][0] if parent >= 0 else -1
+    below = parent + 1
+    has_child = below < len(outline) and outline[below][0] > level
+    return b"/First %d 0 R" % numbers[below] if has_child else b""
+
+
+def assembled(objects):
+    body, places = b"%PDF-1.7\n", {}
+    for number, content in sorted(objects.items()):
+        places[number] = len(body)
+        body += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+    rows = b"".join(
+        b"%010d 00000 n \n" % places[n] if n in places else b"0000000000 65535 f \n" for n in range(max(objects) + 1)
+    )
+    trailer = b"trailer\n<</Size %d/Root 1 0 R/Info 6 0 R>>\n" % (max(objects) + 1)
+    return body + b"xref\n0 %d\n%b%bstartxref\n%d\n%%%%EOF" % (max(objects) + 1, rows, trailer, len(body))
+
+
+def lines(*texts):
+    shown = b" 0 -15 Td ".join(b"(%b) Tj" % text.encode("cp1252") for text in texts)
+    return b"BT /F 12 Tf 20 380 Td %b ET" % shown
+
+
+@E10
+def test_a_pdf_is_read_page_by_page(read):
+    extracted = read(pdf(lines("Page one.", "Second line — “ok”"), b"", lines("Page three.")))
+    assert extracted.doc_type == "pdf"
+    assert extracted.text == "Page one.\nSecond line — “ok”\n\nPage three.\n\n"
+    assert [(section.page, extracted.text[section.start : section.end]) for section in extracted.sections] == [
+        (1, "Page one.\nSecond line — “ok”\n\n"),
+        (3, "Page three.\n\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        (("a hyphen-", "ated word"), "a hyphenated word"),
+        (("a Ver-", "wendung"), "a Verwendung"),
+        (("well-known, and well-", "known again"), "well-known, and well-known again"),
+        (("conversation is conversation-", "centric"), "conversation is conversation-centric"),
+        (("the process is process-", "ing"), "the process is processing"),
+        (("something is some-", "thing"), "something is something"),
+        (("Jean-", "Paul and GPT-", "4"), "Jean-Paul and GPT-4"),
+        (("from 2019-", "2020"), "from 2019-2020"),
+        (("a dash -", "between"), "a dash -\nbetween"),
+        (("a soft\xad", "ened hyphen"), "a softened hyphen"),
+    ],
+)
+def test_words_broken_at_line_ends_are_put_together_when_that_is_safe(read, broken, whole):
+    assert read(pdf(lines(*broken))).text.strip() == whole
+
+
+def test_characters_beyond_the_basic_plane_and_ligatures_come_out_right(read):
+    mapping = (
+        b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        b"2 beginbfchar <41> <D835DC34> <42> <FB01> endbfchar endcmap"
+    )
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        3: b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 400]/Resources<</Font<</F 4 0 R>>>>/Contents 5 0 R>>",
+        4: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
+        5: stream(lines("AB")),
+        6: stream(mapping),
+    }
+    assert read(assembled(objects)).text.strip() == "\N{MATHEMATICAL ITALIC CAPITAL A}fi"
+
+
+def test_what_forms_and_annotations_show_is_read(read):
+    annotation = b"<</Type/Annot/Subtype/FreeText/Rect[20 20 300 60]/AP<</N %b>>>>"
+    drawn = b"<</Type/XObject/Subtype/Form/BBox[0 0 280 40]/Resources<</Font<</F 3 0 R>>>>/Length 40>>"
+    objects = pdf(lines("The page"), annotation=annotation % b"8 0 R")
+    shown = b"%b" % lines("filled in").replace(b"20 380", b"5 5")
+    appearance = b"8 0 obj\n" + stream(shown, drawn[2:-2].replace(b"/Length 40", b"")) + b"\nendobj\n"
+    # PDFium rebuilds the table of objects when it does not fit, as in any file that was edited by hand.
+    assert read(objects.replace(b"10 0 obj", appearance + b"10 0 obj")).text == "The page\nfilled in\n\n"
+
+
+def test_bookmarks_give_each_page_its_heading_path(read):
+    outline = [(0, "One", 0), (1, "One A", 1), (1, "One B", 1), (0, "Two", 3)]
+    extracted = read(pdf(*(lines(f"page {n}") for n in range(5)), outline=outline))
+    assert [section.heading for section in extracted.sections] == [
+        ("One",),
+        ("One", "One A"),
+        ("One", "One B"),
+        ("Two",),
+        ("Two",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "found"),
+    [
+        ("Annual Report 2024", "Annual Report 2024"),
+        ("  Two\n lines ", "Two lines"),
+        ("Microsoft Word - The minutes", "The minutes"),
+        ("Microsoft Word - minutes_v2.doc", None),
+        ("untitled", None),
+        ("(anonymous)", None),
+        ("Document1", None),
+        ("Presentation 3", None),
+        ("report final.docx", None),
+        ("MEDRPT-2024_scan", None),
+        ("Untitled Goose Game", "Untitled Goose Game"),
+        ("Frankenstein", "Frankenstein"),
+    ],
+)
+def test_only_a_title_that_says_something_counts(read, title, found):
+    assert read(pdf(lines("text"), title=title)).title == found
+
+
+@E10
+def test_a_scan_without_text_says_so(read):
+    with pytest.raises(Unreadable, match=r"no text: its 2 pages hold only images \(a scan\); OCR is not done"):
+        read(pdf(SHOW_IMAGE, SHOW_IMAGE))
+
+
+@E10
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "its only page holds nothing"),
+        (b"10 10 100 100 re f", "its only page holds only drawings"),
+        (SHOW_IMAGE, "its only page holds only images"),
+    ],
+)
+def test_a_page_without_text_says_what_it_holds(read, content, reason):
+    with pytest.raises(Unreadable, match=reason):
+        read(pdf(content))
+
+
+def test_a_scan_with_text_on_one_page_is_read(read):
+    assert [section.page for section in read(pdf(SHOW_IMAGE, lines("words"))).sections] == [2]
+
+
+@E10
+def test_an_encrypted_pdf_says_that_it_needs_a_password(read):
+    # A key that no password opens: PDFium asks for one before it looks at anything else.
+    locked = b"/Encrypt<</Filter/Standard/V 1/R 2/P -4/O(%b)/U(%b)>>/ID[(a)(a)]" % (b"o" * 32, b"u" * 32)
+    with pytest.raises(Unreadable, match="needs a password"):
+        read(pdf(lines("secret")).replace(b"/Root 1 0 R", b"/Root 1 0 R" + locked))
+
+
+@E10
+@pytest.mark.parametrize("keep", [9, 60, 200])
+def test_a_damaged_pdf_says_so(read, keep):
+    with pytest.raises(Unreadable, match="the PDF is damaged"):
+        read(pdf(lines("text"))[:keep])
+
+
+def test_a_damaged_page_is_named_and_does_not_hide_the_others(read):
+    whole = pdf(lines("first"), lines("second"))
+    assert read(whole.replace(b"12 0 obj\n<</Type/Page/", b"12 0 obj\n<</Type/Nope/")).text in {
+        "first\n\n[page 2 is damaged and could not be read]\n\n",
+        "first\n\nsecond\n\n",
+    }
+
+
+def test_threads_may_read_pdfs_at_once(tmp_path):
+    results = []
+
+    def read_many(name):
+        path = tmp_path / name
+        path.write_bytes(pdf(*(lines(f"{name} {n}") for n in range(20))))
+        results.extend(extract(path, name).text.startswith(f"{name} 0") for _ in range(10))
+
+    threads = [threading.Thread(target=read_many, args=(name,)) for name in ("one", "two", "three", "four")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 40
+
+
+WHOLE = pdf(lines("Some text", "on two lines"), SHOW_IMAGE, title="The title", outline=[(0, "One", 0), (1, "Two", 1)])
+
+
+@E10
+@given(
+    length=st.integers(min_value=9, max_value=len(WHOLE)),
+    changes=st.lists(st.tuples(st.integers(9, len(WHOLE) - 1), st.integers(0, 255)), max_size=8),
+)
+def test_a_cut_or_altered_pdf_gives_a_sound_result_or_a_reason(read, length, changes):
+    data = bytearray(WHOLE)
+    for place, value in changes:
+        data[place] = value
+    try:
+        extracted = read(bytes(data[:length]))
+    except Unreadable as error:
+        reason = error.detail
+    else:
+        assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
+        reason = "it was read"
+    assert "parser failed" not in reason

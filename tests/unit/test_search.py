@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.search import MAX_TERMS, best, fuse, match_expression
+from kb.store.base import Candidates
+
+NAN = float("nan")
+
+
+def candidates(fts, vec):
+    return Candidates(np.arange(1, len(fts) + 1), np.array(fts, float), np.array(vec, float))
+
+
+def ranked(fts, vec):
+    found = candidates(fts, vec)
+    return found.ids[best(found, fuse(found), 10)].tolist()
+
+
+def test_stop_words_count_only_when_there_is_nothing_else():
+    assert match_expression("What is the capital of France?") == '"capital" OR "france"'
+    assert match_expression("to be or not to be") == '"to" OR "be" OR "or" OR "not"'
+
+
+def test_a_query_without_a_word_asks_nothing():
+    assert match_expression("?! … \x00 *") is None
+
+
+def test_a_query_asks_for_a_bounded_number_of_words():
+    assert match_expression(" ".join(f"word{number}" for number in range(20_000))).count(" OR ") == MAX_TERMS - 1
+
+
+@given(st.text())
+def test_no_query_is_a_syntax_error(query):
+    expression = match_expression(query)
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE t USING fts5 (text)")
+    if expression is not None:
+        assert connection.execute("SELECT * FROM t WHERE t MATCH ?", (expression,)).fetchall() == []
+
+
+def test_what_both_legs_like_comes_first():
+    assert ranked([9, 5, NAN, NAN], [0.9, 0.2, 0.8, 0.1])[0] == 1
+
+
+def test_a_strong_match_in_one_leg_beats_a_weak_one_in_both():
+    assert ranked([30, 1, 1, NAN], [0.3, 0.35, 0.32, 0.1])[0] == 1
+
+
+@pytest.mark.parametrize("leg", [[3, 1, 2], [NAN, NAN, NAN]])
+def test_one_leg_alone_ranks_by_its_own_scores(leg):
+    other = [NAN] * 3 if leg[0] == 3 else [3, 1, 2]
+    assert ranked(leg, other) == [1, 3, 2]
+
+
+def test_equal_scores_are_ranked_by_age():
+    assert ranked([1, 1, 1], [0.5, 0.5, 0.5]) == [1, 2, 3]
+
+
+def test_nothing_found_is_an_empty_list():
+    assert ranked([], []) == []
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), min_size=1, max_size=30))
+def test_scores_are_always_numbers(pairs):
+    fts, vec = zip(*pairs, strict=True)
+    assert np.isfinite(fuse(candidates(fts, vec))).all()
