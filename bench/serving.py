@@ -54,8 +54,8 @@ def serving() -> Iterator[str]:
         port = probe.getsockname()[1]
         probe.close()
         process = subprocess.Popen(
-            [sys.executable, "-c", f"import kb_cli.serve as s; s.run(port={port}, data_dir={folder!r})"],
-            stderr=None,
+            [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(port), "--data-dir", folder],
+            stderr=subprocess.DEVNULL,
         )
         try:
             _wait_until_ready(f"http://127.0.0.1:{port}", process)
@@ -67,7 +67,7 @@ def serving() -> Iterator[str]:
 
 async def add_all(client: EngineClient, documents: Iterable[tuple[str, dict[str, str]]]) -> None:
     """Send documents as notes, each under its id as the path and with its scope as a tag; wait until all are done."""
-    todo = iter(documents)
+    todo = ((path, document) for path, document in documents if document["text"].strip())
 
     async def send() -> None:
         for path, document in todo:

@@ -10,12 +10,13 @@ from fastapi.exceptions import RequestValidationError
 from filelock import FileLock, Timeout
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.asgi.bearer import BearerMiddleware, Key
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
-from kb.asgi.problem import on_http_exception, on_kb_error, on_unexpected
+from kb.asgi.problem import on_disconnect, on_http_exception, on_kb_error, on_unexpected
 from kb.contract.errors import KbError, StoreError
 from kb.contract.settings import reveal
 from kb.embed.model import prepare
@@ -61,6 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             KbError: on_kb_error,
             RequestValidationError: on_invalid,
             HTTPException: on_http_exception,
+            ClientDisconnect: on_disconnect,
             Exception: on_unexpected,
         },
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections import UserDict
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -15,10 +16,7 @@ from kb import __version__
 from kb.contract.errors import KbError
 from kb_cli import exits
 from kb_cli.output import complain, say
-
-if TYPE_CHECKING:
-    from typer._click import Command
-    from typer._click import Context
+from kb_cli.plain import plain_command
 
 COMMANDS: Final = {
     "add": "kb_cli.add:add",
@@ -34,33 +32,35 @@ COMMANDS: Final = {
     "status": "kb_cli.status:status",
     "serve": "kb_cli.serving:serve",
 }
-HELP: Final = """A fully local knowledge base for people and their AI agents.
+HELP: Final = (
+    "A fully local knowledge base for people and their AI agents.\n\n"
+    "The engine is looked for at KB_ENGINE_URL (http://127.0.0.1:8000 if unset) and gets the key KB_API_KEY. "
+    "Both can also stand in $XDG_CONFIG_HOME/kb/config.toml or else ~/.config/kb/config.toml, as engine_url "
+    "and api_key; the environment wins."
+)
+EPILOG: Final = "Exit codes:\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exits.MEANINGS.items())
 
-The engine is looked for at KB_ENGINE_URL (http://127.0.0.1:8000 if unset) and gets the key KB_API_KEY. Both can also
-stand in $XDG_CONFIG_HOME/kb/config.toml or else ~/.config/kb/config.toml, as engine_url and api_key; the environment
-wins.
-"""
-EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exits.MEANINGS.items()) + "."
 
+class Commands(UserDict[str, Any]):
+    """The commands by name; a command's module is imported when it is looked up."""
 
-class LazyCommands(TyperGroup):
-    """The table of commands; a command's module is imported when it is called."""
-
-    def list_commands(self, ctx: Context) -> list[str]:
-        """The commands' names, for the help and for completion."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The command of that name, built from its function."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, function = COMMANDS[cmd_name].partition(":")
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the command's type is not public
+        """The command, built from its function."""
+        module, _, function = self.data[name].partition(":")
         single = typer.Typer(add_completion=False)
-        single.command(cmd_name)(getattr(import_module(module), function))
-        return typer.main.get_command(single)
+        single.command(name)(getattr(import_module(module), function))
+        return plain_command(single)
 
 
-app = typer.Typer(cls=LazyCommands, help=HELP, epilog=EPILOG)
+class Kb(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **attrs: Any) -> None:  # noqa: ANN401 - typer's own
+        super().__init__(**attrs)
+        self.commands = Commands(COMMANDS)
+
+
+app = typer.Typer(cls=Kb, help=HELP, epilog=EPILOG)
 
 
 def print_version(wanted: bool) -> None:
@@ -99,12 +99,12 @@ def main() -> None:
 def run_command(words: list[str]) -> int:
     """Run what the words say; answers the exit code. An error is one line on standard error."""
     try:
-        return typer.main.get_command(app)(words, prog_name="kb", standalone_mode=False) or exits.OK
+        return plain_command(app)(words, prog_name="kb", standalone_mode=False) or exits.OK
     except KbError as error:
         complain(error.detail)
         return exits.code_of(error)
     except typer.TyperException as error:
-        complain(error.format_message() + hint(error))
+        complain(error.format_message().rstrip(".") + hint(error))
         return error.exit_code
     except UnicodeEncodeError:
         complain("The command line holds bytes that are not UTF-8.")
@@ -116,7 +116,7 @@ def run_command(words: list[str]) -> int:
 def hint(error: typer.TyperException) -> str:
     """Where to read on, if the words were wrong."""
     context = getattr(error, "ctx", None)
-    return f" See '{context.command_path} --help'." if context else ""
+    return f"; see '{context.command_path} --help'" if context else ""
 
 
 def forget_output() -> None:

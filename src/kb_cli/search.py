@@ -45,6 +45,7 @@ def show(results: list[dict[str, Any]], query: list[str]) -> None:
         return
     words = pattern(" ".join(query))
     for rank, result in enumerate(results, 1):
+        output.write("\n" if rank > 1 else "")
         heading(rank, result)
         output.show(excerpt(result["text"], words))
 
@@ -82,6 +83,8 @@ def excerpt(text: str, words: re.Pattern[str]) -> "Text":
     console = output.console_for_stdout()
     flat = Text(from_first(words, output.one_line(text)))
     lines = flat.wrap(console, max(console.width - len(INDENT), 1))
+    for line in lines:
+        line.rstrip()
     shown = Text("\n").join(lines[:EXCERPT_LINES])
     if len(lines) > EXCERPT_LINES:
         shown.append(" …")

@@ -77,7 +77,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
         stateless_http=True,
         json_response=False,
         host_origin_protection=True,
-        allowed_hosts=settings.mcp_allowed_hosts,
+        allowed_hosts=[name.strip() for name in settings.mcp_allowed_hosts.split(",") if name.strip()],
     )
     app.router.routes += probes(_started)
     return app

@@ -16,12 +16,12 @@ class Settings(EnvSettings):
         engine_url: where the engine is.
         api_key: the engine's key, if it has one.
         mcp_api_key: the key that agents must send; without one the gateway is open.
-        mcp_allowed_hosts: names besides loopback that the gateway may be called by, as a JSON list.
+        mcp_allowed_hosts: names besides loopback that the gateway may be called by, with commas between them.
         mcp_max_upload_mb: the largest file an agent may upload, in MiB.
     """
 
     engine_url: str = "http://127.0.0.1:8000"
     api_key: SecretStr | None = None
     mcp_api_key: SecretStr | None = None
-    mcp_allowed_hosts: list[str] = Field(default_factory=list)
+    mcp_allowed_hosts: str = ""
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512

@@ -9,7 +9,6 @@ import pytest
 
 COSINE = 0.99999
 WORDS = ["river", "the", "of", "walking", "Mountain", "LIGHT", "paper", "window.", "garden?", "letter's", "re-read"]
-)
 ALPHABETS = {
     "chinese": "的一是不了人我在有他这为之大来以个中上们",
     "japanese": "ねこがマットのうえにすわっている東京",

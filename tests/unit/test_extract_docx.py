@@ -154,7 +154,8 @@ def test_text_boxes_are_read_once(read, document):
     add(
         document,
         f"""<w:p><w:r><w:t>around</w:t></w:r><w:r><mc:AlternateContent>
-        <mc:Choice Requires="wps"><w:drawing><wps:txbx>{box}</wps:txbx></w:drawing></mc:Choice><mc:Fallback><w:pict><v:textbox>{box}</v:textbox></w:pict></mc:Fallback>
+        <mc:Choice Requires="wps"><w:drawing><wps:txbx>{box}</wps:txbx></w:drawing></mc:Choice>
+        <mc:Fallback><w:pict><v:textbox>{box}</v:textbox></w:pict></mc:Fallback>
         </mc:AlternateContent></w:r></w:p>""",
         BOXES,
     )

@@ -100,6 +100,11 @@ def test_deep_nesting_loses_no_text(read):
     assert read("<div>" * 300 + "deep" + "<b><font>" * 300 + "er").text == "deeper\n"
 
 
+def test_nesting_too_deep_to_read_is_said_rather_than_cut_off(read):
+    with pytest.raises(Unreadable, match="nest more than 2048 deep"):
+        read("<html>seen" + "<div>" * 3000 + "lost")
+
+
 def test_a_page_that_scripts_fill_says_so(read):
     with pytest.raises(Unreadable, match="scripts may be what fills it"):
         read("<html><body><div id=root></div><script src=app.js></script></body></html>")

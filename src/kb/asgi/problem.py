@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from kb.contract.errors import KbError
 
@@ -43,6 +43,11 @@ async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
     phrase = HTTPStatus(error.status_code).phrase
     return _response(error.status_code, phrase.lower().replace(" ", "-"), str(error.detail), {}, error.headers)
+
+
+async def on_disconnect(_: Request, __: Exception) -> Response:
+    """Exception handler for a client that left while it was sending: nobody hears the answer, and it is no fault."""
+    return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 
 async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:

@@ -46,7 +46,7 @@ def read(data: bytes) -> Extracted:
     """Read an HTML page or fragment.
 
     Raises:
-        Unreadable: the page shows no text by itself.
+        Unreadable: the page shows no text by itself, or is beyond the parser's limits.
     """
     text = TextBuilder()
     root = _parsed(decode(data, _declared_encoding(data)))
@@ -78,12 +78,15 @@ def _declared_encoding(data: bytes) -> str | None:
 
 
 def _parsed(markup: str) -> etree._Element | None:
-    # huge_tree lifts the limit on nesting: unclosed tags nest deep, and what is beyond the limit would be lost.
+    # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and what is beyond the limit is lost.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
     try:
-        return etree.fromstring(markup.replace("\0", "").encode(), parser)
+        root: etree._Element | None = etree.fromstring(markup.replace("\0", "").encode(), parser)
     except etree.XMLSyntaxError:  # nothing in it but comments or white space
         return None
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise Unreadable("the page cannot be read whole: its elements nest more than 2048 deep")
+    return root
 
 
 def _title(root: etree._Element | None) -> str | None:

@@ -1,0 +1,109 @@
+"""What the engine adds to its model: ingestion and search against the embedder alone, in one run.
+
+    python -m bench.engine [NUMBER_OF_DOCUMENTS]      all of SciFact when not given
+
+Documents go in through the API in several portions, and before each the embedder alone embeds the same chunks, so
+that both see the same machine. Then each query is embedded alone and searched, in turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.serving import add_all, collection, serving
+from kb.contract.client import EngineClient
+from kb.embed.model import prepare
+from kb.embed.onnx import OnnxEmbedder
+from kb.ingest.pipeline import draft_note
+from kb.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kb.embed.base import Embedder
+
+    Documents = Sequence[tuple[str, dict[str, str]]]
+
+PORTIONS = 5
+MOST_INGESTION = 1.15
+MOST_SEARCH = 3.0
+
+
+def portions(documents: Documents) -> Iterator[Documents]:
+    """The documents in `PORTIONS` parts."""
+    size = -(-len(documents) // PORTIONS)
+    return (documents[start : start + size] for start in range(0, len(documents), size))
+
+
+def embed_alone(documents: Documents, embedder: Embedder) -> tuple[float, int]:
+    """Seconds for embedding what the engine makes of the documents, and how many chunks that is."""
+    drafts = [draft_note(document["text"], document["title"], embedder) for _, document in documents]
+    inputs = list(itertools.chain.from_iterable(draft.inputs for draft in drafts))
+    begun = time.perf_counter()
+    embedder.embed(inputs)
+    return time.perf_counter() - begun, len(inputs)
+
+
+async def ingestion(client: EngineClient, documents: Documents, embedder: Embedder) -> float:
+    """The ratio of the two; prints both."""
+    alone = engine = 0.0
+    chunks = 0
+    for portion in portions(documents):
+        seconds, count = embed_alone(portion, embedder)
+        alone, chunks = alone + seconds, chunks + count
+        begun = time.perf_counter()
+        await add_all(client, portion)
+        engine += time.perf_counter() - begun
+    print(f"ingestion of {len(documents)} documents, {chunks} chunks: embedder alone {alone:.1f} s, engine {engine:.1f} s")
+    return engine / alone
+
+
+async def search(client: EngineClient, queries: Sequence[str], embedder: Embedder) -> float:
+    """The ratio of the two medians; prints both."""
+    alone, engine = [], []
+    for query in queries:
+        begun = time.perf_counter()
+        embedder.embed([query])
+        embedded = time.perf_counter()
+        await client.search(query=query)
+        alone.append(embedded - begun)
+        engine.append(time.perf_counter() - embedded)
+    p50_alone, p50_engine = (statistics.median(times) * 1000 for times in (alone, engine))
+    print(f"{len(queries)} queries: embedding alone p50 {p50_alone:.2f} ms, POST /search p50 {p50_engine:.2f} ms")
+    return p50_engine / p50_alone
+
+
+async def measure(documents: Documents, queries: Sequence[str]) -> bool:
+    """Print both ratios; whether they are within their limits."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = prepare(Settings.read().model_dir, Path(folder))
+        embedder = OnnxEmbedder(files, "cpu")
+        os.environ["KB_MODEL_DIR"] = str(files.onnx.parent)
+        with serving() as url:
+            async with EngineClient(url) as client:
+                ingested = await ingestion(client, documents, embedder)
+                print(f"  ratio {ingested:.2f} (at most {MOST_INGESTION})")
+                await search(client, queries[:20], embedder)
+                searched = await search(client, queries, embedder)
+                print(f"  ratio {searched:.2f} (at most {MOST_SEARCH})")
+    return ingested <= MOST_INGESTION and searched <= MOST_SEARCH
+
+
+def main() -> int:
+    """0 if both ratios are within their limits."""
+    scifact = collection("scifact")
+    documents = list(scifact.documents.items())[: int(sys.argv[1]) if len(sys.argv) > 1 else None]
+    queries = [query["text"] for query in scifact.queries.values()]
+    return int(not asyncio.run(measure(documents, queries)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+
+import pytest
+
+from tests.conftest import KEY, without_settings
+
+KB = (sys.executable, "-m", "kb_cli.main")
+
+
+@dataclass
+class Shell:
+    """Where a person types `kb …`: an environment, and a folder to be in."""
+
+    folder: object
+    environment: dict
+
+    def start(self, *words, **options):
+        environment = self.environment | options.pop("env", {})
+        return subprocess.Popen([*KB, *map(str, words)], cwd=self.folder, env=environment, **options)
+
+    def __call__(self, *words, text=None, env=None):
+        """Run kb without a terminal; `text` is what comes on standard input."""
+        return subprocess.run(
+            [*KB, *map(str, words)],
+            cwd=self.folder,
+            env=self.environment | (env or {}),
+            input=text or "",
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    def json(self, *words, **options):
+        """What kb prints with --json; it must print nothing else."""
+        ended = self(*words, "--json", **options)
+        assert ended.stderr == ""
+        return json.loads(ended.stdout)
+
+    def note(self, text, *options):
+        """The id of a new note."""
+        job = self.json("addnote", text, "--wait", *options)
+        return job["document_id"]
+
+    def in_terminal(self, *words, typed="", env=None):
+        """Run kb in a terminal of 80 columns; answers the exit code and all that the terminal got."""
+        ours, its = pty.openpty()
+        size = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"}
+        process = self.start(*words, stdin=its, stdout=its, stderr=its, env=size | (env or {}))
+        os.close(its)
+        os.write(ours, typed.encode())
+        shown = b"".join(iter(lambda: read(ours), b"")).decode()
+        os.close(ours)
+        return process.wait(timeout=60), shown.replace("\r\n", "\n")
+
+
+def read(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that a terminal's other side is closed
+        return b""
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """kb as on a fresh machine: no settings, no configuration."""
+    home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    unwanted = {"VISUAL", "EDITOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
+    kept = {name: value for name, value in without_settings().items() if name not in unwanted}
+    return Shell(tmp_path, kept | home)
+
+
+@pytest.fixture
+def kb(server, outside):
+    """kb with a real engine behind it."""
+    return Shell(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY})
+
+
+@pytest.fixture
+def tag():
+    """A tag of this test's own, for the engine is everyone's."""
+    return f"t{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def folder(tmp_path, tag):
+    """A folder with two files, one of them in a folder within, and hidden ones; the texts are this test's own."""
+    folder = tmp_path / "papers"
+    for name, text in {
+        "rust.md": f"# Rust {tag}\n\nThe borrow checker verifies references.\n",
+        "deep/cat.txt": f"Cats {tag} sleep for most of the day.\n",
+        ".hidden.txt": f"A hidden file {tag}.\n",
+        ".git/config.txt": f"A file in a hidden folder {tag}.\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder

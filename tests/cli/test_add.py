@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def added(answer):
+    return sorted(os.path.basename(each["path"]) for each in answer)
+
+
+@pytest.mark.requirement("L-2")
+def test_a_folder_goes_in_with_all_that_is_not_hidden_in_it(kb, folder, tag):
+    answer = kb.json("add", "papers", "--tags", f"{tag}, second", "--wait")
+    assert added(answer) == ["cat.txt", "rust.md"]
+    for each in answer:
+        assert each["job"]["status"] == "done"
+        document = kb.json("get", each["job"]["document_id"])
+        assert document["source_path"] == each["path"] == str(folder / os.path.relpath(each["path"], folder))
+        assert sorted(document["tags"]) == sorted([tag, "second"])
+
+
+@pytest.mark.requirement("L-2")
+def test_what_was_added_with_wait_is_found_at_once(kb, folder, tag):
+    assert kb("add", "papers", "--tags", tag, "--wait").returncode == 0
+    found = kb.json("search", "sleeping cats", "--tags", tag)["results"]
+    assert found[0]["title"] == "cat"
+
+
+@pytest.mark.requirement("L-2")
+def test_patterns_are_expanded_where_the_shell_did_not(kb, folder):
+    assert added(kb.json("add", "papers/**/*.txt")) == ["cat.txt"]
+
+
+def test_hidden_files_and_folders_go_in_when_they_are_named(kb, folder):
+    assert added(kb.json("add", "papers/.hidden.txt", "papers/.git")) == [".hidden.txt", "config.txt"]
+
+
+def test_a_file_that_is_named_twice_is_sent_once(kb, folder):
+    assert added(kb.json("add", "papers/rust.md", "papers/../papers/rust.md", "papers/*.md")) == ["rust.md"]
+
+
+def test_a_single_file_can_be_given_a_title(kb, folder):
+    [each] = kb.json("add", "papers/rust.md", "--title", "On [borrowing]", "--wait")
+    assert kb.json("get", each["job"]["document_id"])["title"] == "On [borrowing]"
+    refused = kb("add", "papers", "--title", "Both")
+    assert refused.returncode == 2
+    assert "single file" in refused.stderr
+
+
+@pytest.mark.requirement("L-3")
+def test_a_file_that_cannot_be_read_is_named_with_the_reason_and_the_rest_goes_in(kb, folder):
+    (folder / "empty.txt").touch()
+    (folder / "noise.bin").write_bytes(bytes(range(256)) * 8)
+    ended = kb("add", "papers", "--wait")
+    assert ended.returncode == 1
+    assert ended.stdout == "4 files: 2 searchable, 2 failed\n"
+    reasons = ended.stderr.splitlines()
+    assert reasons[0].startswith(f"kb: {folder}/empty.txt: ")
+    assert reasons[1].startswith(f"kb: {folder}/noise.bin: ")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_named(kb, folder):
+    (folder / "rust.md").chmod(0)
+    ended = kb("add", "papers")
+    assert ended.returncode == 1
+    assert "rust.md: Permission denied" in ended.stderr
+
+
+def test_a_file_the_engine_refuses_is_named_and_the_rest_goes_in(start_server, kb, folder, tmp_path):
+    (folder / "huge.txt").write_text("too much " * 300_000)
+    with start_server(tmp_path / "small", KB_MAX_UPLOAD_MB="1", KB_APPS="api") as small:
+        ended = kb("add", "papers", env={"KB_ENGINE_URL": small.url})
+    assert ended.returncode == 1
+    assert ended.stdout == "3 files: 2 on their way in, 1 failed\n"
+    assert "huge.txt: " in ended.stderr
+
+
+def test_a_path_that_leads_nowhere_stops_before_anything_is_sent(kb, folder, tag):
+    ended = kb("add", "papers/rust.md", "nowhere.md", "--tags", tag)
+    assert ended.returncode == 2
+    assert ended.stderr == "kb: There is no file or folder nowhere.md\n"
+    assert kb.json("list", "--tags", tag)["documents"] == []
+
+
+def test_a_name_that_is_not_utf8_is_refused_and_the_rest_goes_in(kb, folder):
+    with open(os.path.join(os.fsencode(folder), b"caf\xe9.txt"), "w") as file:
+        file.write("Coffee")
+    ended = kb("add", "papers")
+    assert ended.returncode == 1
+    assert "its name is not UTF-8" in ended.stderr
+    assert ended.stdout.startswith("3 files: 2 on their way in")
+
+
+def test_an_empty_folder_is_nothing_to_worry_about(kb, tmp_path):
+    (tmp_path / "empty").mkdir()
+    ended = kb("add", "empty")
+    assert (ended.returncode, ended.stdout) == (0, "0 files: 0 on their way in\n")
+
+
+def test_a_terminal_shows_how_far_it_is_and_keeps_only_the_summary(kb, folder):
+    (folder / "long.txt").write_text("A long text about nothing in particular. " * 100_000)
+    code, shown = kb.in_terminal("add", "papers")
+    assert code == 0
+    assert "sending" in shown
+    assert "/s" in shown
+    assert shown.endswith("3 files: 3 on their way in\n")

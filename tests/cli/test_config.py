@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import KEY
+
+
+@pytest.fixture
+def config(outside):
+    """Writes the configuration file."""
+    path = outside.folder / "config" / "kb" / "config.toml"
+    path.parent.mkdir(parents=True)
+
+    def write(text, mode=0o600):
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    return write
+
+
+@pytest.mark.requirement("L-3")
+def test_server_and_key_can_stand_in_a_file(outside, config, server):
+    config(f'engine_url = "{server.url}"\napi_key = "{KEY}"\n')
+    ended = outside("status")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.requirement("L-3")
+def test_without_xdg_config_home_the_file_is_in_the_home_folder(outside, config, server):
+    config(f'engine_url = "{server.url}"\napi_key = "{KEY}"\n')
+    (outside.folder / "config").rename(outside.folder / ".config")
+    assert outside("status", env={"XDG_CONFIG_HOME": ""}).returncode == 0
+
+
+@pytest.mark.requirement("L-3")
+def test_the_environment_wins_over_the_file_and_an_empty_variable_is_none(kb, config):
+    config('engine_url = "http://127.0.0.1:9"\napi_key = "wrong"\n')
+    assert kb("status").returncode == 0
+    assert kb("status", env={"KB_API_KEY": ""}).returncode == 4
+
+
+def test_a_key_that_others_can_read_is_warned_of_and_works(outside, config, server):
+    path = config(f'engine_url = "{server.url}"\napi_key = "{KEY}"\n', mode=0o644)
+    ended = outside("status", "--json")
+    assert ended.returncode == 0
+    assert ended.stderr == f"kb: warning: others can read the key in {path}: chmod 600 {path}\n"
+
+
+def test_a_file_without_a_key_may_be_read_by_anyone(outside, config, server):
+    config(f'engine_url = "{server.url}"\n', mode=0o644)
+    assert "warning" not in outside("status").stderr
+
+
+@pytest.mark.requirement("L-3")
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("engine_url = ", "not valid TOML"),
+        ('url = "x"', "there is no setting 'url'"),
+        ("engine_url = 5", "engine_url must be a text"),
+        ('engine_url = "localhost:8000"', "engine_url: 'localhost:8000' is not a URL"),
+        ('engine_url = "http://[::1"', "is not a URL"),
+        ('api_key = "clé"', "printable ASCII"),
+    ],
+)
+def test_a_wrong_file_is_one_line_that_names_it(outside, config, text, complaint):
+    path = config(text)
+    ended = outside("status")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"kb: {path}: ")
+    assert complaint in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_wrong_variable_is_one_line_that_names_it_and_keeps_the_key_secret(outside):
+    ended = outside("status", env={"KB_ENGINE_URL": "ftp://x"})
+    assert (ended.returncode, ended.stderr[:18]) == (2, "kb: KB_ENGINE_URL:")
+    ended = outside("status", env={"KB_API_KEY": "gehe\nim"})
+    assert (ended.returncode, ended.stderr[:15]) == (2, "kb: KB_API_KEY:")
+    assert "gehe" not in ended.stderr

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def notes(kb, tag):
+    return [kb.note(f"{word} {tag}", "--tags", tag) for word in ("one", "two", "three")]
+
+
+@pytest.mark.requirement("L-2")
+def test_get_prints_the_text_exactly_when_asked(kb, tag):
+    text = f"tabs\tand spaces \r\n\n\n日本語 \x1b[31m [bold] {tag}\n\n"
+    note = kb.json("addnote", "-", "--wait", text=text)["document_id"]
+    process = kb.start("get", note, "--text", stdout=-1)
+    assert process.communicate()[0] == text.encode()
+
+
+@pytest.mark.requirement("L-2")
+def test_get_finds_a_document_by_where_it_came_from(kb, folder, tag):
+    [each] = kb.json("add", "papers/rust.md", "--wait")
+    note = kb.note(tag, "--source-path", f"talk/{tag}")
+    assert kb.json("get", "--path", f"talk/{tag}")["id"] == note
+    for path in (each["path"], "papers/rust.md"):
+        assert kb.json("get", "--path", path)["id"] == each["job"]["document_id"]
+    assert kb("get", "--path", "papers/none.md").returncode == 5
+
+
+def test_get_shows_a_person_the_document(kb, tag):
+    note = kb.note(f"Text of {tag}", "--title", "A title", "--tags", tag)
+    shown = kb("get", note).stdout
+    assert "title     A title\n" in shown
+    assert shown.endswith(f"\n\nText of {tag}\n")
+
+
+def test_get_wants_one_document_said_one_way(kb):
+    assert kb("get").returncode == 2
+    assert kb("get", 1, "--path", "x").returncode == 2
+    assert kb("get", 1, "--text", "--json").returncode == 2
+    assert kb("get", "one").returncode == 2
+
+
+@pytest.mark.requirement("L-2")
+def test_list_filters_orders_and_limits(kb, notes, tag):
+    ids = [document["id"] for document in kb.json("list", "--tags", tag)["documents"]]
+    assert ids == notes
+    kb("tag", notes[0], "--add", "touched")
+    assert kb.json("list", "--tags", tag, "--recent", "-n", "1")["documents"][0]["id"] == notes[0]
+    assert kb.json("list", "--tags", f"{tag},touched")["documents"][0]["id"] == notes[0]
+    assert kb.json("list", "--tags", tag, "--type", "pdf")["documents"] == []
+
+
+@pytest.mark.requirement("L-2")
+def test_list_follows_the_pages(kb, notes, tag):
+    first = kb.json("list", "--tags", tag, "-n", "2")
+    assert len(first["documents"]) == 2
+    assert first["next_cursor"]
+    everything = kb.json("list", "--tags", tag, "-n", "2", "--all")
+    assert len(everything["documents"]) == 3
+    assert everything["next_cursor"] is None
+
+
+def test_list_gives_scripts_one_line_with_tabs_for_each_document(kb, notes, tag):
+    rows = [line.split("\t") for line in kb("list", "--tags", tag).stdout.splitlines()]
+    assert [int(row[0]) for row in rows] == notes
+    assert rows[0][3] == f"one {tag}"
+
+
+def test_list_gives_a_terminal_columns_with_a_header(kb, notes, tag):
+    _, shown = kb.in_terminal("list", "--tags", tag, env={"NO_COLOR": "1"})
+    header, first, *_ = shown.splitlines()
+    assert "TITLE" in header
+    assert header.index("TITLE") - 6 < first.index("one") + 6
+
+
+@pytest.mark.requirement("L-2")
+def test_delete_in_a_script_needs_yes(kb, notes):
+    refused = kb("delete", notes[0])
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert kb("get", notes[0]).returncode == 0
+    receipts = kb.json("delete", *notes[:2], "--yes")
+    assert [receipt["document_id"] for receipt in receipts] == notes[:2]
+    assert {receipt["status"] for receipt in receipts} == {"deleted"}
+    assert kb("get", notes[0]).returncode == 5
+
+
+def test_delete_names_what_does_not_exist_and_deletes_the_rest(kb, notes):
+    ended = kb("delete", 10**12, notes[0], "--yes")
+    assert ended.returncode == 5
+    assert ended.stderr == f"kb: There is no document {10**12}.\n"
+    assert ended.stdout.startswith(f"document {notes[0]} is deleted")
+
+
+def test_delete_on_a_terminal_says_what_and_asks(kb, notes, tag):
+    code, shown = kb.in_terminal("delete", notes[0], typed="n\n")
+    assert code == 0
+    assert f"one {tag}" in shown
+    assert kb("get", notes[0]).returncode == 0
+    code, shown = kb.in_terminal("delete", notes[0], typed="y\n")
+    assert code == 0
+    assert "is deleted" in shown
+    assert kb("get", notes[0]).returncode == 5
+
+
+@pytest.mark.requirement("L-2")
+def test_tag_adds_and_removes(kb, notes, tag):
+    [first, second] = kb.json("tag", *notes[:2], "--add", "red,blue", "--remove", tag)
+    assert first["tags"] == second["tags"] == ["blue", "red"]
+    assert kb("tag", notes[0], "--remove", "red,blue").stdout == f"document {notes[0]}: no tags\n"
+    assert kb("tag", notes[0]).returncode == 2
+
+
+def test_tags_counts_documents(kb, notes, tag):
+    assert {"tag": tag, "documents": 3} in kb.json("tags")["tags"]
+    assert f"{tag}\t3\n" in kb("tags").stdout

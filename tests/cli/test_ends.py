@@ -1,0 +1,157 @@
+"""How kb ends, whatever happens: one line on standard error, an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from kb_cli.exits import MEANINGS
+from tests.conftest import free_port
+
+
+@pytest.mark.requirement("L-3")
+def test_an_engine_that_is_not_there(outside):
+    url = f"http://127.0.0.1:{free_port()}"
+    ended = outside("search", "x", env={"KB_ENGINE_URL": url})
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.startswith(f"kb: The engine at {url} is unreachable")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.requirement("L-3")
+@pytest.mark.parametrize("key", ["", "wrong"])
+def test_a_missing_or_wrong_key(kb, key):
+    ended = kb("list", env={"KB_API_KEY": key})
+    assert ended.returncode == 4
+    assert ended.stderr.startswith("kb: ")
+
+
+@pytest.mark.requirement("L-3")
+@pytest.mark.parametrize(
+    "words", [["serch"], ["list", "--nope"], ["search"], ["get", "0"], ["add"], ["list", "-n", "x"], ["tag", "1"]]
+)
+def test_wrong_words_are_one_line(outside, words):
+    ended = outside(*words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("kb: ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_something_that_is_no_engine(outside, tmp_path):
+    port = free_port()
+    (tmp_path / "api/v1").mkdir(parents=True)
+    (tmp_path / "api/v1/status").write_text("<html>hello</html>")
+    command = [sys.executable, "-c", SERVE_FILES, str(port)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as web:
+        web.stdout.readline()
+        ended = outside("status", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}"})
+        web.kill()
+    assert ended.returncode == 7
+    assert ended.stderr == f"kb: What answers at http://127.0.0.1:{port} is no kb engine.\n"
+
+
+SERVE_FILES = """
+import sys
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+server = HTTPServer(("127.0.0.1", int(sys.argv[1])), SimpleHTTPRequestHandler)
+print("ready", flush=True)
+server.serve_forever()
+"""
+
+
+def test_bytes_on_the_command_line_that_are_no_text(kb):
+    ended = subprocess.run([sys.executable, "-m", "kb_cli.main", "search", b"caf\xe9"], env=kb.environment, stderr=-1)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"kb: ")
+    assert b"Traceback" not in ended.stderr
+
+
+def test_a_reader_that_stops_reading_is_no_error(kb, tag):
+    kb.note(tag, "--tags", tag)
+    for words in (["list"], ["search", tag], ["get", "1", "--text"], ["tags", "--json"]):
+        process = kb.start(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_an_output_that_is_full_is_one_line(kb):
+    with open("/dev/full", "w") as full:
+        process = kb.start("status", stdout=full, stderr=subprocess.PIPE)
+    assert process.stderr.read() == b"kb: No space left on device\n"
+    assert process.wait() == 8
+
+
+@pytest.mark.requirement("L-3")
+def test_ctrl_c_ends_quietly(outside):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        env = {"KB_ENGINE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        process = outside.start("list", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        silent.accept()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate() == (b"", b"")
+    assert process.returncode == 130
+
+
+def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
+    note = kb.note(tag)
+    code, _ = kb.in_terminal("delete", note, typed="\x04")
+    assert code == 130
+    assert kb("get", note).returncode == 0
+
+
+@pytest.mark.requirement("L-3")
+def test_the_help_names_every_exit_code(outside):
+    shown = " ".join(outside("--help", env={"COLUMNS": "200"}).stdout.split())
+    for code, meaning in MEANINGS.items():
+        assert f"{code} {meaning}" in shown
+    assert outside().stdout == outside("--help").stdout
+
+
+@pytest.mark.requirement("S-9")
+def test_the_version(outside):
+    assert outside("--version").stdout == "kb 3.0.0\n"
+
+
+def test_serve_names_the_variable_of_each_flag(outside):
+    shown = outside("serve", "--help", env={"COLUMNS": "200"}).stdout
+    for flag in ("host", "port", "data-dir", "apps", "device"):
+        assert f"--{flag} " in shown
+        assert f"KB_{flag.upper().replace('-', '_')}" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "unwanted"),
+    [
+        (["--version"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.search"}),
+        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.notes", "ssl"}),
+        (["list"], {"rich", "pydantic"}),
+    ],
+)
+def test_nothing_is_loaded_that_is_not_needed(kb, words, unwanted):
+    code = "import sys; from kb_cli.main import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    ended = subprocess.run([sys.executable, "-c", code, *words], env=kb.environment, stderr=-1, stdout=-1, text=True)
+    loaded = set(ended.stderr.split())
+    assert "kb_cli.main" in loaded
+    assert not loaded & unwanted
+
+
+def test_the_table_leads_to_a_command_for_every_name():
+    from kb_cli.main import COMMANDS, Commands
+
+    for name, command in Commands(COMMANDS).items():
+        assert command.name == name
+        assert command.help
+
+
+def test_output_in_another_encoding_does_not_fail(kb, tag):
+    note = kb.note(f"日本語 {tag}")
+    ended = kb("get", note, env={"PYTHONIOENCODING": "latin-1"})
+    assert ended.returncode == 0
+    assert f"??? {tag}" in ended.stdout
+    assert os.linesep in ended.stdout

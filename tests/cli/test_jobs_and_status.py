@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+@pytest.mark.requirement("L-2")
+def test_jobs_lists_the_newest_first(kb, tag):
+    receipt = kb.json("addnote", tag, "--title", f"title {tag}")
+    assert kb.json("jobs", "-n", "1")["jobs"][0]["id"] == receipt["job_id"]
+    assert f"title {tag}" in kb("jobs", "-n", "1").stdout
+
+
+@pytest.mark.requirement("L-2")
+def test_a_failed_job_says_why(kb, folder):
+    (folder / "empty.txt").touch()
+    [each] = (
+        kb.json("add", "papers/empty.txt", "--wait")
+        if False
+        else json.loads(kb("add", "papers/empty.txt", "--wait", "--json").stdout)
+    )
+    job = kb.json("jobs", each["job"]["id"])
+    assert job["status"] == "failed"
+    assert f"error        {job['error']}\n" in kb("jobs", job["id"]).stdout
+    assert job["id"] in [listed["id"] for listed in kb.json("jobs", "--status", "failed")["jobs"]]
+
+
+def test_a_job_that_does_not_exist_is_not_found(kb):
+    assert kb("jobs", 10**12).returncode == 5
+
+
+def test_an_unknown_state_is_refused_with_the_states_there_are(kb):
+    ended = kb("jobs", "--status", "lost")
+    assert ended.returncode == 2
+    assert "queued, running, done, failed" in ended.stderr
+
+
+@pytest.mark.requirement("L-2")
+def test_status_tells_what_the_engine_is(kb):
+    answer = kb.json("status")
+    shown = kb("status").stdout
+    assert f"engine     {answer['version']} at http://" in shown
+    assert "all-MiniLM-L6-v2, 384 dimensions" in shown
+
+
+@contextmanager
+def engine_of(version):
+    """An engine of another version: no such engine exists to be run, so this one only knows what it is."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.answer(200, {"version": version})
+
+        def do_PATCH(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.answer(404, {"detail": "Not Found"})
+
+        def answer(self, status, body):
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"KB_ENGINE_URL": f"http://127.0.0.1:{server.server_port}"}
+        server.shutdown()
+
+
+@pytest.mark.requirement("S-9")
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [("2.9.1", "needs 3.0.0 or later: upgrade the engine"), ("4.0.0", "upgrade kb"), ("3.7.0", ""), ("3.0.0", "")],
+)
+def test_status_says_when_the_engine_is_of_a_version_it_cannot_talk_to(outside, version, verdict):
+    with engine_of(version) as env:
+        ended = outside("status", env=env)
+    assert version in ended.stdout
+    assert verdict in ended.stderr
+    assert bool(ended.stderr) == bool(verdict)
+
+
+@pytest.mark.requirement("L-1")
+@pytest.mark.requirement("S-9")
+def test_updatenote_says_when_the_engine_is_too_old_for_it(outside):
+    with engine_of("2.4.0") as env:
+        ended = outside("updatenote", 1, "text", env=env)
+    assert ended.returncode == 6
+    assert ended.stderr == "kb: The engine is 2.4.0, and this kb needs 3.0.0 or later: upgrade the engine.\n"

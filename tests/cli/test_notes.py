@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+REPLACE = "import sys; open(sys.argv[1], 'w').write({text!r})"
+
+
+def editor(tmp_path, text):
+    """A program that writes `text` into the file it is given, as an editor would in the end."""
+    script = tmp_path / "editor.py"
+    script.write_text(REPLACE.format(text=text))
+    return f"{sys.executable} {script}"
+
+
+def text_of(kb, note):
+    return kb("get", note, "--text").stdout
+
+
+@pytest.mark.requirement("L-2")
+def test_a_note_goes_in_with_all_that_is_said_of_it(kb, tag):
+    note = kb.note("Remember the milk", "--title", "Shopping", "--tags", tag, "--source-path", f"talk/{tag}")
+    document = kb.json("get", note)
+    assert document["title"] == "Shopping"
+    assert document["tags"] == [tag]
+    assert document["source_path"] == f"talk/{tag}"
+
+
+def test_a_note_can_come_on_standard_input(kb, tag):
+    job = kb.json("addnote", "-", "--wait", text=f"Über {tag}\nline two\n")
+    assert text_of(kb, job["document_id"]) == f"Über {tag}\nline two\n"
+
+
+def test_without_wait_the_receipt_is_printed(kb, tag):
+    assert kb.json("addnote", tag).keys() == {"job_id", "status"}
+    assert kb("addnote", tag).stdout.startswith("job ")
+
+
+def test_an_empty_note_is_refused(kb):
+    ended = kb("addnote", " ")
+    assert ended.returncode == 6
+    assert ended.stderr.startswith("kb: text: ")
+
+
+def test_standard_input_that_is_no_text_is_refused(kb):
+    process = kb.start("addnote", "-", stdin=-1, stderr=-1)
+    _, error = process.communicate(b"\xff\xfe\x00")
+    assert process.returncode == 2
+    assert error == b"kb: What comes on standard input is not UTF-8 text\n"
+
+
+@pytest.mark.requirement("L-1")
+@pytest.mark.requirement("S-7")
+def test_updatenote_takes_the_text_from_its_argument(kb, tag):
+    note = kb.note(f"before {tag}")
+    ended = kb("updatenote", note, "after")
+    assert (ended.returncode, ended.stdout) == (0, f"note {note} is updated\n")
+    assert text_of(kb, note) == "after"
+
+
+@pytest.mark.requirement("L-1")
+def test_updatenote_takes_the_text_from_standard_input(kb, tag):
+    note = kb.note(f"before {tag}")
+    assert kb.json("updatenote", note, "-", text="from a pipe")["id"] == note
+    assert text_of(kb, note) == "from a pipe"
+
+
+@pytest.mark.requirement("L-1")
+def test_updatenote_opens_the_editor_with_the_note(kb, tag, tmp_path):
+    note = kb.note(f"before {tag}")
+    append = tmp_path / "append.py"
+    append.write_text("import sys; open(sys.argv[1], 'a').write(' and after')")
+    ended = kb("updatenote", note, env={"EDITOR": f"{sys.executable} {append}"})
+    assert ended.returncode == 0, ended.stderr
+    assert text_of(kb, note) == f"before {tag} and after"
+
+
+@pytest.mark.requirement("L-1")
+def test_what_the_editor_leaves_unchanged_is_not_sent(kb, tag, tmp_path):
+    note = kb.note(f"same {tag}")
+    ended = kb("updatenote", note, env={"VISUAL": editor(tmp_path, f"same {tag}\n"), "EDITOR": "false"})
+    assert ended.stdout == f"note {note} is unchanged; nothing was sent\n"
+    assert kb.json("get", note)["updated_at"] is None
+
+
+@pytest.mark.requirement("L-1")
+def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_word_is_lost(kb, tag, tmp_path):
+    note = kb.note(f"before {tag}")
+    meanwhile = tmp_path / "editor.py"
+    meanwhile.write_text(
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-m', 'kb_cli.main', 'updatenote', '{note}', 'theirs'], check=True)\n"
+        "open(sys.argv[1], 'w').write('mine')"
+    )
+    ended = kb("updatenote", note, env={"EDITOR": f"{sys.executable} {meanwhile}", "TMPDIR": str(tmp_path)})
+    assert ended.returncode == 6
+    assert "was changed" in ended.stderr
+    [draft] = tmp_path.glob("kb-note-*.md")
+    assert draft.read_text() == "mine"
+    assert str(draft) in ended.stderr
+    assert text_of(kb, note) == "theirs"
+
+
+def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(kb, tag, tmp_path):
+    note = kb.note(f"before {tag}")
+    ended = kb("updatenote", note, env={"EDITOR": "false", "TMPDIR": str(tmp_path)})
+    assert (ended.returncode, ended.stderr) == (8, "kb: The editor false ended with status 1; nothing was sent\n")
+    missing = kb("updatenote", note, env={"EDITOR": "no-such-editor", "TMPDIR": str(tmp_path)})
+    assert missing.returncode == 8
+    assert "does not start" in missing.stderr
+    assert list(tmp_path.glob("kb-note-*")) == []
+
+
+def test_without_a_text_and_without_an_editor_it_says_what_to_do(kb, tag):
+    ended = kb("updatenote", kb.note(tag))
+    assert ended.returncode == 2
+    assert "VISUAL or EDITOR" in ended.stderr
+
+
+def test_what_is_no_note_is_not_opened(kb, folder):
+    [each] = kb.json("add", "papers/rust.md", "--wait")
+    for words in (["text"], []):
+        ended = kb("updatenote", each["job"]["document_id"], *words, env={"EDITOR": "false"})
+        assert ended.returncode == 6
+        assert "only notes can be updated" in ended.stderr
+
+
+def test_a_note_that_does_not_exist_is_not_found(kb):
+    assert kb("updatenote", 10**12, "text").returncode == 5

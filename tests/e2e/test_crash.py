@@ -1,0 +1,82 @@
+"""What was accepted survives the end of the process, however it comes."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections import Counter
+
+import pytest
+
+from kb.contract.client import EngineClient
+from kb.contract.errors import EngineUnreachable
+from tests.conftest import free_port
+
+NOTES = 500
+
+
+async def send(client, number):
+    """The job's id, or None when the engine did not live to acknowledge it."""
+    text = f"Note number{number} of many. " + "It says something about ledgers and lighthouses. " * (number % 30)
+    try:
+        return (await client.add_note(text=text, source_path=f"/notes/{number}"))["job_id"]
+    except EngineUnreachable:
+        return None
+
+
+async def until_idle(client):
+    while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
+        await asyncio.sleep(0.05)
+    return queue
+
+
+async def every_document(client):
+    documents, cursor = [], None
+    while True:
+        page = await client.documents(limit=500, cursor=cursor)
+        documents += page["documents"]
+        if (cursor := page["next_cursor"]) is None:
+            return documents
+
+
+@pytest.mark.requirement("E-2")
+@pytest.mark.requirement("S-5")
+async def test_what_was_acknowledged_before_a_kill_is_done_after_it_and_once(start_server, tmp_path):
+    port = free_port()
+    acknowledged = set()
+    for kill_after in (0.3, 0.8, 1.2):
+        with start_server(tmp_path, port=port) as server:
+            async with EngineClient(server.url) as client:
+                sending = asyncio.gather(*(send(client, number) for number in range(NOTES)))
+                await asyncio.sleep(kill_after)
+                server.kill()
+                acknowledged |= {number for number, job in enumerate(await sending) if job is not None}
+    assert acknowledged
+    with start_server(tmp_path, port=port) as server:
+        async with EngineClient(server.url) as client:
+            assert (await until_idle(client))["failed"] == 0
+            documents = await every_document(client)
+            paths = Counter(document["source_path"] for document in documents)
+            assert set(paths.values()) == {1}
+            assert {f"/notes/{number}" for number in acknowledged} <= paths.keys()
+            for number in sorted(acknowledged)[::25]:
+                [found] = (await client.search(query=f"number{number}", fts_only=True))["results"]
+                assert found["source_path"] == f"/notes/{number}"
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+async def test_a_file_that_waits_is_read_after_a_restart_and_leaves_nothing_staged(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        async with EngineClient(server.url) as client:
+            filler = "Many words about ledgers keep the worker busy for a while. " * 400
+            for number in range(20):
+                await client.add_file(f"{number}.txt", io.BytesIO(f"{number} {filler}".encode()))
+            accepted = await client.add_file("last.txt", io.BytesIO(b"The walrus waits."))
+            server.kill()
+    (tmp_path / "staging" / "left-over-of-an-upload-that-was-cut-off").write_bytes(b"x")
+    with start_server(tmp_path) as server:
+        async with EngineClient(server.url, timeout=120) as client:
+            await until_idle(client)
+            assert (await client.job(accepted["job_id"]))["status"] == "done"
+            assert (await client.search(query="walrus", fts_only=True))["results"][0]["text"] == "The walrus waits."
+    assert list((tmp_path / "staging").iterdir()) == []

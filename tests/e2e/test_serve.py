@@ -1,0 +1,134 @@
+"""The one process: what it serves, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import httpx2
+import pytest
+from fastmcp import Client
+from fastmcp.exceptions import ToolError
+
+from kb.asgi.subapps import SubApp, choose, compose, installed
+from kb.contract.errors import SettingError
+from kb_cli.serve import APPS
+from tests.conftest import free_port, without_settings
+
+
+def refused(tmp_path, *flags, **environment):
+    """What a start that must fail says."""
+    command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path / "data"), *flags]
+    ended = subprocess.run(
+        command, env=without_settings() | environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode not in (0, None)
+    assert "Traceback" not in ended.stderr
+    return ended.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.requirement("R-3")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("KB_PORT", "many"),
+        ("KB_PORT", "70000"),
+        ("KB_DEVICE", "abacus"),
+        ("KB_APPS", "api,nonsense"),
+        ("KB_APPS", ","),
+        ("KB_DATABASE_URL", "mysql://x"),
+        ("KB_MODEL_DIR", "/nowhere"),
+        ("KB_DATA_DIR", "/proc/nothing"),
+        ("KB_MAX_UPLOAD_MB", "0"),
+        ("KB_MCP_MAX_UPLOAD_MB", "all"),
+    ],
+)
+def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp_path, name, value):
+    environment = {name: value}
+    if name == "KB_DATA_DIR":
+        command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", "0"]
+        ended = subprocess.run(
+            command, env=without_settings() | environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        line = ended.stderr.strip().splitlines()[-1]
+        assert "Traceback" not in ended.stderr
+    else:
+        line = refused(tmp_path, **environment)
+    assert line.startswith(f"kb: {name}")
+
+
+@pytest.mark.requirement("R-5")
+def test_the_network_is_not_served_without_keys(tmp_path):
+    assert "KB_API_KEY" in refused(tmp_path, "--host", "0.0.0.0")
+    assert "KB_MCP_API_KEY" in refused(tmp_path, "--host", "0.0.0.0", KB_API_KEY="x")
+
+
+def test_a_second_engine_on_the_same_data_is_refused(start_server, tmp_path):
+    with start_server(tmp_path / "data"):
+        assert "Another kb engine" in refused(tmp_path, "--port", str(free_port()))
+
+
+def test_a_database_of_another_make_is_refused(tmp_path, model_files):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "kb.db").write_bytes(b"this is no database, whatever its name may say" * 100)
+    assert "cannot be opened" in refused(tmp_path, KB_MODEL_DIR=str(model_files.onnx.parent))
+
+
+@pytest.mark.requirement("S-7")
+def test_a_stop_is_clean_and_quick(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        begun = time.monotonic()
+        server.stop()
+    assert server.process.returncode in (0, -15)
+    assert time.monotonic() - begun < 30
+    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.requirement("E-9")
+async def test_alive_and_ready_are_open_and_say_nothing_more(server):
+    async with httpx2.AsyncClient(base_url=server.url) as http:
+        assert (await http.get("/healthz")).text == "ok"
+        assert (await http.get("/readyz")).text == "ready"
+        nothing = await http.get("/nothing/here")
+    assert nothing.status_code == 404
+    assert nothing.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.requirement("G-2")
+async def test_the_gateway_alone_starts_without_the_engine_and_recovers_when_it_comes(start_server, tmp_path):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with start_server(tmp_path / "gateway", KB_APPS="mcp", KB_ENGINE_URL=url) as gateway:
+        async with Client(f"{gateway.url}/mcp") as agent:
+            with pytest.raises(ToolError, match="unreachable") as down:
+                await agent.call_tool("kb_status", {})
+            assert url in str(down.value)
+            with start_server(tmp_path / "engine", port=port, KB_APPS="api"):
+                assert (await agent.call_tool("kb_status", {})).structured_content["version"] == "3.0.0"
+            with pytest.raises(ToolError, match="unreachable"):
+                await agent.call_tool("kb_status", {})
+
+
+@pytest.mark.requirement("S-3")
+def test_every_app_of_the_table_can_be_built():
+    for app in installed(APPS).values():
+        module, _, function = app.factory.partition(":")
+        assert callable(getattr(__import__(module, fromlist=[function]), function))
+
+
+@pytest.mark.requirement("S-3")
+async def test_an_app_of_another_package_is_served_beside_the_rest():
+    table = {"hello": SubApp(("/hello",), "tests.e2e.hello:create_app", is_client=True)}
+    app = compose(choose(table, ["hello"]), "api")
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://kb") as http,
+    ):
+        assert (await http.get("/hello/world")).json() == {"started": True, "engine": None}
+        assert (await http.get("/hello-world")).status_code == 404
+
+
+def test_an_unknown_app_is_named():
+    with pytest.raises(SettingError, match=r"KB_APPS.*'nonsense'.*api, mcp"):
+        choose(APPS, ["api", "nonsense"])

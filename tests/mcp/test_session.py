@@ -1,0 +1,192 @@
+"""A whole session of an agent, over HTTP, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import base64
+from uuid import uuid4
+
+import httpx2
+import pytest
+from fastmcp import Client
+from fastmcp.exceptions import ToolError
+
+from tests.mcp.conftest import ERAS, call, done
+from tests.pdf import pdf
+
+TOOLS = {
+    "kb_search", "kb_addnote", "kb_upload_start", "kb_upload_chunk", "kb_upload_finish",
+    "kb_update_note", "kb_get", "kb_delete", "kb_status", "kb_jobs",
+}  # fmt: skip
+
+
+@pytest.fixture
+def word():
+    """A word that no other test uses."""
+    return f"w{uuid4().hex}"
+
+
+@pytest.mark.requirement("G-16")
+async def test_there_are_ten_tools_and_none_knows_collections(agent):
+    tools = await agent.list_tools()
+    assert {tool.name for tool in tools} == TOOLS
+    for tool in tools:
+        assert tool.title
+        assert tool.annotations.open_world_hint is False
+        assert None not in (
+            tool.annotations.read_only_hint, tool.annotations.destructive_hint, tool.annotations.idempotent_hint
+        )  # fmt: skip
+        assert "collection" not in tool.input_schema["properties"]
+        assert "anyOf" not in str(tool.input_schema)
+
+
+@pytest.mark.requirement("G-15")
+async def test_the_descriptions_teach_expansion_reranking_and_uploads(agent):
+    descriptions = {tool.name: tool.description for tool in await agent.list_tools()}
+    for hint in ("2-3 variant phrasings", "chunk_id", "rerank"):
+        assert hint in descriptions["kb_search"]
+    assert "Example" in descriptions["kb_upload_start"]
+    assert "Example" in descriptions["kb_upload_chunk"]
+
+
+@pytest.mark.requirement("G-5")
+@pytest.mark.requirement("G-6")
+@pytest.mark.requirement("G-11")
+@pytest.mark.requirement("G-13")
+async def test_a_note_is_added_found_updated_and_deleted(agent, word):
+    tags = [word, "collection:documents"]
+    document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word} likes short answers", tags=tags))
+    [found] = (await call(agent, "kb_search", query="terse replies", tags=[word]))["results"]
+    assert (found["document_id"], sorted(found["tags"])) == (document_id, sorted(tags))
+    assert "collection" not in found
+    updated = await call(agent, "kb_update_note", document_id=document_id, text=f"{word} likes long answers")
+    assert (updated["id"], sorted(updated["tags"])) == (document_id, sorted(tags))
+    [found] = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    assert found["text"] == f"{word} likes long answers"
+    deleted = await call(agent, "kb_delete", document_id=document_id)
+    assert deleted == {"status": "deleted", "document_id": document_id, "title": f"{word} likes long answers"}
+    assert (await call(agent, "kb_search", query=word, fts_only=True))["results"] == []
+
+
+@pytest.mark.requirement("G-6")
+async def test_a_note_gets_no_tag_that_was_not_given(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word))
+    assert (await call(agent, "kb_get", document_id=document_id))["tags"] == []
+
+
+@pytest.mark.requirement("G-7")
+@pytest.mark.requirement("G-8")
+@pytest.mark.requirement("G-9")
+@pytest.mark.requirement("G-12")
+async def test_a_pdf_arrives_in_three_chunks_of_any_order(agent, word):
+    content = pdf(f"The report of {word}", "The glacier retreated by forty metres.")
+    third = -(-len(content) // 3)
+    chunks = [content[start : start + third] for start in range(0, len(content), third)]
+    started = await call(
+        agent, "kb_upload_start", filename="report.pdf", total_size=len(content), tags=[word]
+    )
+    upload_id = started["upload_id"]
+    for index in (2, 0, 1, 0):
+        data = base64.b64encode(chunks[index]).decode()
+        await call(agent, "kb_upload_chunk", upload_id=upload_id, data=data, chunk_index=index)
+    document_id = await done(agent, await call(agent, "kb_upload_finish", upload_id=upload_id))
+    document = await call(agent, "kb_get", document_id=document_id)
+    assert (document["doc_type"], document["tags"]) == ("pdf", [word])
+    assert [chunk["place"]["page"] for chunk in document["chunks"]] == [1, 2]
+    [best, *_] = (await call(agent, "kb_search", query="shrinking ice", tags=[word]))["results"]
+    assert best["place"]["page"] == 2
+    with pytest.raises(ToolError, match="there is no upload"):
+        await call(agent, "kb_upload_finish", upload_id=upload_id)
+
+
+@pytest.mark.requirement("G-9")
+async def test_an_upload_that_does_not_add_up_is_refused_and_forgotten(agent):
+    for chunks, reason in (({}, "chunk 0 is missing"), ({0: b"abc"}, "3 bytes arrived"), ({0: b"a", 2: b"b"}, "chunk 1 is missing")):
+        upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=4))["upload_id"]
+        for index, raw in chunks.items():
+            data = base64.b64encode(raw).decode()
+            await call(agent, "kb_upload_chunk", upload_id=upload_id, data=data, chunk_index=index)
+        with pytest.raises(ToolError, match=reason):
+            await call(agent, "kb_upload_finish", upload_id=upload_id)
+        with pytest.raises(ToolError, match="there is no upload"):
+            await call(agent, "kb_upload_finish", upload_id=upload_id)
+
+
+@pytest.mark.requirement("G-12")
+async def test_a_document_is_got_by_its_path(agent, server, word):
+    await call(agent, "kb_addnote", text=word)
+    assert (await call(agent, "kb_get", source_path=f"/no/{word}"))["documents"] == []
+
+
+@pytest.mark.requirement("G-14")
+async def test_status_and_jobs_mirror_the_engine(agent, word):
+    assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+    accepted = await call(agent, "kb_addnote", text=word)
+    await done(agent, accepted)
+    [newest] = (await call(agent, "kb_jobs", status="done", limit=1))["jobs"]
+    assert newest["status"] == "done"
+    assert newest["id"] >= accepted["job_id"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("kb_search", {}, "query: "),
+        ("kb_search", {"query": "x", "top": "many"}, "top: "),
+        ("kb_search", {"query": "x", "collection": "memory"}, "collection: "),
+        ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only"),
+        ("kb_search", {"query": " "}, "query: "),
+        ("kb_get", {}, "document_id, source_path"),
+        ("kb_get", {"document_id": 999_999}, "no document 999999"),
+        ("kb_update_note", {"document_id": 999_999, "text": "x"}, "no document 999999"),
+        ("kb_delete", {"document_id": -1}, "document_id: "),
+        ("kb_upload_start", {"filename": "a", "total_size": 2**40}, "total_size: at most"),
+        ("kb_upload_chunk", {"upload_id": "x", "data": "", "chunk_index": 0}, "there is no upload"),
+        ("kb_jobs", {"status": "lost"}, "status: "),
+        ("kb_set_collection", {"document_id": 1}, "kb_set_collection"),
+    ],
+)
+async def test_a_bad_call_is_told_so_in_one_line(agent, tool, arguments, message):
+    with pytest.raises(ToolError, match=message) as refused:
+        await agent.call_tool(tool, arguments)
+    assert len(str(refused.value).splitlines()) == 1
+    assert "pydantic" not in str(refused.value)
+
+
+async def test_what_strict_clients_send_for_left_out_arguments_is_understood(agent, word):
+    found = await call(agent, "kb_search", query=word, tags="[]", doc_type=None, top=None)
+    assert "results" in found
+
+
+@pytest.mark.requirement("G-11")
+async def test_only_notes_can_be_updated(agent, word):
+    upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=len(word)))["upload_id"]
+    data = base64.b64encode(word.encode()).decode()
+    await call(agent, "kb_upload_chunk", upload_id=upload_id, data=data, chunk_index=0)
+    document_id = await done(agent, await call(agent, "kb_upload_finish", upload_id=upload_id))
+    with pytest.raises(ToolError, match="only notes can be updated"):
+        await call(agent, "kb_update_note", document_id=document_id, text="new")
+
+
+@pytest.mark.requirement("G-4")
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("token", [None, "wrong", "the-engine-key"])
+async def test_a_wrong_token_is_refused(server, mode, token):
+    with pytest.raises(Exception, match=r"401|[Uu]nauthorized|error response"):
+        async with Client(f"{server.url}/mcp", auth=token, mode=mode) as client:
+            await client.list_tools()
+
+
+@pytest.mark.requirement("G-4")
+async def test_the_refusal_is_a_401_with_a_challenge(server):
+    async with httpx2.AsyncClient() as http:
+        reply = await http.post(f"{server.url}/mcp", json={}, headers={"Authorization": "Bearer wrong"})
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"].startswith("Bearer")
+    assert "wrong" not in reply.text
+
+
+async def test_a_page_of_another_site_cannot_call_the_gateway(server):
+    async with httpx2.AsyncClient() as http:
+        foreign_host = await http.post(f"{server.url}/mcp", json={}, headers={"Host": "evil.example"})
+        foreign_origin = await http.post(f"{server.url}/mcp", json={}, headers={"Origin": "http://evil.example"})
+    assert (foreign_host.status_code, foreign_origin.status_code) == (421, 403)

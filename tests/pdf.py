@@ -1,0 +1,30 @@
+"""Small PDFs, made by hand."""
+
+from __future__ import annotations
+
+
+def pdf(*pages):
+    """A PDF with one line of text on each page."""
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
+    font = 3 + 2 * len(pages)
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    for number, text in enumerate(pages):
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {4 + 2 * number} 0 R"
+            f" /Resources << /Font << /F1 {font} 0 R >> >> >>"
+        )
+        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    return _with_table(objects)
+
+
+def _with_table(objects):
+    body, offsets = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1")
+    table = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
+    table += "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    trailer = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return body + (table + trailer).encode()
