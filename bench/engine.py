@@ -62,7 +62,9 @@ async def ingestion(client: EngineClient, documents: Documents, embedder: Embedd
         begun = time.perf_counter()
         await add_all(client, portion)
         engine += time.perf_counter() - begun
-    print(f"ingestion of {len(documents)} documents, {chunks} chunks: embedder alone {alone:.1f} s, engine {engine:.1f} s")
+    print(
+        f"ingestion of {len(documents)} documents, {chunks} chunks: embedder alone {alone:.1f} s, engine {engine:.1f} s"
+    )
     return engine / alone
 
 

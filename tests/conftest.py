@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,3 +132,24 @@ def _launch(data_dir, port, environment):
             time.sleep(0.05)
     process.kill()
     raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+
+
+def pytest_collection_modifyitems(items):
+    """Let each report carry the requirements its test proves."""
+    for item in items:
+        numbers = [mark.args[0] for mark in item.iter_markers("requirement")]
+        item.user_properties += [("requirement", number) for number in numbers]
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The table of requirements: how many tests prove each, and whether they passed."""
+    outcomes = defaultdict(Counter)
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, number in report.user_properties:
+                if name == "requirement" and (report.when == "call" or outcome != "passed"):
+                    outcomes[number][outcome] += 1
+    terminalreporter.section("requirements")
+    for number in sorted(outcomes, key=lambda number: (number[0], int(number[2:]))):
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes[number].items())
+        terminalreporter.write_line(f"{number:5} {counts}")

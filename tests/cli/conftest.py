@@ -7,10 +7,12 @@ import subprocess
 import sys
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
-
 from tests.conftest import KEY, without_settings
+
+import kb_cli
 
 KB = (sys.executable, "-m", "kb_cli.main")
 
@@ -19,7 +21,7 @@ KB = (sys.executable, "-m", "kb_cli.main")
 class Shell:
     """Where a person types `kb …`: an environment, and a folder to be in."""
 
-    folder: object
+    folder: Path
     environment: dict
 
     def start(self, *words, **options):
@@ -73,9 +75,10 @@ def read(terminal):
 def outside(tmp_path):
     """kb as on a fresh machine: no settings, no configuration."""
     home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    program = {"PYTHONPATH": str(Path(kb_cli.__file__).parents[1])}
     unwanted = {"VISUAL", "EDITOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
     kept = {name: value for name, value in without_settings().items() if name not in unwanted}
-    return Shell(tmp_path, kept | home)
+    return Shell(tmp_path, kept | home | program)
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tests.conftest import free_port
 
 from kb_cli.exits import MEANINGS
-from tests.conftest import free_port
 
 
 @pytest.mark.requirement("L-3")
@@ -81,7 +82,7 @@ def test_a_reader_that_stops_reading_is_no_error(kb, tag):
 
 
 def test_an_output_that_is_full_is_one_line(kb):
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         process = kb.start("status", stdout=full, stderr=subprocess.PIPE)
     assert process.stderr.read() == b"kb: No space left on device\n"
     assert process.wait() == 8
@@ -92,6 +93,7 @@ def test_ctrl_c_ends_quietly(outside):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         env = {"KB_ENGINE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
         process = outside.start("list", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        silent.settimeout(30)
         silent.accept()
         process.send_signal(signal.SIGINT)
         assert process.communicate() == (b"", b"")

@@ -7,7 +7,6 @@ import random
 
 import httpx2
 import pytest
-
 from tests.http.conftest import finished
 
 
@@ -172,5 +171,7 @@ async def test_a_body_over_the_limit_is_refused(start_server, tmp_path):
                 for _ in range(40):
                     yield b"x" * (1 << 19)
 
-            is_problem(await http.post("/search", content=unannounced(), headers={"Content-Type": "application/json"}), 413)
+            is_problem(
+                await http.post("/search", content=unannounced(), headers={"Content-Type": "application/json"}), 413
+            )
             assert (await http.get("/status")).status_code == 200

@@ -4,9 +4,9 @@ import io
 from uuid import uuid4
 
 import pytest
+from tests.http.conftest import added, finished
 
 from kb.contract.errors import NotFound
-from tests.http.conftest import added, finished
 
 
 @pytest.fixture
@@ -40,7 +40,9 @@ async def test_a_note_is_found_by_its_words_and_by_its_meaning(api, word):
 @pytest.mark.requirement("E-1")
 async def test_a_filtered_search_answers_as_many_as_asked_for_when_that_many_exist(api, word):
     for number in range(25):
-        await api.add_note(text=f"Filler {number} about {word} and lighthouses", tags=[word, "even" if number % 2 else "odd"])
+        await api.add_note(
+            text=f"Filler {number} about {word} and lighthouses", tags=[word, "even" if number % 2 else "odd"]
+        )
     await added(api, f"{word} last", tags=["other"])
     found = await api.search(query="ships at sea", top=12, tags=[word, "even"], vec_only=True)
     assert len(found["results"]) == 12

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 from fastmcp import Client
-
 from tests.conftest import MCP_KEY
 
 ERAS = ["legacy", "2026-07-28"]

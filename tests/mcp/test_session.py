@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
-
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf
 
@@ -81,9 +80,7 @@ async def test_a_pdf_arrives_in_three_chunks_of_any_order(agent, word):
     content = pdf(f"The report of {word}", "The glacier retreated by forty metres.")
     third = -(-len(content) // 3)
     chunks = [content[start : start + third] for start in range(0, len(content), third)]
-    started = await call(
-        agent, "kb_upload_start", filename="report.pdf", total_size=len(content), tags=[word]
-    )
+    started = await call(agent, "kb_upload_start", filename="report.pdf", total_size=len(content), tags=[word])
     upload_id = started["upload_id"]
     for index in (2, 0, 1, 0):
         data = base64.b64encode(chunks[index]).decode()
@@ -100,7 +97,11 @@ async def test_a_pdf_arrives_in_three_chunks_of_any_order(agent, word):
 
 @pytest.mark.requirement("G-9")
 async def test_an_upload_that_does_not_add_up_is_refused_and_forgotten(agent):
-    for chunks, reason in (({}, "chunk 0 is missing"), ({0: b"abc"}, "3 bytes arrived"), ({0: b"a", 2: b"b"}, "chunk 1 is missing")):
+    for chunks, reason in (
+        ({}, "chunk 0 is missing"),
+        ({0: b"abc"}, "3 bytes arrived"),
+        ({0: b"a", 2: b"b"}, "chunk 1 is missing"),
+    ):
         upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=4))["upload_id"]
         for index, raw in chunks.items():
             data = base64.b64encode(raw).decode()

@@ -9,9 +9,9 @@ from kb.ingest.extract import Extracted, Section
 
 texts = st.one_of(
     st.text(max_size=3000),
-    st.lists(st.sampled_from(["word", "Überraschung", "日本語の文章", "🐘🎉", "x" * 300, "a.b-c/d", "\n\n", "\n", "\t"])).map(
-        " ".join
-    ),
+    st.lists(
+        st.sampled_from(["word", "Überraschung", "日本語の文章", "🐘🎉", "x" * 300, "a.b-c/d", "\n\n", "\n", "\t"])
+    ).map(" ".join),
     st.text(alphabet="aé日\u0301\ufdfa \n.#-", max_size=3000),
     st.integers(1, 6000).map("x".__mul__),
     st.integers(1, 1500).map("!".__mul__),

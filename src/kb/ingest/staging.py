@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def stage(content: BinaryIO, folder: Path) -> str:

@@ -62,9 +62,7 @@ class SqliteIndex:
             " WHERE chunks.id IN (SELECT value FROM json_each(?))",
             (json.dumps(chunk_ids),),
         )
-        found = {
-            row[0]: Hit(*[*row[:6], place(*row[9:]), strings(row[6]), iso(row[7]), iso(row[8])]) for row in rows
-        }
+        found = {row[0]: Hit(*[*row[:6], place(*row[9:]), strings(row[6]), iso(row[7]), iso(row[8])]) for row in rows}
         return [found[chunk_id] for chunk_id in chunk_ids]
 
     def _allowed(self, where: Filter) -> NDArray[np.int64] | None:

@@ -1,0 +1,80 @@
+"""Real files go in from a shell, and a sentence of each is found again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.conftest import KEY, without_settings
+
+SENTENCES = {
+    "RECEIPT-2024-TXN-98765_retail_purchase.pdf": "Wireless Noise-Cancelling Headphones - Premium Black",
+    "REPAIR-2022-INV-001_multipage.pdf": "Suspension damages may be present, but can not be determined until an alignment",
+    "SPARSE-2024-INV-1234_borderless_table.pdf": "The primary variance driver is SKU-4563",
+    "equations.docx": "The angle is",
+    "masterformat_partial_numbering.pdf": "solicit submissions from qualified Construction Managers",
+    "movie-theater-booking-2024.pdf": "Customer Name: Universal Studios Distribution",
+    "rlink.docx": "Testing Linked Images",
+    "test.docx": "AutoGen agents are customizable, conversable, and can operate in various modes",
+    "test.json": "5b64c88c-b3c3-4510-bcb8-da0b200602d8",
+    "test.pdf": "an intuitive approach to scale up the power of agents is to use multiple agents that cooperate",
+    "test_blog.html": "Code execution is now by default inside docker container",
+    "test_mskanji.csv": "佐藤太郎,30,東京",
+    "test_rss.xml": "Anyone can easily set up Actions right in their Microsoft 365 app",
+    "test_notebook.ipynb": "Code Cell Below",
+    "test_serp.html": "develop and sell BASIC interpreters for the Altair 8800. It rose to dominate",
+    "test_wikipedia.html": "Microsoft Digital Crimes Unit Microsoft Press Microsoft Gaming",
+    "test_with_comment.docx": "AutoGen serves as a generic framework for building diverse applications",
+}
+"""Picked by hand: for each file something that a person reads there."""
+
+REASONS = {
+    "MEDRPT-2024-PAT-3847_medical_report_scan.pdf": "its 3 pages hold only images (a scan)",
+    "test.epub": "EPUB books are not read yet",
+    "test.pptx": "PowerPoint (.pptx) files are not read yet",
+    "test.xlsx": "Excel (.xlsx) files are not read yet",
+    "test_outlook_msg.msg": "Outlook (.msg) messages are not read yet",
+}
+
+
+@pytest.fixture(scope="module")
+def kb(start_server, tmp_path_factory):
+    with start_server(tmp_path_factory.mktemp("files"), KB_API_KEY=KEY) as server:
+        environment = without_settings() | {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}
+
+        def run(*arguments):
+            command = [sys.executable, "-m", "kb_cli.main", *map(str, arguments)]
+            return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+        yield run
+
+
+@pytest.fixture(scope="module")
+def added(kb, test_data):
+    return kb("add", test_data / "files", "--wait")
+
+
+@pytest.mark.requirement("E-10")
+@pytest.mark.requirement("L-2")
+def test_each_file_is_searchable_or_failed_with_its_own_reason(kb, added):
+    assert added.returncode == 1, added.stderr
+    jobs = {job["filename"]: job for job in json.loads(kb("jobs", "-n", 100, "--json").stdout)["jobs"]}
+    assert {name for name, job in jobs.items() if job["status"] == "done"} == {*SENTENCES, "SOURCE.md"}
+    for name, reason in REASONS.items():
+        assert jobs[name]["status"] == "failed"
+        assert reason in jobs[name]["error"]
+        assert reason in added.stderr
+
+
+@pytest.mark.requirement("E-1")
+@pytest.mark.parametrize(("name", "sentence"), SENTENCES.items(), ids=SENTENCES)
+def test_a_sentence_of_each_file_is_among_the_first_three_with_its_place(kb, added, name, sentence):
+    found = json.loads(kb("search", sentence, "-n", 3, "--json").stdout)["results"]
+    places = [result["place"] for result in found if result["source_path"].endswith(f"/{name}")]
+    assert places, [(result["source_path"], result["score"]) for result in found]
+    if name.endswith(".pdf"):
+        assert places[0]["page"] >= 1
+    shown = kb("search", sentence, "-n", 3).stdout
+    assert "page" in shown or "line" in shown or "›" in shown
