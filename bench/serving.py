@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from kb.contract.client import EngineClient
 
 if TYPE_CHECKING:
+    from kb.contract.client import EngineClient
     from collections.abc import Iterable, Iterator
 
 DATA = Path(os.environ.get("KB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -12,6 +12,7 @@ from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 
 DIMENSIONS = 8
+ALL = Filter()
 
 
 @pytest.fixture(params=["sqlite"])
@@ -40,7 +41,7 @@ def add(store, *texts, tags=(), source_path=None, **options):
         return tx.documents.add(content(*texts, **options), source_path, tags)
 
 
-def find(store, match=None, vector=None, where=Filter(), limit=100):
+def find(store, match=None, vector=None, where=ALL, limit=100):
     with store.read() as tx:
         return tx.index.candidates(match, vector, where, limit)
 
@@ -181,7 +182,7 @@ def test_vectors_survive_growth_deletion_and_reopening(store, tmp_path):
         for document_id in documents[:2400:2]:
             tx.documents.delete(document_id)
     left = documents[1:2400:2] + documents[2400:]
-    late = add(store, "late", seed=9999)
+    add(store, "late", seed=9999)
     expected = [ids_of(store, document_id)[0] for document_id in left[-3:]]
     for opened in (store, SqliteStore(tmp_path / "kb.db", DIMENSIONS)):
         everything = find(opened, None, unit(2499), limit=5000)

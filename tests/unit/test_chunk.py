@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,9 +29,7 @@ def documents(draw):
     edges = [0, *cuts, len(text)]
     headings = st.lists(st.text(min_size=1, max_size=400), max_size=3).map(tuple)
     pages = st.sampled_from([None, 1, 2])
-    sections = tuple(
-        Section(start, end, draw(headings), draw(pages)) for start, end in zip(edges, edges[1:], strict=False)
-    )
+    sections = tuple(Section(start, end, draw(headings), draw(pages)) for start, end in pairwise(edges))
     return Extracted("text", None, text, sections)
 
 
