@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-
 if TYPE_CHECKING:
-    from kb.contract.client import EngineClient
     from collections.abc import Iterable, Iterator
+
+    from kb.contract.client import EngineClient
 
 DATA = Path(os.environ.get("KB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CONNECTIONS = 8

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.conftest import KEY, without_settings
 
 import kb_cli
+from tests.conftest import KEY, without_settings
 
 KB = (sys.executable, "-m", "kb_cli.main")
 

@@ -101,7 +101,7 @@ def test_an_empty_folder_is_nothing_to_worry_about(kb, tmp_path):
 
 
 def test_a_terminal_shows_how_far_it_is_and_keeps_only_the_summary(kb, folder):
-    (folder / "long.txt").write_text("A long text about nothing in particular. " * 100_000)
+    (folder / "noise.bin").write_bytes(bytes(range(256)) * 10_000)
     code, shown = kb.in_terminal("add", "papers")
     assert code == 0
     assert "sending" in shown

@@ -29,7 +29,7 @@ def test_get_finds_a_document_by_where_it_came_from(kb, folder, tag):
 def test_get_shows_a_person_the_document(kb, tag):
     note = kb.note(f"Text of {tag}", "--title", "A title", "--tags", tag)
     shown = kb("get", note).stdout
-    assert "title     A title\n" in shown
+    assert "title    A title\n" in shown
     assert shown.endswith(f"\n\nText of {tag}\n")
 
 
@@ -67,10 +67,9 @@ def test_list_gives_scripts_one_line_with_tabs_for_each_document(kb, notes, tag)
 
 
 def test_list_gives_a_terminal_columns_with_a_header(kb, notes, tag):
-    _, shown = kb.in_terminal("list", "--tags", tag, env={"NO_COLOR": "1"})
+    _, shown = kb.in_terminal("list", "--tags", tag, env={"TERM": "dumb"})
     header, first, *_ = shown.splitlines()
-    assert "TITLE" in header
-    assert header.index("TITLE") - 6 < first.index("one") + 6
+    assert header.index("TITLE") == first.index("one")
 
 
 @pytest.mark.requirement("L-2")

@@ -18,11 +18,7 @@ def test_jobs_lists_the_newest_first(kb, tag):
 @pytest.mark.requirement("L-2")
 def test_a_failed_job_says_why(kb, folder):
     (folder / "empty.txt").touch()
-    [each] = (
-        kb.json("add", "papers/empty.txt", "--wait")
-        if False
-        else json.loads(kb("add", "papers/empty.txt", "--wait", "--json").stdout)
-    )
+    [each] = json.loads(kb("add", "papers/empty.txt", "--wait", "--json").stdout)
     job = kb.json("jobs", each["job"]["id"])
     assert job["status"] == "failed"
     assert f"error        {job['error']}\n" in kb("jobs", job["id"]).stdout

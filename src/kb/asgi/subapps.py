@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -74,14 +75,14 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
 
     They start in the table's order and stop in the reverse. A path that several claim goes to the first.
     """
-    engine = chosen[engine_name].build(None) if engine_name in chosen else None
-    apps = [(row, engine if engine and name == engine_name else row.build(engine)) for name, row in chosen.items()]
+    apps: list[tuple[SubApp, Starlette]] = []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for _row, app in apps:
+            async for row, app in _built(chosen, engine_name):
                 await stack.enter_async_context(app.router.lifespan_context(app))
+                apps.append((row, app))
             yield
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,3 +95,14 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
     outer = Starlette(lifespan=lifespan, exception_handlers={HTTPException: on_http_exception})
     outer.mount("", dispatch)
     return outer
+
+
+async def _built(chosen: Mapping[str, SubApp], engine_name: str) -> AsyncIterator[tuple[SubApp, Starlette]]:
+    """The engine first; the others are imported and built while it loads its model, which halves the wait."""
+    engine = chosen[engine_name].build(None) if engine_name in chosen else None
+    rest = {name: row for name, row in chosen.items() if name != engine_name}
+    building = asyncio.gather(*(asyncio.to_thread(row.build, engine) for row in rest.values()))
+    if engine:
+        yield chosen[engine_name], engine
+    for row, app in zip(rest.values(), await building, strict=True):
+        yield row, app
