@@ -72,11 +72,11 @@ def read(terminal):
 
 
 @pytest.fixture
-def outside(tmp_path):
-    """kb as on a fresh machine: no settings, no configuration."""
+def outside(tmp_path, model_cache):
+    """kb as on a fresh machine: no settings, no configuration. Compiled modules are kept, as an installed kb has them."""
     home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    program = {"PYTHONPATH": str(Path(kb_cli.__file__).parents[1])}
-    unwanted = {"VISUAL", "EDITOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
+    program = {"PYTHONPATH": str(Path(kb_cli.__file__).parents[1]), "PYTHONPYCACHEPREFIX": str(model_cache / "pyc")}
+    unwanted = {"PYTHONDONTWRITEBYTECODE", "VISUAL", "EDITOR", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}
     kept = {name: value for name, value in without_settings().items() if name not in unwanted}
     return Shell(tmp_path, kept | home | program)
 
