@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,14 @@ def match_expression(query: str) -> str | None:
 
     Stop words count only when there is nothing else. Each word is quoted, so no query is a syntax error.
     """
-    words = list(dict.fromkeys(word.lower() for word in WORDS.findall(query)))
+    words = list(dict.fromkeys(words_of(query)))
     telling = [word for word in words if word not in STOP_WORDS] or words
     return " OR ".join(f'"{word}"' for word in telling[:MAX_TERMS]) or None
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as FTS5's unicode61 sees them: letters and digits, without regard to case."""
+    return WORDS.findall(unicodedata.normalize("NFC", text).lower())
 
 
 def fuse(candidates: Candidates) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import UserDict
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -81,8 +82,7 @@ def root(
 
 def main() -> None:
     """Run the command line."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    open_streams()
     try:
         code = run_command(sys.argv[1:] or ["--help"])
         sys.stdout.flush()
@@ -94,6 +94,15 @@ def main() -> None:
     if code in (exits.PIPE_CLOSED, exits.LOCAL):
         forget_output()
     sys.exit(code)
+
+
+def open_streams() -> None:
+    """Replace standard streams that are closed, and let no character of another encoding stop the output."""
+    sys.stdin = sys.stdin or Path(os.devnull).open()
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def run_command(words: list[str]) -> int:

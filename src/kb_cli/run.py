@@ -32,7 +32,7 @@ def ask(work: Callable[[EngineClient], Awaitable[T]]) -> T:
 
     try:
         return asyncio.run(session())
-    except JSONDecodeError:
+    except (JSONDecodeError, UnicodeDecodeError):
         raise KbError(f"What answers at {settings.engine_url} is no kb engine.") from None
 
 

@@ -69,3 +69,7 @@ def test_nothing_found_is_an_empty_list():
 def test_scores_are_always_numbers(pairs):
     fts, vec = zip(*pairs, strict=True)
     assert np.isfinite(fuse(candidates(fts, vec))).all()
+
+
+def test_accents_are_written_in_more_than_one_way():
+    assert match_expression("cafe\u0301 Ünal") == match_expression("caf\u00e9 \u00fcnal") == '"café" OR "ünal"'
