@@ -10,11 +10,11 @@ import httpx2
 import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
-from tests.conftest import free_port, without_settings
 
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.contract.errors import SettingError
 from kb_cli.serve import APPS
+from tests.conftest import free_port, without_settings
 
 
 def refused(tmp_path, *flags, **environment):
