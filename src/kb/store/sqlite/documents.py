@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kb.contract.errors import Invalid
 from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, place, strings
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.contract.models import Sort
+    from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
 RECENT = "COALESCE(updated_at, created_at)"
@@ -28,9 +29,10 @@ RECENT = "COALESCE(updated_at, created_at)"
 class SqliteDocuments:
     """See `kb.store.base.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, table: VectorTable) -> None:
         self._execute: Execute = connection.execute
         self._connection = connection
+        self._table = table
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
 
@@ -74,11 +76,12 @@ class SqliteDocuments:
 
     def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
         """Write a new document."""
-        document_id: int = self._execute(
-            "INSERT INTO documents (title, source_path, doc_type, content_hash, created_at)"
-            f" VALUES (?, ?, ?, ?, {NOW}) RETURNING id",
-            (content.title, source_path, content.doc_type, content.content_hash),
-        ).get
+        [document_id] = next_ids(self._execute, "documents", 1)
+        self._execute(
+            "INSERT INTO documents (id, title, source_path, doc_type, content_hash, created_at)"
+            f" VALUES (?, ?, ?, ?, ?, {NOW})",
+            (document_id, content.title, source_path, content.doc_type, content.content_hash),
+        )
         self._add_chunks(document_id, content)
         self._add_tags(document_id, tags)
         return document_id
@@ -126,20 +129,21 @@ class SqliteDocuments:
         return next(iter(self._documents(f"{rest} LIMIT 1", parameters)), None)
 
     def _add_chunks(self, document_id: int, content: Content) -> None:
-        for index, (chunk, vector) in enumerate(zip(content.chunks, content.vectors, strict=True)):
+        ids = next_ids(self._execute, "chunks", len(content.chunks))
+        for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
             lines_and_characters = astuple(chunk.place)[:4]
-            chunk_id: int = self._execute(
-                f"INSERT INTO chunks (document_id, chunk_index, header, text, {PLACE})"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (document_id, index, chunk.header, chunk.text, *lines_and_characters,
+            self._execute(
+                f"INSERT INTO chunks (id, document_id, chunk_index, header, text, {PLACE})"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (chunk_id, document_id, index, chunk.header, chunk.text, *lines_and_characters,
                  json.dumps(chunk.place.heading, ensure_ascii=False), chunk.place.page),
-            ).get  # fmt: skip
-            self._execute("INSERT INTO chunks_vec (chunk_id, embedding) VALUES (?, ?)", (chunk_id, vector.tobytes()))
+            )  # fmt: skip
+            self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
 
     def _remove_chunks(self, document_id: int) -> None:
         ids = [row[0] for row in self._execute("SELECT id FROM chunks WHERE document_id = ?", (document_id,))]
-        self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", [(id_,) for id_ in ids])
+        self._connection.executemany(self._table.delete, [(id_,) for id_ in ids])
         self._execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
         self.removed += ids
 

@@ -25,7 +25,7 @@ NO_IDS = np.empty(0, np.int64)
 # BM25 is computed once for every match; the union needs it for the other leg's chunks, too.
 LEXICAL = """
 WITH hits AS MATERIALIZED (
-  SELECT rowid AS id, -bm25(chunks_fts, ?, 1.0) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {among}
+  SELECT rowid AS id, -bm25(chunks_fts, 1.0, ?) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {among}
 )
 SELECT id, score FROM (SELECT id, score FROM hits ORDER BY score DESC, id LIMIT ?)
 UNION

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kb.store.sqlite.schema import VectorTable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -44,7 +46,7 @@ class Snapshot:
         self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The ids and cosines of the `k` chunks nearest to `query`, best first, ties by id; only ids `among`."""
-        rows = np.flatnonzero(self.alive) if among is None else self._rows(among)
+        rows = np.flatnonzero(self.alive) if among is None else self.rows(among)
         everything = rows.size == self.ids.size
         scores = self.vectors @ query if everything else self.vectors[rows] @ query
         if rows.size > k:
@@ -55,13 +57,23 @@ class Snapshot:
         return self.ids[rows[order]], scores[order].astype(np.float64)
 
     def scores(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosines of chunks that are alive."""
-        return (self.vectors[np.searchsorted(self.ids, ids)] @ query).astype(np.float64)
+        """The cosines of chunks that are alive; 0 for one that came from version 2 without a vector."""
+        scores = np.zeros(ids.size)
+        rows, known = self._find(ids)
+        scores[known] = self.vectors[rows[known]] @ query
+        return scores
 
-    def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        rows = np.searchsorted(self.ids, ids)
-        rows = rows[rows < self.ids.size]
+    def rows(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the vectors stand of those chunks that have one and are alive."""
+        rows, known = self._find(ids)
+        rows = rows[known]
         return rows[self.alive[rows]]
+
+    def _find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        rows = np.searchsorted(self.ids, ids)
+        known = rows < self.ids.size
+        known[known] = self.ids[rows[known]] == ids[known]
+        return rows, known
 
 
 class Vectors:
@@ -70,6 +82,7 @@ class Vectors:
     def __init__(self, connection: apsw.Connection, dimensions: int) -> None:
         self._lock = threading.Lock()
         self._dimensions = dimensions
+        self.table = VectorTable.of(connection)
         first = self.read(connection)
         self._ids, self._vectors = first.ids, first.vectors
         self._newest = generation(connection)
@@ -88,7 +101,7 @@ class Vectors:
 
     def read(self, connection: apsw.Connection) -> Snapshot:
         """Every vector of the database, from the table."""
-        rows: list[Any] = connection.execute("SELECT chunk_id, embedding FROM chunks_vec ORDER BY chunk_id").fetchall()
+        rows: list[Any] = connection.execute(self.table.select).fetchall()
         ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, self._dimensions)
         return Snapshot(ids, vectors, np.ones(ids.size, np.bool_))
@@ -97,7 +110,7 @@ class Vectors:
         """Make the next snapshot, visible to those who read its number; answers the number."""
         last = self._snapshots[self._newest]
         alive = last.alive.copy()
-        alive[np.searchsorted(last.ids, np.fromiter(removed, np.int64))] = False
+        alive[last.rows(np.fromiter(removed, np.int64))] = False
         snapshot = self._append(Snapshot(last.ids, last.vectors, alive), list(added))
         with self._lock:
             self._newest += 1
