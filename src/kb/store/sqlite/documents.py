@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
 from kb.contract.errors import Invalid
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
 RECENT = "COALESCE(updated_at, created_at)"
+
+TAGGED = "document_tags CROSS JOIN documents ON id = document_id"
+"""Documents by way of a tag. CROSS JOIN: SQLite shall begin on the left, where the tag's documents stand in order."""
+
+MANY = 1000
+"""From so many documents on, those of a tag are looked for among the recent ones, not sorted."""
 
 
 class SqliteDocuments:
@@ -50,15 +56,24 @@ class SqliteDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        condition, parameters = condition_of(where)
-        if sort == "recent":
-            order = f"{RECENT} DESC, id DESC"
-            after = f"({RECENT}, id) < (?, ?)"
-        else:
-            order, after = "id", "id > ?"
-        if cursor is not None:
-            condition, parameters = f"{condition} AND {after}", parameters + _decode(cursor, sort)
-        return self._documents(f"{condition} ORDER BY {order} LIMIT ?", (*parameters, limit))
+        after = _decode(cursor, sort) if cursor is not None else ()
+        condition, parameters = condition_of(replace(where, tags=()))
+        tag_ids = self._rarest_first(where.tags)
+        if tag_ids is None:
+            return []
+        source, key = "documents", "id"
+        if tag_ids and (sort == "id" or self._carriers(tag_ids[0]) < MANY):
+            source, key = f"{TAGGED} AND tag_id = {tag_ids.pop(0)}", "document_id"
+        carries = [f"EXISTS (SELECT 1 FROM document_tags WHERE (document_id, tag_id) = (id, {tag}))" for tag in tag_ids]
+        if cursor is not None and sort == "recent":
+            # SQLite does not look a pair up in an index on an expression.
+            carries.append(f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)")
+            after = (after[0], *after)
+        elif cursor is not None:
+            carries.append(f"{key} > ?")
+        order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
+        rest = f"{' AND '.join([condition, *carries])} ORDER BY {order} LIMIT ?"
+        return self._documents(rest, (*parameters, *after, limit), source)
 
     def cursor_after(self, document: Document, sort: Sort) -> str:
         """An opaque text from which `page` goes on after `document`."""
@@ -68,7 +83,7 @@ class SqliteDocuments:
 
     def with_content(self, content_hash: str, source_path: str | None) -> Document | None:
         """The oldest document that holds this content under this path."""
-        return self._one("content_hash = ? AND source_path IS ? ORDER BY id", (content_hash, source_path))
+        return self._one("content_hash = ? AND +source_path IS ? ORDER BY id", (content_hash, source_path))
 
     def at_path(self, source_path: str) -> Document | None:
         """The oldest document with this path."""
@@ -118,8 +133,21 @@ class SqliteDocuments:
         ).fetchall()
         return rows
 
-    def _documents(self, rest: str, parameters: tuple[object, ...]) -> list[Document]:
-        rows = self._execute(f"SELECT {COLUMNS} FROM documents WHERE {rest}", parameters)
+    def _rarest_first(self, tags: Iterable[str]) -> list[int] | None:
+        """The tags' ids; None if no document carries one of them."""
+        ids = [self._execute("SELECT id FROM tags WHERE name = ?", (tag,)).get for tag in tags]
+        if None in ids:
+            return None
+        return sorted(ids, key=self._carriers) if len(ids) > 1 else ids
+
+    def _carriers(self, tag_id: int) -> int:
+        """How many documents carry the tag, counted up to `MANY`."""
+        sql = "SELECT count(*) FROM (SELECT 1 FROM document_tags WHERE tag_id = ? LIMIT ?)"
+        number: int = self._execute(sql, (tag_id, MANY)).get
+        return number
+
+    def _documents(self, rest: str, parameters: tuple[object, ...], source: str = "documents") -> list[Document]:
+        rows = self._execute(f"SELECT {COLUMNS} FROM {source} WHERE {rest}", parameters)
         return [
             Document(id_, title, path, doc_type, hash_, strings(tags), iso(created), iso(updated))
             for id_, title, path, doc_type, hash_, tags, created, updated in rows

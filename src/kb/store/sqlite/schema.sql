@@ -14,6 +14,7 @@ CREATE INDEX documents_source_path ON documents (source_path);
 CREATE INDEX documents_content_hash ON documents (content_hash);
 CREATE INDEX documents_doc_type ON documents (doc_type);
 CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at));
+CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at));
 
 CREATE TABLE tags (
   id INTEGER PRIMARY KEY,
