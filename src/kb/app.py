@@ -21,6 +21,7 @@ from kb.contract.errors import KbError, StoreError
 from kb.contract.settings import reveal
 from kb.embed.model import prepare
 from kb.embed.onnx import OnnxEmbedder
+from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.engine import Engine
@@ -94,10 +95,11 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     store = open_store(settings.database_url, settings.data_dir, embedder.dimensions)
     stack.callback(store.close)
-    worker = Worker(store, embedder, settings.staging_dir)
+    kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
+    worker = Worker(store, embedder, settings.staging_dir, kept)
     worker.start()
     stack.callback(worker.stop)
-    return Engine(settings, store, embedder, worker)
+    return Engine(settings, store, embedder, worker, kept)
 
 
 def make_folders(settings: Settings) -> None:
@@ -109,6 +111,7 @@ def make_folders(settings: Settings) -> None:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         settings.staging_dir.mkdir(exist_ok=True, mode=0o700)
+        settings.files_dir.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise StoreError(f"KB_DATA_DIR: {settings.data_dir} cannot be used: {error.strerror}.") from error
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from kb.store.base import Candidates, Filter, Hit, Index
@@ -43,24 +45,44 @@ STOP_WORDS = frozenset(ENGLISH.split())
 WORDS = re.compile(r"[^\W_]+")
 
 
+PASSAGES = 3
+"""How many passages of a document come back when grouped by document."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A chunk that was found, and its scores."""
+    """A chunk that was found, its scores, and the next best ones of its document when grouped."""
 
     hit: Hit
     score: float
     fts_score: float | None
     vec_score: float | None
+    more: tuple[Result, ...] = ()
 
 
-def search(index: Index, words: str, vector: NDArray[np.float32] | None, where: Filter, top: int) -> list[Result]:
-    """The `top` best chunks for the `words` and the `vector` of a query; either may be missing."""
-    candidates = index.candidates(match_expression(words), vector, where, CANDIDATES)
+def search(
+    index: Index, words: str, vector: NDArray[np.float32] | None, where: Filter, top: int, *, grouped: bool = False
+) -> list[Result]:
+    """The `top` best chunks for the `words` and the `vector` of a query; either may be missing.
+
+    When `grouped`, the `top` best documents, each by its best chunk.
+    """
+    limit = max(CANDIDATES, top) * (PASSAGES if grouped else 1)
+    candidates = index.candidates(match_expression(words), vector, where, limit)
     scores = fuse(candidates)
-    order = best(candidates, scores, top)
+    order = best(candidates, scores, limit if grouped else top)
     hits = index.hits(candidates.ids[order].tolist())
     columns = zip(scores[order].tolist(), candidates.fts[order].tolist(), candidates.vec[order].tolist(), strict=True)
-    return [Result(hit, score, _known(fts), _known(vec)) for hit, (score, fts, vec) in zip(hits, columns, strict=True)]
+    found = [Result(hit, score, _known(fts), _known(vec)) for hit, (score, fts, vec) in zip(hits, columns, strict=True)]
+    return by_document(found)[:top] if grouped else found
+
+
+def by_document(results: Sequence[Result]) -> list[Result]:
+    """One result a document, in the order of their best ones, with the next best in `more`."""
+    groups: dict[int, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.hit.document_id, []).append(result)
+    return [replace(first, more=tuple(rest[: PASSAGES - 1])) for first, *rest in groups.values()]
 
 
 def match_expression(query: str) -> str | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.embed.base import Embedder
+    from kb.ingest.kept import KeptFiles
     from kb.store.base import Job, Store
 
 logger = logging.getLogger(__name__)
@@ -42,12 +43,14 @@ class Worker:
 
     Args:
         staging: the folder of the files that wait for their job.
+        kept: what keeps them afterwards.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, staging: Path) -> None:
+    def __init__(self, store: Store, embedder: Embedder, staging: Path, kept: KeptFiles) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
+        self._kept = kept
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -57,6 +60,7 @@ class Worker:
         with self._store.write() as tx:
             tx.jobs.release_stalled(0)
             waited_for = tx.jobs.staged()
+            self._kept.tidy(tx.documents.hashes())
         for file in self._staging.iterdir():
             if file.name not in waited_for:
                 file.unlink()
@@ -121,8 +125,13 @@ class Worker:
         contents = with_vectors([draft for _, draft in group], self._embedder, partial(self._alive, unfinished))
         for (job, _), content in zip(group, contents, strict=True):
             with self._store.write() as tx:
+                before = tx.documents.at_path(job.source_path) if job.source_path else None
                 document_id = save(tx, content, job.source_path, job.tags)
                 tx.jobs.finish(job.id, document_id)
+                if job.staged:
+                    self._kept.add(self._staging / job.staged, content.content_hash)
+                if before:
+                    self._kept.forget(tx, before.content_hash)
             self._forget(job, unfinished)
 
     def _alive(self, job_ids: set[int], progress: float) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
+    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
@@ -93,11 +94,18 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents: all of the tags, the type, the path."""
+    """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
+
+    `created_after` is included, `created_before` is not.
+    """
 
     tags: tuple[str, ...] = ()
+    tag_any: tuple[str, ...] = ()
+    tag_not: tuple[str, ...] = ()
     doc_type: str | None = None
     source_path: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,8 @@ class NewJob:
     text: str | None = None
     staged: str | None = None
     filename: str | None = None
+    idempotency_key: str | None = None
+    request_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,7 @@ class Job:
     attempts: int = 0
     text: str | None = field(default=None, repr=False)
     staged: str | None = None
+    request_hash: str | None = None
 
 
 class Documents(Protocol):
@@ -175,12 +186,22 @@ class Documents(Protocol):
     def tags(self) -> list[tuple[str, int]]:
         """Every tag in use with the number of its documents."""
 
+    def has_content(self, content_hash: str) -> bool: ...
+    def hashes(self) -> set[str]:
+        """The content hash of every document."""
+
 
 class Jobs(Protocol):
     """The queue."""
 
     def add(self, job: NewJob) -> int: ...
     def get(self, job_id: int) -> Job | None: ...
+    def with_key(self, idempotency_key: str) -> Job | None:
+        """The job that was accepted under this key."""
+
+    def pending(self) -> int:
+        """How many jobs are queued or running."""
+
     def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
         """Jobs with an id below `before`, newest first."""
 
@@ -213,6 +234,9 @@ class Index(Protocol):
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents, in the order given."""
+
+    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The ranges of `text` that match one of `words`, as the full-text leg compares them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import apsw
 import numpy as np
 
 from kb.store.base import Candidates, Filter, Hit
@@ -14,12 +15,14 @@ from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import apsw
     from numpy.typing import NDArray
 
     from kb.store.sqlite.vectors import Vectors
 
 HEADER_WEIGHT = 2.0
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
+"""That of `chunks_fts`."""
+
 NO_IDS = np.empty(0, np.int64)
 
 # BM25 is computed once for every match; the union needs it for the other leg's chunks, too.
@@ -37,6 +40,7 @@ class SqliteIndex:
     """See `kb.store.base.Index`."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+        self._connection = connection
         self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
 
@@ -65,6 +69,19 @@ class SqliteIndex:
         found = {row[0]: Hit(*[*row[:6], place(*row[9:]), strings(row[6]), iso(row[7]), iso(row[8])]) for row in rows}
         return [found[chunk_id] for chunk_id in chunk_ids]
 
+    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The ranges of `text` that match one of `words`, as the full-text leg compares them."""
+        raw = text.encode()
+        wanted = {stem for word in words for _, _, stem in self._tokens(word.encode())}
+        edges = [(start, end) for start, end, stem in self._tokens(raw) if stem in wanted]
+        characters = _characters_at(raw, [edge for pair in edges for edge in pair])
+        return list(zip(characters[::2], characters[1::2], strict=True))
+
+    def _tokens(self, raw: bytes) -> list[tuple[int, int, str]]:
+        tokenizer = self._connection.fts5_tokenizer(*TOKENIZER)
+        tokens: Any = tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+        return list(tokens)
+
     def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
         """The ids of all chunks that `where` admits, ascending; None if it admits every one."""
         if where == Filter():
@@ -77,6 +94,16 @@ class SqliteIndex:
         sql = LEXICAL.format(among=f"AND rowid IN ({among})" if among else "")
         rows = self._execute(sql, (HEADER_WEIGHT, match, *parameters, limit, json.dumps(also.tolist())))
         return dict(rows)
+
+
+def _characters_at(raw: bytes, edges: Sequence[int]) -> list[int]:
+    """The numbers of the characters at ascending byte offsets."""
+    characters, count, last = [], 0, 0
+    for edge in edges:
+        count += len(raw[last:edge].decode())
+        characters.append(count)
+        last = edge
+    return characters
 
 
 def _chunks_of(where: Filter) -> tuple[str, tuple[object, ...]]:
