@@ -30,7 +30,7 @@ from kb.contract.models import (
 )
 from kb.excerpt import part_of
 from kb.routes.engine import MAX_ID, EngineDep, Id
-from kb.routes.limits import check_page, check_tags
+from kb.routes.limits import check_tags, page_size
 from kb.store import base
 from kb.store.base import Filter
 
@@ -79,13 +79,13 @@ class ListQuery(Request):
 @router.get("/documents", tags=["documents"])
 def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """List documents, without their text."""
-    check_page(query.limit, engine.settings)
+    limit = page_size(query.limit, engine.settings)
     check_tags([*query.tag, *query.tag_any, *query.tag_not], engine.settings)
     with engine.store.read() as tx:
-        page = tx.documents.page(query.where(), sort=query.sort, limit=query.limit + 1, cursor=query.cursor)
-        more = len(page) > query.limit
-        next_cursor = tx.documents.cursor_after(page[query.limit - 1], query.sort) if more else None
-    documents = [Document.model_validate(document) for document in page[: query.limit]]
+        page = tx.documents.page(query.where(), sort=query.sort, limit=limit + 1, cursor=query.cursor)
+        more = len(page) > limit
+        next_cursor = tx.documents.cursor_after(page[limit - 1], query.sort) if more else None
+    documents = [Document.model_validate(document) for document in page[:limit]]
     return DocumentList(documents=documents, next_cursor=next_cursor)
 
 

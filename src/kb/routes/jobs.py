@@ -31,7 +31,7 @@ from kb.contract.models import (
 )
 from kb.ingest.staging import discard, stage
 from kb.routes.engine import MAX_ID, Cursor, Engine, EngineDep, Id, Limit
-from kb.routes.limits import check_note, check_page, check_tags
+from kb.routes.limits import check_note, check_tags, page_size
 from kb.store import base
 from kb.store.base import NewJob
 
@@ -117,7 +117,7 @@ def list_jobs(
     cursor: Cursor = None,
 ) -> JobList:
     """List jobs, newest first."""
-    check_page(limit, engine.settings)
+    limit = page_size(limit, engine.settings)
     with engine.store.read() as tx:
         page = tx.jobs.page(status=status, limit=limit + 1, before=_before(cursor))
     jobs = [Job.model_validate(job) for job in page[:limit]]

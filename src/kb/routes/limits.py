@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kb.contract.errors import Invalid, TooLarge
+from kb.contract.models import DEFAULT_PAGE, DEFAULT_TOP
 from kb.settings import Settings
 
 
@@ -30,21 +31,23 @@ def check_note(text: str, settings: Settings) -> None:
         raise TooLarge(f"text: a note has at most {settings.max_note_chars} characters (KB_MAX_NOTE_CHARS).")
 
 
-def check_top(top: int, settings: Settings) -> None:
-    """Refuse too many results.
+def top_of(asked: int, settings: Settings) -> int:
+    """How many results: as many as asked for; the default gives way to a smaller limit.
 
     Raises:
         Invalid: naming the limit and its setting.
     """
-    if top > settings.max_top:
+    if asked > max(settings.max_top, DEFAULT_TOP):
         raise Invalid(f"top: at most {settings.max_top} (KB_MAX_TOP).")
+    return min(asked, settings.max_top)
 
 
-def check_page(limit: int, settings: Settings) -> None:
-    """Refuse too long a page.
+def page_size(asked: int, settings: Settings) -> int:
+    """How many rows: as many as asked for; the default gives way to a smaller limit.
 
     Raises:
         Invalid: naming the limit and its setting.
     """
-    if limit > settings.max_page:
+    if asked > max(settings.max_page, DEFAULT_PAGE):
         raise Invalid(f"limit: at most {settings.max_page} (KB_MAX_PAGE).")
+    return min(asked, settings.max_page)

@@ -14,7 +14,7 @@ from kb.contract.errors import Invalid
 from kb.contract.models import SearchReply, SearchRequest, SearchResult
 from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.routes.engine import Engine, EngineDep
-from kb.routes.limits import check_tags, check_top
+from kb.routes.limits import check_tags, top_of
 from kb.search import Result, search, words_of
 from kb.store.base import Filter, Transaction
 
@@ -26,13 +26,13 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
-    check_top(request.top, engine.settings)
+    top = top_of(request.top, engine.settings)
     check_tags([*request.tags, *request.tag_any, *request.tag_not], engine.settings)
     vector = None if request.fts_only else engine.embedder.embed([request.query])[0]
     words = "" if request.vec_only else request.query
     with engine.store.read() as tx:
         grouped = request.group_by is not None
-        found = search(tx.index, words, vector, where(request), request.top, grouped=grouped)
+        found = search(tx.index, words, vector, where(request), top, grouped=grouped)
         results = fitting(engine, tx, found, words_of(words), request.max_tokens)
         pending = tx.jobs.pending()
     return SearchReply(results=results, omitted=len(found) - len(results), pending=pending)
