@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kb.contract.errors import Invalid
+from kb.contract.errors import NotPaged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,16 +29,14 @@ def part_of(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | N
     """The part of the chunks' text from `start` to `end`: all of it where one is not given.
 
     Raises:
-        Invalid: the document has no pages, or the part begins after its end.
+        NotPaged: pages were asked of a document that has none.
     """
     pieces = _pieces(chunks, unit)
     first = 0 if unit == "characters" else 1
     last = len(pieces) - 1 + first if first else len(pieces)
     start = first if start is None else max(start, first)
     end = last if end is None else min(end, last)
-    if start > end:
-        raise Invalid(f"from, to: the document has {len(pieces)} {unit}; there is nothing from {start} to {end}.")
-    return Excerpt(start, end, len(pieces), "".join(pieces[start - first : end]))
+    return Excerpt(start, end, len(pieces), "".join(pieces[start - first : max(end, 0)]))
 
 
 def _pieces(chunks: Sequence[Chunk], unit: Unit) -> Sequence[str]:
@@ -51,6 +49,6 @@ def _pieces(chunks: Sequence[Chunk], unit: Unit) -> Sequence[str]:
     pages: dict[int, str] = {}
     for chunk in chunks:
         if chunk.place.page is None:
-            raise Invalid("unit: this document has no pages; ask for lines or characters.")
+            raise NotPaged
         pages[chunk.place.page] = pages.get(chunk.place.page, "") + chunk.text
     return [pages.get(page, "") for page in range(1, max(pages) + 1)]

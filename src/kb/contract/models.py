@@ -51,6 +51,10 @@ def _text(value: object) -> object:
     return value
 
 
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 WORD = r"\S"
 """The pattern of a text that holds more than white space."""
 
@@ -58,6 +62,9 @@ NoteText = Annotated[str, Field(min_length=1, pattern=WORD), AfterValidator(_not
 Title = Annotated[str, Field(min_length=1, max_length=500, pattern=WORD), AfterValidator(_not_blank)]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=WORD), AfterValidator(_not_blank)]
 DocType = Annotated[str, Field(min_length=1, max_length=100)]
+Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+"""At least one. JSON does not tell 3.0 from 3."""
+
 Instant = Annotated[AwareDatetime, BeforeValidator(_text), Field(strict=False)]
 
 
@@ -81,7 +88,7 @@ class SearchRequest(Request):
     """
 
     query: Annotated[str, Field(min_length=1, max_length=20_000, pattern=WORD), AfterValidator(_not_blank)]
-    top: Annotated[int, Field(ge=1)] = DEFAULT_TOP
+    top: Count = DEFAULT_TOP
     tags: Annotated[Tags, Field(description="All of them must match.")] = []
     tag_any: Annotated[Tags, Field(description="At least one of them must match.")] = []
     tag_not: Annotated[Tags, Field(description="None of them may match.")] = []
@@ -92,7 +99,7 @@ class SearchRequest(Request):
     fts_only: bool = False
     vec_only: bool = False
     group_by: Literal["document"] | None = None
-    max_tokens: Annotated[int, Field(ge=1, description="The most tokens of text in all results.")] | None = None
+    max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
 
 
 class NoteRequest(Request):

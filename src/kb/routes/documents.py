@@ -31,6 +31,7 @@ from kb.contract.models import (
 from kb.excerpt import part_of
 from kb.routes.engine import MAX_ID, EngineDep, Id
 from kb.routes.limits import check_tags, page_size
+from kb.routes.problems import links_to_document, problems
 from kb.store import base
 from kb.store.base import Filter
 
@@ -53,9 +54,9 @@ class ListQuery(Request):
     model_config = ConfigDict(extra="forbid", strict=False)
 
     source_path: SourcePath | None = None
-    tag: Annotated[list[Tag], Field(description="All of them must match.")] = []
-    tag_any: Annotated[list[Tag], Field(description="At least one of them must match.")] = []
-    tag_not: Annotated[list[Tag], Field(description="None of them may match.")] = []
+    tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]
+    tag_any: Annotated[list[Tag], Field(description="At least one of them must match.", default_factory=list)]
+    tag_not: Annotated[list[Tag], Field(description="None of them may match.", default_factory=list)]
     doc_type: DocType | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
@@ -89,14 +90,14 @@ def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> D
     return DocumentList(documents=documents, next_cursor=next_cursor)
 
 
-@router.get("/documents/{document_id}", tags=["documents"])
+@router.get("/documents/{document_id}", tags=["documents"], responses={200: links_to_document("/id"), **problems(404)})
 def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
     """Get a document with its chunks."""
     with engine.store.read() as tx:
         return with_chunks(tx, document_id)
 
 
-@router.get("/documents/{document_id}/text", tags=["documents"])
+@router.get("/documents/{document_id}/text", tags=["documents"], responses=problems(404, 409))
 def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
     """Get a part of a document's text: some lines, characters or pages."""
     with engine.store.read() as tx:
@@ -110,7 +111,10 @@ def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Que
     "/documents/{document_id}/file",
     tags=["documents"],
     response_class=FileResponse,
-    responses={200: {"content": {"application/octet-stream": {}}, "description": "The file as it was uploaded."}},
+    responses={
+        200: {"content": {"application/octet-stream": {}}, "description": "The file as it was uploaded."},
+        **problems(404),
+    },
 )
 def get_file(document_id: Id, engine: EngineDep) -> FileResponse:
     """Get the file that a document came from, if it came from one and files are kept."""
@@ -125,7 +129,7 @@ def get_file(document_id: Id, engine: EngineDep) -> FileResponse:
     )
 
 
-@router.delete("/documents/{document_id}", tags=["documents"])
+@router.delete("/documents/{document_id}", tags=["documents"], responses=problems(404))
 def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     """Delete a document for good, and the file that was kept of it."""
     with engine.store.write() as tx:
@@ -135,7 +139,7 @@ def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     return Deleted(document_id=document_id, title=document.title)
 
 
-@router.patch("/documents/{document_id}/tags", tags=["tags"])
+@router.patch("/documents/{document_id}/tags", tags=["tags"], responses=problems(400, 404, 413))
 def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Document:
     """Add tags to a document and remove others, in one step."""
     check_tags([*change.add, *change.remove], engine.settings)

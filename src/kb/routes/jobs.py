@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from kb.contract.errors import Invalid, NotFound, UnsupportedMedia
+from kb.contract.errors import Invalid, KeyReused, NotFound, UnsupportedMedia
 from kb.contract.models import (
     DEFAULT_PAGE,
     Job,
@@ -24,7 +24,6 @@ from kb.contract.models import (
     JobList,
     JobStatus,
     NoteRequest,
-    Problem,
     SourcePath,
     Tags,
     Title,
@@ -32,6 +31,7 @@ from kb.contract.models import (
 from kb.ingest.staging import discard, stage
 from kb.routes.engine import MAX_ID, Cursor, Engine, EngineDep, Id, Limit
 from kb.routes.limits import check_note, check_tags, page_size
+from kb.routes.problems import problems
 from kb.store import base
 from kb.store.base import NewJob
 
@@ -70,8 +70,11 @@ BODIES = {
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": JobAccepted, "description": "The job has ended."},
-    202: {"description": "The job is accepted."},
-    415: {"model": Problem, "description": "Neither JSON nor a form."},
+    202: {
+        "description": "The job is accepted.",
+        "links": {"job": {"operationId": "get_job", "parameters": {"job_id": "$response.body#/job_id"}}},
+    },
+    **problems(400, 409, 413, 415),
 }
 
 
@@ -124,7 +127,7 @@ def list_jobs(
     return JobList(jobs=jobs, next_cursor=str(jobs[-1].id) if len(page) > limit else None)
 
 
-@router.get("/{job_id}")
+@router.get("/{job_id}", responses=problems(404))
 def get_job(job_id: Id, engine: EngineDep) -> Job:
     """Get a job."""
     with engine.store.read() as tx:
@@ -199,13 +202,15 @@ def _accept(engine: Engine, job: NewJob) -> JobAccepted:
     if known:
         discard(job.staged, engine.settings.staging_dir)
         if known.request_hash != job.request_hash:
-            raise Invalid("Idempotency-Key: it was used before, for something else.")
+            raise KeyReused
     else:
         engine.worker.wake()
     return accepted
 
 
 def _fields(form: FormData) -> FileFields:
+    if unknown := form.keys() - {"file", *FileFields.model_fields}:
+        raise Invalid(f"{min(unknown)}: there is no such field; there are file, title, source_path and tags.")
     try:
         return FileFields(
             title=_text(form.get("title")),

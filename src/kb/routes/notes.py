@@ -11,11 +11,12 @@ from kb.ingest.save import update_note
 from kb.routes.documents import with_chunks
 from kb.routes.engine import EngineDep, Id
 from kb.routes.limits import check_note
+from kb.routes.problems import problems
 
 router = APIRouter(tags=["notes"])
 
 
-@router.patch("/notes/{document_id}")
+@router.patch("/notes/{document_id}", responses=problems(400, 404, 409, 412, 413))
 def patch_note(
     document_id: Id,
     update: NoteUpdate,

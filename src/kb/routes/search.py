@@ -15,13 +15,14 @@ from kb.contract.models import SearchReply, SearchRequest, SearchResult
 from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.routes.engine import Engine, EngineDep
 from kb.routes.limits import check_tags, top_of
+from kb.routes.problems import problems
 from kb.search import Result, search, words_of
 from kb.store.base import Filter, Transaction
 
 router = APIRouter(tags=["search"])
 
 
-@router.post("/search")
+@router.post("/search", responses=problems(400, 413))
 def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
