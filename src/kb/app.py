@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
+READERS = 8
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
 
@@ -107,7 +109,8 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     worker = Worker(store, embedder, settings.staging_dir, kept)
     worker.start()
     stack.callback(worker.stop)
-    return Engine(settings, store, embedder, worker, kept)
+    pool = stack.enter_context(ThreadPoolExecutor(READERS, "kb-search"))
+    return Engine(settings, store, embedder, worker, kept, pool)
 
 
 def make_folders(settings: Settings) -> None:

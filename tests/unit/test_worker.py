@@ -71,7 +71,7 @@ def ended(store, job_id):
 
 def found(store, word):
     with store.read() as tx:
-        ids = tx.index.candidates(f'"{word}"', None, Filter(), 10).ids.tolist()
+        ids = tx.index.matches(f'"{word}"', Filter()).ids.tolist()
         return [hit.text for hit in tx.index.hits(ids)]
 
 

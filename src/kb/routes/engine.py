@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -27,6 +28,7 @@ class Engine:
     embedder: Embedder
     worker: Worker
     kept: KeptFiles
+    pool: Executor
 
 
 def engine_of(request: Request) -> Engine:

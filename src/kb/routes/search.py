@@ -16,7 +16,7 @@ from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.routes.engine import Engine, EngineDep
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
-from kb.search import Result, search, words_of
+from kb.search import Legs, Result, match_expression, search, words_of
 from kb.store.base import Filter, Transaction
 
 router = APIRouter(tags=["search"])
@@ -29,11 +29,11 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = top_of(request.top, engine.settings)
     check_tags([*request.tags, *request.tag_any, *request.tag_not], engine.settings)
-    vector = None if request.fts_only else engine.embedder.embed([request.query])[0]
     words = "" if request.vec_only else request.query
+    embed = None if request.fts_only else lambda: engine.embedder.embed([request.query])[0]
+    legs = Legs(match_expression(words), embed, where(request))
     with engine.store.read() as tx:
-        grouped = request.group_by is not None
-        found = search(tx.index, words, vector, where(request), top, grouped=grouped)
+        found = search(tx.index, legs, top, engine.pool, grouped=request.group_by is not None)
         results = fitting(engine, tx, found, words_of(words), request.max_tokens)
         pending = tx.jobs.pending()
     return SearchReply(results=results, omitted=len(found) - len(results), pending=pending)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
 
-from kb.store.base import Candidates, Filter, Hit
+from kb.store.base import Filter, Hit, Scored
 from kb.store.sqlite.documents import condition_of
 from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
 
@@ -23,18 +24,6 @@ HEADER_WEIGHT = 2.0
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
 
-NO_IDS = np.empty(0, np.int64)
-
-# BM25 is computed once for every match; the union needs it for the other leg's chunks, too.
-LEXICAL = """
-WITH hits AS MATERIALIZED (
-  SELECT rowid AS id, -bm25(chunks_fts, ?, 1.0) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {among}
-)
-SELECT id, score FROM (SELECT id, score FROM hits ORDER BY score DESC, id LIMIT ?)
-UNION
-SELECT id, score FROM hits WHERE id IN (SELECT value FROM json_each(?))
-"""
-
 
 class SqliteIndex:
     """See `kb.store.base.Index`."""
@@ -44,19 +33,25 @@ class SqliteIndex:
         self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
 
-    def candidates(
-        self, match: str | None, vector: NDArray[np.float32] | None, where: Filter, limit: int
-    ) -> Candidates:
-        """The `limit` best chunks of each leg that runs, and for each of them the other leg's score."""
-        near = NO_IDS if vector is None else self._snapshot.nearest(vector, limit, self._allowed(where))[0]
-        lexical = {} if match is None else self._lexical(match, where, limit, near)
-        ids = np.union1d(near, np.fromiter(lexical, np.int64, len(lexical)))
-        unscored = np.full(ids.size, np.nan)
-        return Candidates(
-            ids=ids,
-            fts=np.array([lexical.get(id_, np.nan) for id_ in ids.tolist()]) if lexical else unscored,
-            vec=unscored if vector is None else self._snapshot.scores(vector, ids),
-        )
+    def matches(self, match: str, where: Filter) -> Scored:
+        """Every chunk that matches, by BM25, the header's words counting more."""
+        # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
+        among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
+        rows = self._execute(
+            "SELECT rowid, -bm25(chunks_fts, ?, 1.0) FROM chunks_fts WHERE chunks_fts MATCH ?"
+            f" {f'AND +rowid IN ({among})' if among else ''} ORDER BY rowid",
+            (HEADER_WEIGHT, match, *parameters),
+        ).fetchall()
+        table = np.fromiter(chain.from_iterable(rows), np.float64, 2 * len(rows)).reshape(-1, 2)
+        return Scored(table[:, 0].astype(np.int64), table[:, 1])
+
+    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
+        """The `limit` chunks nearest to a unit vector, by cosine."""
+        return self._snapshot.nearest(vector, limit, self._allowed(where))
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How near these chunks are to a unit vector."""
+        return self._snapshot.cosines(vector, ids)
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents, in the order given."""
@@ -88,12 +83,6 @@ class SqliteIndex:
             return None
         among, parameters = _chunks_of(where)
         return np.array(self._execute(f"{among} ORDER BY id", parameters).fetchall(), np.int64).reshape(-1)
-
-    def _lexical(self, match: str, where: Filter, limit: int, also: NDArray[np.int64]) -> dict[int, float]:
-        among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
-        sql = LEXICAL.format(among=f"AND rowid IN ({among})" if among else "")
-        rows = self._execute(sql, (HEADER_WEIGHT, match, *parameters, limit, json.dumps(also.tolist())))
-        return dict(rows)
 
 
 def _characters_at(raw: bytes, edges: Sequence[int]) -> list[int]:

@@ -84,10 +84,15 @@ class SqliteJobs:
         ).fetchall()
         return [job for (job_id,) in sorted(claimed) if (job := self.get(job_id))]
 
-    def heartbeat(self, job_ids: Iterable[int], progress: float) -> None:
+    def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
         for job_id in job_ids:
-            self._execute(f"UPDATE jobs SET heartbeat_at = {NOW}, progress = ? WHERE id = ?", (progress, job_id))
+            self._execute(f"UPDATE jobs SET heartbeat_at = {NOW} WHERE id = ?", (job_id,))
+
+    def set_progress(self, job_ids: Iterable[int], progress: float) -> None:
+        """Say how far the jobs are, from 0 to 1."""
+        for job_id in job_ids:
+            self._execute("UPDATE jobs SET progress = ? WHERE id = ?", (progress, job_id))
 
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long."""
