@@ -51,7 +51,7 @@ class Filled:
         for start in range(0, size, BATCH):
             with self.store.write() as tx:
                 for number in range(start, start + BATCH):
-                    tags = [COMMON] * (number % 2) + [RARE] * (number % (size // 10) == 0) 
+                    tags = [COMMON] * (number % 2) + [RARE] * (number % (size // 10) == 0)
                     self.ids.append(tx.documents.add(self.content(), f"/{number}", tags))
         print(f"{size:,} documents written in {time.perf_counter() - begun:.0f} s")
 
@@ -66,7 +66,10 @@ class Filled:
         """A page that begins at so large a share of the documents."""
         with self.store.read() as tx:
             return tx.documents.page(
-                where or Filter(), sort=sort, limit=PAGE, cursor=self.cursors.get((sort, at))  # type: ignore[arg-type]
+                where or Filter(),
+                sort=sort,
+                limit=PAGE,
+                cursor=self.cursors.get((sort, at)),  # type: ignore[arg-type]
             )
 
     def remember_cursors(self) -> None:

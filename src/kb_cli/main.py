@@ -8,7 +8,7 @@ import sys
 from collections import UserDict
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
@@ -98,11 +98,16 @@ def main() -> None:
 
 def open_streams() -> None:
     """Replace standard streams that are closed, and let no character of another encoding stop the output."""
-    sys.stdin = sys.stdin or Path(os.devnull).open()
-    sys.stdout = sys.stdout or Path(os.devnull).open("w")
-    sys.stderr = sys.stderr or Path(os.devnull).open("w")
+    sys.stdin = sys.stdin or silence("r")
+    sys.stdout = sys.stdout or silence("w")
+    sys.stderr = sys.stderr or silence("w")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+
+
+def silence(mode: str) -> TextIO:
+    """A stream that says nothing and keeps nothing."""
+    return cast("TextIO", Path(os.devnull).open(mode))
 
 
 def run_command(words: list[str]) -> int:

@@ -15,6 +15,7 @@ from kb.ingest.pipeline import draft_note, with_vectors
 from kb.ingest.save import save, update_note
 from kb.store.base import Filter
 from kb.store.sqlite.store import SqliteStore
+from tests.contract.test_store import look
 from tests.interrupted import killed_at_each_statement
 
 OLD = "# Harbour\n\n" + "The old lighthouse keeper counts ships. " * 60
@@ -34,8 +35,8 @@ def whole(store, document_id, content):
             return False
         ids = {chunk.id for chunk in chunks}
         assert [chunk.text for chunk in chunks] == [chunk.text for chunk in content.chunks]
-        by_words = tx.index.candidates('"ships" OR "snow" OR "harbour" OR "mountain"', None, Filter(), 100)
-        by_vector = tx.index.candidates(None, content.vectors[0], Filter(), 100)
+        by_words = look(tx, '"ships" OR "snow" OR "harbour" OR "mountain"', None, Filter(), 100)
+        by_vector = look(tx, None, content.vectors[0], Filter(), 100)
         assert set(by_words.ids.tolist()) == set(by_vector.ids.tolist()) == ids
         assert by_vector.vec.max() == pytest.approx(1)
         assert document.tags == ("sea",)

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.embed.base import Embedder
-    from kb.store.base import Job, Store
+    from kb.ingest.kept import KeptFiles
+    from kb.store.base import Content, Job, Store, Transaction
 
 logger = logging.getLogger(__name__)
 
-CLAIM = 32
+CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
 MAX_ATTEMPTS = 3
@@ -42,12 +43,14 @@ class Worker:
 
     Args:
         staging: the folder of the files that wait for their job.
+        kept: what keeps them afterwards.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, staging: Path) -> None:
+    def __init__(self, store: Store, embedder: Embedder, staging: Path, kept: KeptFiles) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
+        self._kept = kept
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -57,6 +60,7 @@ class Worker:
         with self._store.write() as tx:
             tx.jobs.release_stalled(0)
             waited_for = tx.jobs.staged()
+            self._kept.tidy(tx.documents.hashes())
         for file in self._staging.iterdir():
             if file.name not in waited_for:
                 file.unlink()
@@ -118,16 +122,27 @@ class Worker:
         return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder)
 
     def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
-        contents = with_vectors([draft for _, draft in group], self._embedder, partial(self._alive, unfinished))
-        for (job, _), content in zip(group, contents, strict=True):
-            with self._store.write() as tx:
-                document_id = save(tx, content, job.source_path, job.tags)
-                tx.jobs.finish(job.id, document_id)
+        drafts = [draft for _, draft in group]
+        contents = with_vectors(drafts, self._embedder, partial(self._alive, [job.id for job, _ in group], unfinished))
+        with self._store.write() as tx:
+            for (job, _), content in zip(group, contents, strict=True):
+                self._save(tx, job, content)
+        for job, _ in group:
             self._forget(job, unfinished)
 
-    def _alive(self, job_ids: set[int], progress: float) -> None:
+    def _save(self, tx: Transaction, job: Job, content: Content) -> None:
+        before = tx.documents.at_path(job.source_path) if job.source_path else None
+        document_id = save(tx, content, job.source_path, job.tags)
+        tx.jobs.finish(job.id, document_id)
+        if job.staged:
+            self._kept.add(self._staging / job.staged, content.content_hash)
+        if before:
+            self._kept.forget(tx, before.content_hash)
+
+    def _alive(self, group: list[int], unfinished: set[int], progress: float) -> None:
         with self._store.write() as tx:
-            tx.jobs.heartbeat(job_ids, progress)
+            tx.jobs.heartbeat(unfinished)
+            tx.jobs.set_progress(group, progress)
 
     def _forget(self, job: Job, unfinished: set[int]) -> None:
         unfinished.discard(job.id)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kb.contract.errors import Invalid
 from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, strings
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, stored, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
 RECENT = "COALESCE(updated_at, created_at)"
+TAGGED = (
+    "SELECT document_id FROM document_tags WHERE tag_id IN"
+    " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
+)
 
-TAGGED = "document_tags CROSS JOIN documents ON id = document_id"
+# SQLite does not look a pair up in an index on an expression.
+AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
+
+CARRIES = "SELECT 1 FROM document_tags WHERE document_id = documents.id"
+BY_TAG = "document_tags CROSS JOIN documents ON id = document_id"
 """Documents by way of a tag. CROSS JOIN: SQLite shall begin on the left, where the tag's documents stand in order."""
 
 MANY = 1000
@@ -56,24 +64,20 @@ class SqliteDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        after = _decode(cursor, sort) if cursor is not None else ()
         condition, parameters = condition_of(replace(where, tags=()))
         tag_ids = self._rarest_first(where.tags)
         if tag_ids is None:
             return []
         source, key = "documents", "id"
         if tag_ids and (sort == "id" or self._carriers(tag_ids[0]) < MANY):
-            source, key = f"{TAGGED} AND tag_id = {tag_ids.pop(0)}", "document_id"
-        carries = [f"EXISTS (SELECT 1 FROM document_tags WHERE (document_id, tag_id) = (id, {tag}))" for tag in tag_ids]
-        if cursor is not None and sort == "recent":
-            # SQLite does not look a pair up in an index on an expression.
-            carries.append(f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)")
-            after = (after[0], *after)
-        elif cursor is not None:
-            carries.append(f"{key} > ?")
+            source, key = f"{BY_TAG} AND tag_id = {tag_ids.pop(0)}", "document_id"
+        conditions = [condition, *(f"EXISTS ({CARRIES} AND tag_id = {tag_id})" for tag_id in tag_ids)]
+        if cursor is not None:
+            conditions.append(AFTER_RECENT if sort == "recent" else f"{key} > ?")
+            key_after = _decode(cursor, sort)
+            parameters += (*key_after[:-1], *key_after)
         order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
-        rest = f"{' AND '.join([condition, *carries])} ORDER BY {order} LIMIT ?"
-        return self._documents(rest, (*parameters, *after, limit), source)
+        return self._documents(f"{' AND '.join(conditions)} ORDER BY {order} LIMIT ?", (*parameters, limit), source)
 
     def cursor_after(self, document: Document, sort: Sort) -> str:
         """An opaque text from which `page` goes on after `document`."""
@@ -132,6 +136,14 @@ class SqliteDocuments:
             "SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY name ORDER BY name"
         ).fetchall()
         return rows
+
+    def has_content(self, content_hash: str) -> bool:
+        """Whether any document holds this content."""
+        return self._one("content_hash = ?", (content_hash,)) is not None
+
+    def hashes(self) -> set[str]:
+        """The content hash of every document."""
+        return {hash_ for (hash_,) in self._execute("SELECT content_hash FROM documents")}
 
     def _rarest_first(self, tags: Iterable[str]) -> list[int] | None:
         """The tags' ids; None if no document carries one of them."""
@@ -206,17 +218,26 @@ class SqliteDocuments:
 
 def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
     """`where` as an SQL condition on `documents`, and its parameters."""
-    conditions, parameters = ["TRUE"], []
-    for column, value in (("doc_type", where.doc_type), ("source_path", where.source_path)):
-        if value is not None:
-            conditions.append(f"{column} = ?")
-            parameters.append(value)
-    for tag in where.tags:
-        conditions.append(
-            "id IN (SELECT document_id FROM document_tags WHERE tag_id = (SELECT id FROM tags WHERE name = ?))"
+    conditions: list[tuple[str, list[object]]] = [("TRUE", [])]
+    conditions += [
+        (f"{comparison} ?", [value])
+        for comparison, value in (
+            ("doc_type =", where.doc_type),
+            ("source_path =", where.source_path),
+            ("created_at >=", stored(where.created_after)),
+            ("created_at <", stored(where.created_before)),
         )
-        parameters.append(tag)
-    return " AND ".join(conditions), tuple(parameters)
+        if value is not None
+    ]
+    conditions += [(f"id IN ({TAGGED})", [json.dumps([tag])]) for tag in where.tags]
+    if where.tag_any:
+        conditions.append((f"id IN ({TAGGED})", [json.dumps(where.tag_any)]))
+    if where.tag_not:
+        conditions.append((f"id NOT IN ({TAGGED})", [json.dumps(where.tag_not)]))
+    return (
+        " AND ".join(condition for condition, _ in conditions),
+        tuple(parameter for _, parameters in conditions for parameter in parameters),
+    )
 
 
 def _decode(cursor: str, sort: Sort) -> tuple[object, ...]:
