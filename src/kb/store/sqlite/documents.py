@@ -218,11 +218,13 @@ class SqliteDocuments:
 
 def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
     """`where` as an SQL condition on `documents`, and its parameters."""
+    # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
+    doc_type = "doc_type" if where.source_path is None else "+doc_type"
     conditions: list[tuple[str, list[object]]] = [("TRUE", [])]
     conditions += [
         (f"{comparison} ?", [value])
         for comparison, value in (
-            ("doc_type =", where.doc_type),
+            (f"{doc_type} =", where.doc_type),
             ("source_path =", where.source_path),
             ("created_at >=", stored(where.created_after)),
             ("created_at <", stored(where.created_before)),
