@@ -38,6 +38,10 @@ IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
 
+class Stopped(Exception):
+    """The worker was told to stop."""
+
+
 class Worker:
     """One thread that empties the queue.
 
@@ -67,7 +71,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the documents at hand and stop."""
+        """Stop at the next slice; what is not finished then is begun again by the next worker."""
         self._stopping = True
         self._wake.set()
         self._thread.join()
@@ -81,6 +85,8 @@ class Worker:
             self._wake.clear()
             try:
                 busy = self._work()
+            except Stopped:
+                return
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
                 self._wake.wait(RETRY_SECONDS)
@@ -140,6 +146,8 @@ class Worker:
             self._kept.forget(tx, before.content_hash)
 
     def _alive(self, group: list[int], unfinished: set[int], progress: float) -> None:
+        if self._stopping:
+            raise Stopped
         with self._store.write() as tx:
             tx.jobs.heartbeat(unfinished)
             tx.jobs.set_progress(group, progress)
