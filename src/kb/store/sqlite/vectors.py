@@ -78,9 +78,12 @@ class Vectors:
         self._dimensions = dimensions
         self.table = VectorTable.of(connection)
         first = self.read(connection)
+        size = first.ids.size
         self._ids, self._vectors = first.ids, first.vectors
+        # Room to grow from the start, or the first note that is added would wait for a copy of everything.
+        self._grow(first, size)
         self._newest = generation(connection)
-        self._snapshots = {self._newest: first}
+        self._snapshots = {self._newest: Snapshot(self._ids[:size], self._vectors[:size], first.alive)}
 
     @property
     def newest(self) -> int:
