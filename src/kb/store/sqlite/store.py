@@ -110,5 +110,7 @@ class SqliteStore:
 
     def _publish(self, documents: SqliteDocuments) -> None:
         if documents.added or documents.removed:
-            number = self._vectors.publish(documents.added, documents.removed)
+            removed = set(documents.removed)
+            lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
+            number = self._vectors.publish(lasting, removed)
             self._writer.execute("UPDATE generation SET number = ?", (number,))

@@ -31,23 +31,37 @@ MOST_DEAD = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Vectors at one moment.
+    """Vectors at one moment: the first rows of two arrays that later snapshots may share.
 
     Args:
-        ids: chunk ids, ascending, shape (n,).
-        vectors: unit vectors, shape (n, dimensions).
+        room_ids: chunk ids, ascending, shape (at least n,).
+        room_vectors: unit vectors, shape (at least n, dimensions).
         alive: False where the chunk is deleted, shape (n,).
     """
 
-    ids: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    room_ids: NDArray[np.int64]
+    room_vectors: NDArray[np.float32]
     alive: NDArray[np.bool_]
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk ids, shape (n,)."""
+        return self.room_ids[: self.alive.size]
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors, shape (n, dimensions)."""
+        return self.room_vectors[: self.alive.size]
 
     def nearest(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> Scored:
         """The `k` chunks nearest to `query`, the older one of equals; only ids `among`, which ascend."""
-        rows = np.flatnonzero(self.alive) if among is None else self.rows(among)
-        everything = rows.size == self.ids.size
-        scores = self.vectors @ query if everything else self.vectors[rows] @ query
+        if among is None:
+            # Multiplying the dead ones too is cheaper than gathering the others.
+            rows, scores = np.flatnonzero(self.alive), self.vectors @ query
+            scores = scores[rows]
+        else:
+            rows = self.rows(among)
+            scores = self.vectors[rows] @ query
         return Scored(self.ids[rows], scores.astype(np.float64)).best(k)
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -78,12 +92,9 @@ class Vectors:
         self._dimensions = dimensions
         self.table = VectorTable.of(connection)
         first = self.read(connection)
-        size = first.ids.size
-        self._ids, self._vectors = first.ids, first.vectors
-        # Room to grow from the start, or the first note that is added would wait for a copy of everything.
-        self._grow(first, size)
         self._newest = generation(connection)
-        self._snapshots = {self._newest: Snapshot(self._ids[:size], self._vectors[:size], first.alive)}
+        # Room to grow from the start, or the first note that is added would wait for a copy of everything.
+        self._snapshots = {self._newest: with_room(first, first.alive.size)}
 
     @property
     def newest(self) -> int:
@@ -108,7 +119,7 @@ class Vectors:
         last = self._snapshots[self._newest]
         alive = last.alive.copy()
         alive[last.rows(np.fromiter(removed, np.int64))] = False
-        snapshot = self._append(Snapshot(last.ids, last.vectors, alive), list(added))
+        snapshot = appended(Snapshot(last.room_ids, last.room_vectors, alive), list(added))
         with self._lock:
             self._newest += 1
             self._snapshots[self._newest] = snapshot
@@ -121,24 +132,25 @@ class Vectors:
             del self._snapshots[self._newest]
             self._newest -= 1
 
-    def _append(self, last: Snapshot, added: list[tuple[int, NDArray[np.float32]]]) -> Snapshot:
-        if last.alive.size - last.alive.sum() > max(1000, MOST_DEAD * last.alive.size):
-            last = Snapshot(last.ids[last.alive], last.vectors[last.alive], np.ones(last.alive.sum(), np.bool_))
-            self._ids, self._vectors = last.ids, last.vectors
-        start, end = last.ids.size, last.ids.size + len(added)
-        if end > self._ids.size:
-            self._grow(last, end)
-        # Rows past `start` belong to no snapshot but withdrawn ones: nobody reads them.
-        for row, (chunk_id, vector) in enumerate(added, start):
-            self._ids[row], self._vectors[row] = chunk_id, vector
-        alive = np.concatenate([last.alive, np.ones(len(added), np.bool_)])
-        return Snapshot(self._ids[:end], self._vectors[:end], alive)
 
-    def _grow(self, last: Snapshot, size: int) -> None:
-        capacity = max(1024, size + size // 2)
-        ids, vectors = np.empty(capacity, np.int64), np.empty((capacity, self._vectors.shape[1]), np.float32)
-        ids[: last.ids.size], vectors[: last.ids.size] = last.ids, last.vectors
-        self._ids, self._vectors = ids, vectors
+def appended(last: Snapshot, added: list[tuple[int, NDArray[np.float32]]]) -> Snapshot:
+    """The next snapshot. The arrays of `last` are written only past its rows, where no reader looks."""
+    if last.alive.size - last.alive.sum() > max(1000, MOST_DEAD * last.alive.size):
+        last = Snapshot(last.ids[last.alive], last.vectors[last.alive], last.alive[last.alive])
+    start, end = last.alive.size, last.alive.size + len(added)
+    if end > last.room_ids.size:
+        last = with_room(last, end)
+    for row, (chunk_id, vector) in enumerate(added, start):
+        last.room_ids[row], last.room_vectors[row] = chunk_id, vector
+    return Snapshot(last.room_ids, last.room_vectors, np.concatenate([last.alive, np.ones(len(added), np.bool_)]))
+
+
+def with_room(last: Snapshot, size: int) -> Snapshot:
+    """A copy in arrays that have room for `size` rows and half as many more."""
+    capacity = max(1024, size + size // 2)
+    ids, vectors = np.empty(capacity, np.int64), np.empty((capacity, last.vectors.shape[1]), np.float32)
+    ids[: last.alive.size], vectors[: last.alive.size] = last.ids, last.vectors
+    return Snapshot(ids, vectors, last.alive)
 
 
 def generation(connection: apsw.Connection) -> int:
