@@ -258,9 +258,17 @@ def test_a_job_that_was_begun_before_is_claimed_by_itself(store):
     with store.write() as tx:
         added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(3)]
         tx.jobs.claim(2)
-        assert tx.jobs.release_stalled(0) == 2
+        tx.jobs.release(added[:2], failed=True)
         claims = [[(job.id, job.attempts) for job in tx.jobs.claim(10)] for _ in range(3)]
-    assert claims == [[(added[0], 2)], [(added[1], 2)], [(added[2], 1)]]
+    assert claims == [[(added[0], 1)], [(added[1], 1)], [(added[2], 0)]]
+
+
+def test_a_job_whose_engine_died_is_queued_again_and_that_is_no_attempt(store):
+    with store.write() as tx:
+        added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(3)]
+        tx.jobs.claim(3)
+        assert tx.jobs.release_stalled(0) == 3
+        assert [(job.id, job.attempts) for job in tx.jobs.claim(10)] == [(job_id, 0) for job_id in added]
 
 
 def test_a_job_that_gives_signs_of_life_is_not_stalled(store):
@@ -281,6 +289,8 @@ def test_finished_and_failed_jobs_say_so(store):
         assert tx.jobs.staged() == {"a", "b"}
         tx.jobs.finish(done.id, 7)
         tx.jobs.fail(failed.id, "the file is empty")
+        assert tx.jobs.staged() == {"b"}
+        tx.jobs.drop_content(failed.id)
         assert tx.jobs.staged() == set()
         assert (tx.jobs.get(done.id).status, tx.jobs.get(done.id).document_id) == ("done", 7)
         assert (tx.jobs.get(failed.id).status, tx.jobs.get(failed.id).error) == ("failed", "the file is empty")

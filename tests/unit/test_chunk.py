@@ -16,6 +16,9 @@ texts = st.one_of(
     ).map(" ".join),
     st.text(alphabet="aé日\u0301\ufdfa \n.#-", max_size=3000),
     st.integers(1, 6000).map("x".__mul__),
+    st.tuples(st.integers(3500, 4100), st.integers(0, 300), st.integers(0, 300)).map(
+        lambda sizes: "A" * sizes[0] + "qzkvjxwq" * sizes[1] + " word" * sizes[2]
+    ),
     st.integers(1, 1500).map("!".__mul__),
 )
 slow_but_thorough = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))

@@ -27,6 +27,8 @@ TOKEN_CHARS = 20
 SPECIAL_TOKENS = 2
 """[CLS] and [SEP], which the model puts around each text."""
 
+SPACE = re.compile(r"[ \t\r\n]")
+
 BLOCK_CHARS = 1 << 16
 """How much text is tokenised at a time."""
 
@@ -124,7 +126,7 @@ class _Tokens:
             fair = [place for place in places if 2 * (place - start) >= aim - start]
             if fair:
                 return min(fair, key=lambda place: abs(place - aim))
-        return self._within_a_word(start, latest)
+        return self._cut_word(start, latest)
 
     def _after(self, start: int, tokens: int) -> int:
         """The character after so many tokens."""
@@ -132,11 +134,23 @@ class _Tokens:
         by_tokens = self._starts[index] if index < len(self._starts) else len(self._text)
         return min(by_tokens, start + tokens * TOKEN_CHARS)
 
-    def _within_a_word(self, start: int, end: int) -> int:
-        """The last place before `end` that leaves a chunk of the right size; a part of a word may have more tokens."""
+    def _cut_word(self, start: int, end: int) -> int:
+        """The last place before `end` that leaves a chunk of the right size.
+
+        The two parts of a word have other tokens than the whole: the first is counted again here, and the tokens of
+        what follows are found again.
+        """
         while len(self._embedder.token_starts(self._text[start:end])) > CHUNK_TOKENS:
             end = start + (end - start) * 9 // 10
-        return max(end, start + 1)
+        end = max(end, start + 1)
+        word_end = min(end + TOKEN_CHARS * CHUNK_TOKENS, self._end_of_word(end))
+        again = [end + offset for offset in self._embedder.token_starts(self._text[end:word_end])]
+        self._starts[bisect_left(self._starts, end) : bisect_left(self._starts, word_end)] = again
+        return end
+
+    def _end_of_word(self, position: int) -> int:
+        space = SPACE.search(self._text, position)
+        return space.start() if space else len(self._text)
 
 
 class _Lines:

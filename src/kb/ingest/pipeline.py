@@ -26,7 +26,7 @@ TITLE_CHARS = 80
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-SLICE = 128
+SLICE = 64
 """How many chunks are embedded between two signs of life."""
 
 

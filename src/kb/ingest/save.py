@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.contract.errors import Changed, NotANote, NotFound
-from kb.ingest.pipeline import NOTE, draft_note, first_line, with_vectors
+from kb.ingest.pipeline import NOTE, draft_note, with_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ def save(tx: Transaction, content: Content, source_path: str | None, tags: Seque
     The same content under the same path is the same document, whose tags grow; new content under a known path
     replaces what the document there holds; everything else is a new document.
     """
-    known = tx.documents.with_content(content.content_hash, source_path)
+    known = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     if known is None and source_path is not None:
         known = tx.documents.at_path(source_path)
         if known:
@@ -31,8 +31,10 @@ def save(tx: Transaction, content: Content, source_path: str | None, tags: Seque
     return known.id
 
 
-def update_note(store: Store, embedder: Embedder, document_id: int, text: str, if_match: str | None) -> None:
-    """Replace a note's text in place (requirements N-1 to N-6).
+def update_note(
+    store: Store, embedder: Embedder, document_id: int, text: str, if_match: str | None
+) -> tuple[Document, list[Chunk]]:
+    """Replace a note's text in place (requirements N-1 to N-6); answers what was written.
 
     The slow part, embedding, comes before the transaction; what it was based on is checked again inside.
 
@@ -48,11 +50,12 @@ def update_note(store: Store, embedder: Embedder, document_id: int, text: str, i
     with store.write() as tx:
         _note(tx, document_id, if_match)
         tx.documents.replace(document_id, content)
+        return _note(tx, document_id, content.content_hash), tx.documents.chunks(document_id)
 
 
 def given_title(note: Document, chunks: Sequence[Chunk]) -> str | None:
-    """The note's title if someone gave it one; None if it is just its first line."""
-    return None if note.title == first_line("".join(chunk.text for chunk in chunks)) else note.title
+    """The note's title if someone gave it one, for then its chunks stand under it; None if it is its first line."""
+    return note.title if any(chunk.header for chunk in chunks) else None
 
 
 def _note(tx: Transaction, document_id: int, if_match: str | None) -> Document:

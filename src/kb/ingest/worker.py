@@ -28,8 +28,11 @@ logger = logging.getLogger(__name__)
 CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
+SHORT_NOTES, SHORT_CHARS = 8, 2000
+"""How many notes of at most so many characters go ahead between two slices of a long text."""
+
 MAX_ATTEMPTS = 3
-"""How often a job is begun that brings the engine down or fails for no reason of its own."""
+"""How often a job is begun again that failed for no reason of its own."""
 
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
@@ -99,6 +102,10 @@ class Worker:
         with self._store.write() as tx:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
+        self._do(jobs)
+        return bool(jobs)
+
+    def _do(self, jobs: Sequence[Job]) -> None:
         unfinished = {job.id for job in jobs}
         try:
             for group in grouped(self._drafts(jobs, unfinished)):
@@ -108,21 +115,28 @@ class Worker:
         finally:
             if unfinished:
                 with self._store.write() as tx:
-                    tx.jobs.release(unfinished, begun=not self._stopping)
-        return bool(jobs)
+                    tx.jobs.release(unfinished, failed=not self._stopping)
 
     def _drafts(self, jobs: Sequence[Job], unfinished: set[int]) -> Iterator[tuple[Job, Draft]]:
         for job in jobs:
+            if job.attempts >= MAX_ATTEMPTS:
+                self._give_up(job, unfinished)
+                continue
             try:
                 yield job, self._draft(job)
             except Unreadable as error:
                 with self._store.write() as tx:
                     tx.jobs.fail(job.id, error.detail)
+                    tx.jobs.drop_content(job.id)
                 self._forget(job, unfinished)
 
+    def _give_up(self, job: Job, unfinished: set[int]) -> None:
+        """Fail a job for a reason of the engine's, not of its own; its content stays."""
+        with self._store.write() as tx:
+            tx.jobs.fail(job.id, f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
+        unfinished.discard(job.id)
+
     def _draft(self, job: Job) -> Draft:
-        if job.attempts > MAX_ATTEMPTS:
-            raise Unreadable(f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
         if job.staged is None:
             return draft_note(job.text or "", job.title, self._embedder)
         return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder)
@@ -151,6 +165,9 @@ class Worker:
         with self._store.write() as tx:
             tx.jobs.heartbeat(unfinished)
             tx.jobs.set_progress(group, progress)
+            waiting = tx.jobs.claim_short(SHORT_NOTES, SHORT_CHARS)
+        # A note of a few lines does not wait until a book is through.
+        self._do(waiting)
 
     def _forget(self, job: Job, unfinished: set[int]) -> None:
         unfinished.discard(job.id)

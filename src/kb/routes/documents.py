@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Literal
 
@@ -94,7 +95,7 @@ def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> D
 def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
     """Get a document with its chunks."""
     with engine.store.read() as tx:
-        return with_chunks(tx, document_id)
+        return with_chunks(existing(tx, document_id), tx.documents.chunks(document_id))
 
 
 @router.get("/documents/{document_id}/text", tags=["documents"], responses=problems(404, 409))
@@ -168,8 +169,7 @@ def existing(tx: base.Transaction, document_id: int) -> base.Document:
     return document
 
 
-def with_chunks(tx: base.Transaction, document_id: int) -> DocumentWithChunks:
+def with_chunks(document: base.Document, chunks: Sequence[base.Chunk]) -> DocumentWithChunks:
     """The document with its chunks."""
-    document = Document.model_validate(existing(tx, document_id))
-    chunks = [Chunk.model_validate(chunk) for chunk in tx.documents.chunks(document_id)]
-    return DocumentWithChunks(**dict(document), chunks=chunks)
+    parts = [Chunk.model_validate(chunk) for chunk in chunks]
+    return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=parts)

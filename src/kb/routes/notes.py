@@ -26,6 +26,5 @@ def patch_note(
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
     check_note(update.text, engine.settings)
     expected = if_match.strip().removeprefix("W/").strip('"') if if_match else None
-    update_note(engine.store, engine.embedder, document_id, update.text, None if expected == "*" else expected)
-    with engine.store.read() as tx:
-        return with_chunks(tx, document_id)
+    expected = None if expected == "*" else expected
+    return with_chunks(*update_note(engine.store, engine.embedder, document_id, update.text, expected))

@@ -73,6 +73,7 @@ class Chunk:
 
     id: int
     index: int
+    header: str
     text: str
     place: Place
 
@@ -181,8 +182,8 @@ class Documents(Protocol):
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
     def cursor_after(self, document: Document, sort: Sort) -> str: ...
-    def with_content(self, content_hash: str, source_path: str | None) -> Document | None:
-        """The document that holds this content under this path (requirement E-11)."""
+    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
+        """The note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
     def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
@@ -220,10 +221,12 @@ class Jobs(Protocol):
         """Jobs with an id below `before`, newest first."""
 
     def claim(self, limit: int) -> list[Job]:
-        """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself.
-
-        So a file that brings the engine down is found out, and takes no other job with it.
+        """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself, so that
+        what fails takes no other job with it.
         """
+
+    def claim_short(self, limit: int, chars: int) -> list[Job]:
+        """Turn queued new notes of at most so many characters, that replace nothing, to running."""
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
@@ -234,13 +237,16 @@ class Jobs(Protocol):
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long; answers how many."""
 
-    def release(self, job_ids: Iterable[int], *, begun: bool) -> None:
-        """Queue running jobs again; if they were not even `begun`, this was no attempt."""
+    def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
+        """Queue running jobs again; `failed` counts it as an attempt."""
 
     def finish(self, job_id: int, document_id: int) -> None: ...
     def fail(self, job_id: int, error: str) -> None: ...
+    def drop_content(self, job_id: int) -> None:
+        """The staged file is of no use any more."""
+
     def staged(self) -> set[str]:
-        """The staged files that a job still waits for."""
+        """The staged files that are still needed."""
 
 
 class Index(Protocol):

@@ -57,10 +57,10 @@ class SqliteDocuments:
     def chunks(self, document_id: int) -> list[Chunk]:
         """A document's chunks in order."""
         rows = self._execute(
-            f"SELECT id, chunk_index, text, {PLACE} FROM chunks WHERE document_id = ? ORDER BY chunk_index",
+            f"SELECT id, chunk_index, header, text, {PLACE} FROM chunks WHERE document_id = ? ORDER BY chunk_index",
             (document_id,),
         )
-        return [Chunk(row[0], row[1], row[2], place(*row[3:])) for row in rows]
+        return [Chunk(*row[:4], place(*row[4:])) for row in rows]
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
@@ -85,9 +85,12 @@ class SqliteDocuments:
         key = [recent, document.id] if sort == "recent" else [document.id]
         return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
 
-    def with_content(self, content_hash: str, source_path: str | None) -> Document | None:
-        """The oldest document that holds this content under this path."""
-        return self._one("content_hash = ? AND +source_path IS ? ORDER BY id", (content_hash, source_path))
+    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
+        """The oldest note, or else file, that holds this content under this path."""
+        return self._one(
+            "content_hash = ? AND +source_path IS ? AND (+doc_type = 'note') = ? ORDER BY id",
+            (content_hash, source_path, note),
+        )
 
     def at_path(self, source_path: str) -> Document | None:
         """The oldest document with this path."""

@@ -78,11 +78,18 @@ class SqliteJobs:
         """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself."""
         oldest = self._execute("SELECT id, attempts FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1").fetchall()
         again = bool(oldest) and oldest[0][1] > 0
+        return self._claim("(attempts > 0) = ?", (again,), 1 if again else limit)
+
+    def claim_short(self, limit: int, chars: int) -> list[Job]:
+        """Turn queued new notes of at most so many characters, that replace nothing, to running."""
+        short = "kind = 'note' AND source_path IS NULL AND attempts = 0 AND length(text) <= ?"
+        return self._claim(short, (chars,), limit)
+
+    def _claim(self, condition: str, parameters: tuple[object, ...], limit: int) -> list[Job]:
         claimed = self._execute(
-            f"UPDATE jobs SET status = 'running', started_at = {NOW}, heartbeat_at = {NOW}, attempts = attempts + 1"
-            " WHERE id IN (SELECT id FROM jobs WHERE status = 'queued' AND (attempts > 0) = ? ORDER BY id LIMIT ?)"
-            " RETURNING id",
-            (again, 1 if again else limit),
+            f"UPDATE jobs SET status = 'running', started_at = {NOW}, heartbeat_at = {NOW} WHERE id IN"
+            f" (SELECT id FROM jobs WHERE status = 'queued' AND {condition} ORDER BY id LIMIT ?) RETURNING id",
+            (*parameters, limit),
         ).fetchall()
         return [job for (job_id,) in sorted(claimed) if (job := self.get(job_id))]
 
@@ -105,12 +112,12 @@ class SqliteJobs:
         )
         return len(released.fetchall())
 
-    def release(self, job_ids: Iterable[int], *, begun: bool) -> None:
-        """Queue running jobs again; if they were not even `begun`, this was no attempt."""
+    def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
+        """Queue running jobs again; `failed` counts it as an attempt."""
         for job_id in job_ids:
             self._execute(
-                "UPDATE jobs SET status = 'queued', attempts = attempts - ? WHERE id = ? AND status = 'running'",
-                (not begun, job_id),
+                "UPDATE jobs SET status = 'queued', attempts = attempts + ? WHERE id = ? AND status = 'running'",
+                (failed, job_id),
             )
 
     def finish(self, job_id: int, document_id: int) -> None:
@@ -124,13 +131,16 @@ class SqliteJobs:
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words."""
         self._execute(
-            f"UPDATE jobs SET status = 'failed', error = ?, finished_at = {NOW}, staged = NULL WHERE id = ?",
-            (error, job_id),
+            f"UPDATE jobs SET status = 'failed', error = ?, finished_at = {NOW} WHERE id = ?", (error, job_id)
         )
 
+    def drop_content(self, job_id: int) -> None:
+        """The staged file is of no use any more."""
+        self._execute("UPDATE jobs SET staged = NULL WHERE id = ?", (job_id,))
+
     def staged(self) -> set[str]:
-        """The staged files that a job still waits for."""
-        rows = self._execute("SELECT staged FROM jobs WHERE status IN ('queued', 'running') AND staged IS NOT NULL")
+        """The staged files that are still needed."""
+        rows = self._execute("SELECT staged FROM jobs WHERE staged IS NOT NULL")
         return {name for (name,) in rows}
 
     def _jobs(self, rest: str, parameters: tuple[object, ...]) -> list[Job]:
