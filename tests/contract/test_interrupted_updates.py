@@ -96,7 +96,7 @@ def tmpfs(folder):
     try:
         yield folder
     finally:
-        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 @contextmanager
