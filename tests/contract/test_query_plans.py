@@ -62,7 +62,7 @@ ACTS = {
     "the next page of recent ones of a type": page(Filter(doc_type="note"), sort="recent", next_=True),
     "the documents at a path": page(Filter(source_path="/5")),
     "the notes at a path": page(Filter(source_path="/5", doc_type="note")),
-    "a document by its content": lambda tx: tx.documents.with_content("hash5", None),
+    "a document by its content": lambda tx: tx.documents.with_content("hash5", None, note=True),
     "a document by its path": lambda tx: tx.documents.at_path("/5"),
     "adding": lambda tx: tx.documents.add(a_note("new"), "/new", ["common", "new"]),
     "updating": lambda tx: tx.documents.replace(6, a_note("newer")),

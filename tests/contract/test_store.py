@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import apsw
 import numpy as np
 import pytest
 
@@ -239,10 +242,18 @@ def test_pages_follow_each_other_without_gap_or_repetition(store, sort):
     assert seen == (documents if sort == "id" else documents[::-1])
 
 
-@pytest.mark.parametrize("cursor", ["x", "e30=", "WyJhIl0=", "é", "W10=", "WzEsMiwzXQ=="])
-def test_a_cursor_of_someones_own_making_is_refused(store, cursor):
+def forged(key):
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["x", "e30=", "WyJhIl0=", "é", "W10=", "WzEsMiwzXQ==", forged([10**24]), forged([-1]), forged(["\ud800", 1])],
+)
+@pytest.mark.parametrize("sort", ["id", "recent"])
+def test_a_cursor_of_someones_own_making_is_refused(store, cursor, sort):
     with store.read() as tx, pytest.raises(Invalid, match="cursor"):
-        tx.documents.page(Filter(), sort="id", limit=3, cursor=cursor)
+        tx.documents.page(Filter(), sort=sort, limit=3, cursor=cursor)
 
 
 def test_jobs_are_claimed_in_order_and_once(store):
@@ -296,6 +307,35 @@ def test_finished_and_failed_jobs_say_so(store):
         assert (tx.jobs.get(failed.id).status, tx.jobs.get(failed.id).error) == ("failed", "the file is empty")
         assert [job.id for job in tx.jobs.page(status="failed", limit=10, before=None)] == [failed.id]
         assert [job.id for job in tx.jobs.page(status=None, limit=10, before=failed.id)] == [done.id]
+
+
+def test_a_document_that_is_added_and_replaced_in_one_transaction_is_there_once(store):
+    with store.write() as tx:
+        document_id = tx.documents.add(content("early", seed=1), "/p", ())
+        tx.documents.replace(document_id, content("late", seed=2))
+    found = find(store, None, unit(2))
+    assert found.ids.tolist() == ids_of(store, document_id)
+    assert found.vec.tolist() == pytest.approx([1.0])
+
+
+def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store):
+    documents = [add(store, f"number {number}", seed=number) for number in range(2400)]
+
+    def fail():
+        with store.write() as tx:
+            for document_id in documents[:1800]:
+                tx.documents.delete(document_id)
+            tx.connection.set_commit_hook(lambda: True)
+
+    with pytest.raises(apsw.ConstraintError):
+        fail()
+    with store.write() as tx:
+        tx.connection.set_commit_hook(None)
+    for number in (0, 1799, 2399):
+        found = find(store, None, unit(number), limit=1)
+        assert found.ids.tolist() == ids_of(store, documents[number])
+    late = add(store, "late", seed=9999)
+    assert find(store, None, unit(9999), limit=1).ids.tolist() == ids_of(store, late)
 
 
 def test_readers_and_a_writer_work_at_once(store):

@@ -138,6 +138,7 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
     worker.start()
     assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
+    assert all(ended(store, job_id).attempts == 0 for job_id in jobs)
     worker.stop()
     assert found(store, "late") == ["late"]
     assert found(store, "early") == []

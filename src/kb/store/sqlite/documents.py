@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
+MAX_ID = 2**63 - 1
 RECENT = "COALESCE(updated_at, created_at)"
 TAGGED = (
     "SELECT document_id FROM document_tags WHERE tag_id IN"
@@ -60,7 +61,7 @@ class SqliteDocuments:
             f"SELECT id, chunk_index, header, text, {PLACE} FROM chunks WHERE document_id = ? ORDER BY chunk_index",
             (document_id,),
         )
-        return [Chunk(*row[:4], place(*row[4:])) for row in rows]
+        return [Chunk(*[*row[:4], place(*row[4:])]) for row in rows]
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
@@ -249,8 +250,10 @@ def _decode(cursor: str, sort: Sort) -> tuple[object, ...]:
     types = (str, int) if sort == "recent" else (int,)
     try:
         key = json.loads(base64.urlsafe_b64decode(cursor))
-    except (binascii.Error, ValueError):
-        key = None
-    if not isinstance(key, list) or tuple(map(type, key)) != types:
+        forged = not isinstance(key, list) or tuple(map(type, key)) != types
+        forged = forged or not 0 <= key[-1] <= MAX_ID or not str(key[0]).isascii()
+    except (binascii.Error, ValueError, RecursionError):
+        forged = True
+    if forged:
         raise Invalid("cursor: not one that this list answered; leave it out to begin again.")
     return tuple(key)

@@ -82,6 +82,7 @@ CREATE TABLE jobs (
   finished_at TEXT
 );
 CREATE INDEX jobs_status ON jobs (status, id);
+CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
 CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);
 
 -- How often chunks were written: which moment of the vectors in memory a transaction sees.
