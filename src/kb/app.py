@@ -10,18 +10,18 @@ from fastapi import APIRouter, FastAPI, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
-from filelock import FileLock, Timeout
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.asgi.bearer import BearerMiddleware, Key
+from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_unexpected
-from kb.contract.errors import KbError, StoreError
-from kb.contract.settings import reveal
+from kb.contract.errors import KbError
+from kb.contract.settings import listed, reveal
 from kb.embed.model import prepare
 from kb.embed.onnx import OnnxEmbedder
 from kb.ingest.kept import KeptFiles
@@ -30,11 +30,10 @@ from kb.routes import documents, jobs, notes, search, status
 from kb.routes.engine import Engine
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.settings import Settings
-from kb.store.open import open_store
+from kb.store.open import make_folder, open_store, sole_user
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from starlette.requests import Request
 
@@ -80,6 +79,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.add_middleware(BearerMiddleware, key=Key(key), prefix=API)
         app.include_router(api_router(), prefix=API, dependencies=[Security(BEARER)], responses=problems(401))
     else:
+        # With a key a foreign page gets nowhere; without one this is what stands between it and the documents.
+        app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
         app.include_router(api_router(), prefix=API)
     app.router.routes += probes(ready)
     return app
@@ -99,46 +100,18 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     Raises:
         StartError: the data directory, the model or the database cannot be used.
     """
-    make_folders(settings)
+    for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
+        make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
     embedder = OnnxEmbedder(prepare(settings.model_dir, settings.data_dir), settings.device)
     embedder.embed(["warm"])
-    store = open_store(settings.database_url, settings.data_dir, embedder.dimensions)
-    stack.callback(store.close)
+    store = stack.enter_context(open_store(settings.database_url, settings.data_dir, embedder.dimensions))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     worker = Worker(store, embedder, settings.staging_dir, kept)
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(ThreadPoolExecutor(READERS, "kb-search"))
     return Engine(settings, store, embedder, worker, kept, pool)
-
-
-def make_folders(settings: Settings) -> None:
-    """The data directory, for its owner alone.
-
-    Raises:
-        StoreError: it cannot be made or written.
-    """
-    try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        settings.staging_dir.mkdir(exist_ok=True, mode=0o700)
-        settings.files_dir.mkdir(exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise StoreError(f"KB_DATA_DIR: {settings.data_dir} cannot be used: {error.strerror}.") from error
-
-
-def sole_user(path: Path) -> FileLock:
-    """A lock on the data directory: one engine at a time, for it keeps the vectors in memory.
-
-    Raises:
-        StoreError: another engine has it.
-    """
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise StoreError(f"Another kb engine is using {path.parent}; stop it, or set KB_DATA_DIR.") from None
-    return lock
 
 
 async def ready(request: Request) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field
 
-from kb.contract.settings import EnvSettings
+from kb.contract.settings import EnvSettings, Key
 
 
 def default_data_dir() -> Path:
@@ -24,6 +24,7 @@ class Settings(EnvSettings):
         data_dir: where the database, the model and staged files are kept.
         database_url: another database than `sqlite:///<data_dir>/kb.db`.
         api_key: the key that clients must send; without one the API is open.
+        allowed_hosts: names besides localhost that an open API may be called by, with commas between them.
         model_dir: a folder with the model, for machines that reach no package index.
         device: where the model runs.
         keep_files: keep what was uploaded, so that it can be downloaded again.
@@ -36,10 +37,11 @@ class Settings(EnvSettings):
         max_wait_seconds: how long a request may wait for a job.
     """
 
-    data_dir: Path = Field(default_factory=default_data_dir)
+    data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(default_factory=default_data_dir)
     database_url: str | None = None
-    api_key: SecretStr | None = None
-    model_dir: Path | None = None
+    api_key: Key | None = None
+    allowed_hosts: str = ""
+    model_dir: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
     keep_files: bool = True
     max_upload_mb: Annotated[int, Field(ge=1)] = 512

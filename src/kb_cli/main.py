@@ -49,7 +49,9 @@ class Commands(UserDict[str, Any]):
         """The command, built from its function."""
         module, _, function = self.data[name].partition(":")
         single = typer.Typer(add_completion=False)
-        single.command(name)(getattr(import_module(module), function))
+        # A note may begin with a dash, as lists do.
+        settings = {"ignore_unknown_options": name in ("addnote", "updatenote")}
+        single.command(name, context_settings=settings)(getattr(import_module(module), function))
         return plain_command(single)
 
 

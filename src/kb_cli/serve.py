@@ -7,20 +7,23 @@ import gc
 import ipaddress
 import logging
 import os
+import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import uvicorn
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.contract.errors import SettingError
-from kb.contract.settings import EnvSettings, reveal
+from kb.contract.settings import EnvSettings, Key, listed, reveal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from starlette.applications import Starlette
+
+logger = logging.getLogger(__name__)
 
 ENGINE = "api"
 GRACE_SECONDS = 10
@@ -42,8 +45,8 @@ class Settings(EnvSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     apps: str = ",".join(APPS)
-    api_key: SecretStr | None = None
-    mcp_api_key: SecretStr | None = None
+    api_key: Key | None = None
+    mcp_api_key: Key | None = None
     allow_open: bool = False
 
 
@@ -57,9 +60,10 @@ def run(**flags: object) -> None:
     os.environ.setdefault("FASTMCP_ENABLE_RICH_LOGGING", "false")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = Settings.read()
-    chosen = choose(installed(APPS), [name.strip() for name in settings.apps.split(",") if name.strip()])
+    chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open_network(settings, chosen)
-    asyncio.run(serve(settings, compose(chosen, ENGINE)))
+    with listen(settings) as listener:
+        asyncio.run(serve(listener, compose(chosen, ENGINE)))
 
 
 def refuse_open_network(settings: Settings, chosen: Collection[str]) -> None:
@@ -89,6 +93,20 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def listen(settings: Settings) -> socket.socket:
+    """The socket. Whoever connects before the apps have started waits.
+
+    Raises:
+        SettingError: the address is not this machine's, or its port is taken.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        return socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=2048)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SettingError(f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}") from None
+
+
 class Server(uvicorn.Server):
     """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped."""
 
@@ -100,18 +118,13 @@ class Server(uvicorn.Server):
             self._captured_signals.clear()
 
 
-async def serve(settings: Settings, app: Starlette) -> None:
+async def serve(listener: socket.socket, app: Starlette) -> None:
     """Start the apps, answer requests, stop the apps."""
-    config = uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        lifespan="off",
-        access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
+    config = uvicorn.Config(app, lifespan="off", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS)
     async with app.router.lifespan_context(app):
         # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
         gc.collect()
         gc.freeze()
-        await Server(config).serve()
+        host, port = listener.getsockname()[:2]
+        logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
+        await Server(config).serve([listener])

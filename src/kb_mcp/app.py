@@ -13,7 +13,7 @@ from kb import __version__
 from kb.asgi.bearer import Key
 from kb.asgi.probes import probes
 from kb.contract.client import EngineClient
-from kb.contract.settings import reveal
+from kb.contract.settings import listed, reveal
 from kb_mcp.auth import KeyVerifier
 from kb_mcp.calls import PlainCalls
 from kb_mcp.settings import Settings
@@ -77,7 +77,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
         stateless_http=True,
         json_response=False,
         host_origin_protection=True,
-        allowed_hosts=[name.strip() for name in settings.mcp_allowed_hosts.split(",") if name.strip()],
+        allowed_hosts=listed(settings.mcp_allowed_hosts),
     )
     app.router.routes += probes(_started)
     return app
@@ -85,8 +85,10 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
 
 def engine_client(settings: Settings, engine: ASGIApp | None) -> EngineClient:
     """The way to the engine: in this process, or over the network."""
-    transport = httpx2.ASGITransport(engine, raise_app_exceptions=False) if engine else None
-    return EngineClient(settings.engine_url, reveal(settings.api_key), transport=transport)
+    if engine is None:
+        return EngineClient(settings.engine_url, reveal(settings.api_key))
+    transport = httpx2.ASGITransport(engine, raise_app_exceptions=False)
+    return EngineClient("http://localhost", reveal(settings.api_key), transport=transport)
 
 
 async def _expire(uploads: Uploads) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
 
+LISTS = {"tags"}
+"""The parameters that are lists."""
+
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
@@ -55,7 +58,7 @@ def in_plain_words(tool: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arg
 
 def in_order(arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments without nulls, which strict clients send for what they leave out, and with lists sent as JSON read."""
-    return {name: _list(value) for name, value in arguments.items() if value is not None}
+    return {name: _list(value) if name in LISTS else value for name, value in arguments.items() if value is not None}
 
 
 def _list(value: object) -> object:

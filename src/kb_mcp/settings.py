@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
-from kb.contract.settings import EnvSettings
+from kb.contract.settings import EnvSettings, Key, Url
 
 
 class Settings(EnvSettings):
@@ -20,8 +20,8 @@ class Settings(EnvSettings):
         mcp_max_upload_mb: the largest file an agent may upload, in MiB.
     """
 
-    engine_url: str = "http://127.0.0.1:8000"
-    api_key: SecretStr | None = None
-    mcp_api_key: SecretStr | None = None
+    engine_url: Url = "http://127.0.0.1:8000"
+    api_key: Key | None = None
+    mcp_api_key: Key | None = None
     mcp_allowed_hosts: str = ""
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 from uuid import uuid4
 
 import pybase64
@@ -16,7 +15,7 @@ import pybase64
 from kb.contract.errors import Invalid, NotFound, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 LIFETIME_SECONDS = 600
 """How long an upload may take (requirement G-10)."""
@@ -31,6 +30,7 @@ MAX_CHUNKS = 100_000
 class Upload:
     """A file on its way in; `sizes` has the bytes of each chunk that is there."""
 
+    id: str
     filename: str
     total_size: int
     tags: list[str]
@@ -69,7 +69,7 @@ class Uploads:
         folder = self._folder / upload_id
         folder.mkdir(mode=0o700)
         expires = self._clock() + LIFETIME_SECONDS
-        self._uploads[upload_id] = Upload(filename, total_size, tags, folder, expires)
+        self._uploads[upload_id] = Upload(upload_id, filename, total_size, tags, folder, expires)
         return upload_id
 
     def add_chunk(self, upload_id: str, index: int, data: str) -> Upload:
@@ -88,30 +88,32 @@ class Uploads:
         upload.sizes[index] = len(raw)
         return upload
 
-    @contextmanager
-    def finished(self, upload_id: str) -> Iterator[tuple[Upload, BinaryIO]]:
-        """The upload and the whole file, complete and in order; nothing of it is left when the block ends.
+    def take(self, upload_id: str) -> tuple[Upload, BinaryIO]:
+        """The upload, which is over then, and the whole file, complete and in order; `discard` removes it.
 
         Raises:
             NotFound: there is no such upload.
-            Invalid: a chunk is missing, or the sizes do not add up.
+            Invalid: a chunk is missing, or the sizes do not add up; nothing of it is left.
         """
-        upload = self._get(upload_id)
+        self._get(upload_id)
+        upload = self._uploads.pop(upload_id)
         try:
             _check_complete(upload)
-            with tempfile.TemporaryFile(dir=upload.folder) as file:
-                for index in sorted(upload.sizes):
-                    file.write(upload.path(index).read_bytes())
-                file.seek(0)
-                yield upload, file
-        finally:
-            self._remove(upload_id)
+            return upload, _assembled(upload)
+        except BaseException:
+            self.discard(upload)
+            raise
+
+    def discard(self, upload: Upload) -> None:
+        """Remove an upload's files."""
+        shutil.rmtree(upload.folder, ignore_errors=True)
 
     def expire(self) -> None:
         """Remove what took too long."""
         now = self._clock()
-        for upload_id in [key for key, upload in self._uploads.items() if upload.expires <= now]:
-            self._remove(upload_id)
+        for upload in [upload for upload in self._uploads.values() if upload.expires <= now]:
+            self._uploads.pop(upload.id, None)
+            self.discard(upload)
 
     def close(self) -> None:
         """Remove everything."""
@@ -127,10 +129,6 @@ class Uploads:
                 " gateway restarted: begin again with kb_upload_start."
             )
         return upload
-
-    def _remove(self, upload_id: str) -> None:
-        upload = self._uploads.pop(upload_id)
-        shutil.rmtree(upload.folder, ignore_errors=True)
 
 
 def _decoded(data: str) -> bytes:
@@ -153,3 +151,11 @@ def _check_complete(upload: Upload) -> None:
             f"upload_id: {size} bytes arrived, but total_size was {upload.total_size};"
             " begin again with kb_upload_start."
         )
+
+
+def _assembled(upload: Upload) -> BinaryIO:
+    file = cast("BinaryIO", tempfile.TemporaryFile(dir=upload.folder))  # noqa: SIM115 - the caller closes it
+    for index in sorted(upload.sizes):
+        file.write(upload.path(index).read_bytes())
+    file.seek(0)
+    return file

@@ -33,7 +33,7 @@ def test_a_note_can_come_on_standard_input(kb, tag):
 
 
 def test_without_wait_the_receipt_is_printed(kb, tag):
-    assert kb.json("addnote", tag).keys() == {"job_id", "status"}
+    assert kb.json("addnote", tag)["job_id"] > 0
     assert kb("addnote", tag).stdout.startswith("job ")
 
 
@@ -128,3 +128,13 @@ def test_what_is_no_note_is_not_opened(kb, folder):
 
 def test_a_note_that_does_not_exist_is_not_found(kb):
     assert kb("updatenote", 10**12, "text").returncode == 5
+
+
+@pytest.mark.requirement("L-1")
+@pytest.mark.parametrize("text", ["- milk", "-5 degrees", "--- a rule"])
+def test_a_note_may_begin_with_a_dash(kb, tag, text):
+    note = kb.note(tag)
+    assert kb("updatenote", note, f"{text} {tag}").returncode == 0
+    assert text_of(kb, note) == f"{text} {tag}"
+    job = kb.json("addnote", f"{text} again {tag}", "--wait")
+    assert text_of(kb, job["document_id"]) == f"{text} again {tag}"

@@ -77,5 +77,6 @@ def test_a_sentence_of_each_file_is_among_the_first_three_with_its_place(kb, add
     assert places, [(result["source_path"], result["score"]) for result in found]
     if name.endswith(".pdf"):
         assert places[0]["page"] >= 1
-    shown = kb("search", sentence, "-n", 3).stdout
-    assert "page" in shown or "line" in shown or "›" in shown
+        assert f"page {places[0]['page']} /" in kb("search", sentence, "-n", 3).stdout
+    elif places[0]["heading"]:
+        assert places[0]["heading"][-1] in kb("search", sentence, "-n", 3).stdout

@@ -41,6 +41,10 @@ def refused(tmp_path, *flags, **environment):
         ("KB_APPS", "api,nonsense"),
         ("KB_APPS", ","),
         ("KB_DATABASE_URL", "mysql://x"),
+        ("KB_DATABASE_URL", "sqlite:////proc/x/kb.db"),
+        ("KB_ENGINE_URL", "localhost:8000"),
+        ("KB_ENGINE_URL", "http://[::1"),
+        ("KB_API_KEY", "two words"),
         ("KB_MODEL_DIR", "/nowhere"),
         ("KB_DATA_DIR", "/proc/nothing"),
         ("KB_MAX_UPLOAD_MB", "0"),
@@ -70,6 +74,32 @@ def test_the_network_is_not_served_without_keys(tmp_path):
 def test_a_second_engine_on_the_same_data_is_refused(start_server, tmp_path):
     with start_server(tmp_path / "data"):
         assert "Another kb engine" in refused(tmp_path, "--port", str(free_port()))
+
+
+def test_a_second_engine_on_the_same_database_is_refused(start_server, tmp_path):
+    url = f"sqlite:///{tmp_path}/shared.db"
+    with start_server(tmp_path / "one", KB_DATABASE_URL=url):
+        assert "Another kb engine" in refused(tmp_path, "--port", str(free_port()), KB_DATABASE_URL=url)
+
+
+def test_a_port_that_is_taken_is_named(start_server, tmp_path):
+    with start_server(tmp_path / "one") as server:
+        assert refused(tmp_path, "--port", str(server.port)).startswith("kb: KB_HOST, KB_PORT: cannot listen")
+    elsewhere = refused(tmp_path, "--host", "no.such.host.invalid", KB_ALLOW_OPEN="1")
+    assert elsewhere.startswith("kb: KB_HOST, KB_PORT: cannot listen")
+
+
+async def test_an_open_engine_is_not_for_pages_of_other_sites(start_server, tmp_path):
+    with start_server(tmp_path, KB_ALLOWED_HOSTS="kb.home") as server:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
+
+            async def status(**headers):
+                return (await http.get("/status", headers=headers)).status_code
+
+            assert await status(Host="evil.example") == 421
+            assert await status(Origin="http://evil.example") == 403
+            assert await status(Host="kb.home:8000", Origin="http://kb.home:8000") == 200
+            assert await status(Host="localhost", Origin="http://127.0.0.1:3000") == 200
 
 
 def test_a_database_of_another_make_is_refused(tmp_path, model_files):

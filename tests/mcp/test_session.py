@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from uuid import uuid4
 
@@ -10,6 +11,9 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
+from kb.contract.client import EngineClient
+from kb_mcp.calls import LISTS
+from tests.conftest import KEY
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf
 
@@ -115,8 +119,37 @@ async def test_an_upload_that_does_not_add_up_is_refused_and_forgotten(agent):
 
 @pytest.mark.requirement("G-12")
 async def test_a_document_is_got_by_its_path(agent, server, word):
-    await call(agent, "kb_addnote", text=word)
+    async with EngineClient(server.url, KEY) as engine:
+        await engine.add_note(text=word, source_path=f"/{word}")
+    while not (documents := (await call(agent, "kb_get", source_path=f"/{word}"))["documents"]):
+        await asyncio.sleep(0.01)
+    assert [document["title"] for document in documents] == [word]
     assert (await call(agent, "kb_get", source_path=f"/no/{word}"))["documents"] == []
+
+
+@pytest.mark.requirement("G-12")
+async def test_a_long_document_is_read_part_by_part(agent, word):
+    text = f"{word} " + "Ledgers were kept by patient clerks. " * 1300
+    document_id = await done(agent, await call(agent, "kb_addnote", text=text))
+    chunks, at = [], 0
+    while at is not None:
+        part = await call(agent, "kb_get", document_id=document_id, from_chunk=at)
+        chunks += part["chunks"]
+        at = part["next_chunk"]
+    assert len(chunks) > 40
+    assert "".join(chunk["text"] for chunk in chunks) == text
+    assert len((await call(agent, "kb_update_note", document_id=document_id, text=f"{text} more"))["chunks"]) == 40
+
+
+async def test_a_text_that_looks_like_a_list_stays_a_text(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=f'["{word}"]', title="[2024]"))
+    document = await call(agent, "kb_get", document_id=document_id)
+    assert (document["title"], document["chunks"][0]["text"]) == ("[2024]", f'["{word}"]')
+
+
+async def test_the_parameters_that_are_lists_are_known(agent):
+    properties = [tool.input_schema["properties"].items() for tool in await agent.list_tools()]
+    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LISTS
 
 
 @pytest.mark.requirement("G-14")

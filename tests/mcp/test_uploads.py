@@ -40,8 +40,11 @@ def files_in(folder):
 
 
 def whole(uploads, upload_id):
-    with uploads.finished(upload_id) as (_, file):
-        return file.read()
+    upload, file = uploads.take(upload_id)
+    with file:
+        content = file.read()
+    uploads.discard(upload)
+    return content
 
 
 @pytest.mark.requirement("G-8")
@@ -53,19 +56,18 @@ def test_chunks_in_any_order_and_sent_again_make_the_file(uploads):
 
 
 @pytest.mark.requirement("G-9")
-def test_nothing_is_left_when_the_engine_refuses_the_file(uploads, tmp_path):
+def test_an_upload_that_is_taken_is_over_and_leaves_nothing(uploads, clock, tmp_path):
     upload_id = uploads.start("a.txt", 3, [])
     uploads.add_chunk(upload_id, 0, encoded(b"abc"))
-
-    def forward():
-        with uploads.finished(upload_id):
-            raise NotFound
-
-    with pytest.raises(NotFound):
-        forward()
-    assert files_in(tmp_path) == []
+    upload, file = uploads.take(upload_id)
     with pytest.raises(NotFound, match="kb_upload_start"):
-        uploads.add_chunk(upload_id, 0, encoded(b"abc"))
+        uploads.take(upload_id)
+    clock.now += LIFETIME_SECONDS
+    uploads.expire()
+    with file:
+        assert file.read() == b"abc"
+    uploads.discard(upload)
+    assert files_in(tmp_path) == []
 
 
 @pytest.mark.requirement("G-10")

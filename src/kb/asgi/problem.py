@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.contract.errors import KbError
+from kb.contract.errors import KbError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 logger = logging.getLogger(__name__)
+
+
+CODES = {400: "bad-request", 404: "no-such-route", 405: "method-not-allowed", 413: TooLarge.code}
+"""What the framework itself refuses. An address that does not exist is not the same as a document that does not."""
 
 
 class ProblemResponse(JSONResponse):
@@ -41,9 +45,7 @@ async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
 async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
     """Exception handler for what the framework itself refuses: unknown paths, wrong methods, broken bodies."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
-    phrase = HTTPStatus(error.status_code).phrase
-    # An address that does not exist is not the same as a document that does not.
-    code = "no-such-route" if error.status_code == HTTPStatus.NOT_FOUND else phrase.lower().replace(" ", "-")
+    code = CODES.get(error.status_code, f"http-{error.status_code}")
     return _response(error.status_code, code, str(error.detail), {}, error.headers)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -40,8 +40,12 @@ class SubApp:
     def build(self, engine: ASGIApp | None) -> Starlette:
         """The app itself."""
         module, _, function = self.factory.partition(":")
+        try:
+            factory = getattr(import_module(module), function)
+        except ModuleNotFoundError as error:
+            raise SettingError(f"KB_APPS: {self.factory} needs {error.name}, which is not installed") from None
         options: dict[str, Any] = {"engine": engine} if self.is_client else {}
-        app: Starlette = getattr(import_module(module), function)(**options)
+        app: Starlette = factory(**options)
         return app
 
     def claims(self, path: str) -> bool:
@@ -49,15 +53,15 @@ class SubApp:
         return any(path == prefix or path.startswith(f"{prefix.rstrip('/')}/") for prefix in self.paths)
 
 
-def installed(builtin: Mapping[str, SubApp]) -> dict[str, SubApp]:
+def installed(builtin: Mapping[str, SubApp]) -> dict[str, SubApp | EntryPoint]:
     """The built-in table, and what other packages add under the entry-point group `kb.apps`.
 
-    Such an entry point is named like the app and points to a `SubApp`.
+    Such an entry point is named like the app and points to a `SubApp`; it is loaded when it is chosen.
     """
-    return dict(builtin) | {entry.name: entry.load() for entry in entry_points(group=ENTRY_POINTS)}
+    return dict(builtin) | {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
-def choose(table: Mapping[str, SubApp], names: Sequence[str]) -> dict[str, SubApp]:
+def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> dict[str, SubApp]:
     """The named rows of `table`, in the table's order.
 
     Raises:
@@ -67,7 +71,7 @@ def choose(table: Mapping[str, SubApp], names: Sequence[str]) -> dict[str, SubAp
     if unknown or not names:
         what = f"there is no app {unknown[0]!r}" if unknown else "no app is named"
         raise SettingError(f"KB_APPS: {what}; the apps are {', '.join(table)}")
-    return {name: app for name, app in table.items() if name in names}
+    return {name: app if isinstance(app, SubApp) else app.load() for name, app in table.items() if name in names}
 
 
 def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:

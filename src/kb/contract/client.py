@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
+LONG_SECONDS = 900
+"""How long a call may take in which the engine embeds a whole text."""
+
 
 class EngineClient:
     """One connection pool to one engine.
@@ -106,7 +109,8 @@ class EngineClient:
     async def update_note(self, document_id: int, text: str, *, if_match: str | None = None) -> JSON:
         """PATCH /notes/{id}; with `if_match`, only while the note's content_hash is still that one."""
         headers = {"If-Match": f'"{if_match}"'} if if_match else {}
-        return await self._call("PATCH", f"notes/{document_id}", json={"text": text}, headers=headers)
+        body = {"text": text}
+        return await self._call("PATCH", f"notes/{document_id}", json=body, headers=headers, timeout=LONG_SECONDS)
 
     async def tags(self) -> JSON:
         """GET /tags."""

@@ -11,7 +11,9 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── NotPaged                 409 not-paged
     ├── KeyReused                409 key-reused
     ├── Changed                  412 changed
+    ├── ForeignOrigin            403 foreign-origin
     ├── TooLarge                 413 too-large
+    ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
     ├── Unavailable              503 unavailable
     ├── EngineUnreachable        never sent: raised by the client
@@ -88,6 +90,20 @@ class Changed(KbError):
     code = "changed"
 
 
+class ForeignOrigin(KbError):
+    """Pages of other sites may not use this server."""
+
+    status = 403
+    code = "foreign-origin"
+
+
+class Misdirected(KbError):
+    """This server is not known by that name; KB_ALLOWED_HOSTS can add it, or a key (KB_API_KEY)."""
+
+    status = 421
+    code = "misdirected"
+
+
 class TooLarge(KbError):
     """The request is larger than the engine accepts."""
 
@@ -144,6 +160,8 @@ BY_CODE: dict[str, type[KbError]] = {
         NotPaged,
         KeyReused,
         Changed,
+        ForeignOrigin,
+        Misdirected,
         TooLarge,
         UnsupportedMedia,
         Unavailable,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
+from urllib.parse import urlsplit
 
-from pydantic import SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from kb.contract.errors import SettingError
@@ -28,6 +29,29 @@ class EnvSettings(BaseSettings):
             first = error.errors(include_input=False, include_url=False)[0]
             variable = "KB_" + "_".join(str(part) for part in first["loc"]).upper()
             raise SettingError(f"{variable}: {first['msg']}") from None
+
+
+def listed(names: str) -> list[str]:
+    """Names with commas between them."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _key(value: object) -> object:
+    key = value.strip() if isinstance(value, str) else value
+    if isinstance(key, str) and not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("a key holds only visible ASCII characters")
+    return key
+
+
+def _url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be a URL such as http://127.0.0.1:8000")
+    return value
+
+
+Key = Annotated[SecretStr, BeforeValidator(_key)]
+Url = Annotated[str, AfterValidator(_url)]
 
 
 def reveal(secret: SecretStr | None) -> str | None:

@@ -181,7 +181,7 @@ def _file_job(engine: Engine, form: FormData) -> NewJob:
         raise Invalid("file: send the file as the form's part named 'file'.")
     fields = _fields(form)
     check_tags(fields.tags, engine.settings)
-    filename = (file.filename or "").replace("\\", "/").rpartition("/")[2]
+    filename = name_of(file.filename or "")
     staged, digest = stage(file.file, engine.settings.staging_dir)
     fingerprint = sha256(f"{digest} {filename} {fields.model_dump_json()}".encode()).hexdigest()
     return NewJob(
@@ -206,6 +206,15 @@ def _accept(engine: Engine, job: NewJob) -> JobAccepted:
     else:
         engine.worker.wake()
     return accepted
+
+
+def name_of(filename: str) -> str:
+    """The file's own name: what forms escape is read, and folders are left out, also those of Windows."""
+    for escaped, character in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
+        filename = filename.replace(escaped, character)
+    if re.match(r"[A-Za-z]:\\|\\\\", filename):
+        filename = filename.replace("\\", "/")
+    return filename.rpartition("/")[2]
 
 
 def _fields(form: FormData) -> FileFields:

@@ -221,9 +221,7 @@ class Jobs(Protocol):
         """Jobs with an id below `before`, newest first."""
 
     def claim(self, limit: int) -> list[Job]:
-        """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself, so that
-        what fails takes no other job with it.
-        """
+        """Turn the oldest queued jobs to running: new ones together, one that failed before by itself."""
 
     def claim_short(self, limit: int, chars: int) -> list[Job]:
         """Turn queued new notes of at most so many characters, that replace nothing, to running."""

@@ -60,7 +60,6 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, dimensions: int) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._writer = connect(path)
         prepare_schema(self._writer, path, dimensions)
