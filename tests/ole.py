@@ -1,6 +1,7 @@
 """Small OLE files, as Outlook writes its messages: nested dicts of names and bytes."""
 
 import struct
+from itertools import pairwise
 
 SECTOR, SMALL = 512, 64
 END, FREE, FAT_SECTOR, NONE = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD, 0xFFFFFFFF
@@ -44,7 +45,7 @@ def add(name, content, entries, small):
         entries[number] = [name, 2, NONE, NONE, small.append(content), len(content)]
         return number
     children = [add(child, below, entries, small) for child, below in sorted(content.items())]
-    for left, right in zip(children, children[1:], strict=False):
+    for left, right in pairwise(children):
         entries[left][2] = right
     entries[number] = [name, 1 if number else 5, NONE, children[0] if children else NONE, 0, 0]
     return number

@@ -21,6 +21,7 @@ from kb.contract.errors import KbError, StoreError
 from kb.contract.settings import reveal
 from kb.embed.model import prepare
 from kb.embed.onnx import OnnxEmbedder
+from kb.ingest.sandbox import Limits
 from kb.ingest.worker import Worker
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.engine import Engine
@@ -94,7 +95,8 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     store = open_store(settings.database_url, settings.data_dir, embedder.dimensions)
     stack.callback(store.close)
-    worker = Worker(store, embedder, settings.staging_dir)
+    limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb)
+    worker = Worker(store, embedder, settings.staging_dir, limits)
     worker.start()
     stack.callback(worker.stop)
     return Engine(settings, store, embedder, worker)

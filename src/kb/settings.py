@@ -27,6 +27,9 @@ class Settings(EnvSettings):
         model_dir: a folder with the model, for machines that reach no package index.
         device: where the model runs.
         max_upload_mb: the largest request body, in MiB.
+        parse_seconds: how long reading one file may take.
+        parse_memory_mb: how much memory that may take, in MiB.
+        parse_output_mb: how much text one file may hold, in MiB.
     """
 
     data_dir: Path = Field(default_factory=default_data_dir)
@@ -35,6 +38,9 @@ class Settings(EnvSettings):
     model_dir: Path | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    parse_seconds: Annotated[float, Field(gt=0)] = 120
+    parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
+    parse_output_mb: Annotated[int, Field(ge=1)] = 64
 
     @property
     def staging_dir(self) -> Path:

@@ -94,7 +94,7 @@ def _read(data: bytes, filename: str) -> Extracted:
     try:
         read: Callable[[bytes], Extracted] = import_module(READERS[detect(data, filename)]).read
         return read(data)
-    except (Unreadable, ImportError):
+    except (Unreadable, ImportError, MemoryError):
         raise
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error

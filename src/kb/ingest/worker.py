@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kb.contract.errors import Unreadable
+from kb.ingest.attached import staged_jobs
 from kb.ingest.pipeline import SLICE, Draft, draft_file, draft_note, with_vectors
+from kb.ingest.sandbox import Limits, Sandbox, Stopped
 from kb.ingest.save import save
 
 if TYPE_CHECKING:
@@ -42,12 +45,14 @@ class Worker:
 
     Args:
         staging: the folder of the files that wait for their job.
+        limits: what reading one file may take.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, staging: Path) -> None:
+    def __init__(self, store: Store, embedder: Embedder, staging: Path, limits: Limits | None = None) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
+        self._sandbox = Sandbox(limits)
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -63,8 +68,9 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the documents at hand and stop."""
+        """Finish the documents at hand and stop; a file that is still being read waits for the next start."""
         self._stopping = True
+        self._sandbox.stop()
         self._wake.set()
         self._thread.join()
 
@@ -73,10 +79,17 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
+        with closing(self._sandbox):
+            self._sandbox.start()
+            self._work_until_stopped()
+
+    def _work_until_stopped(self) -> None:
         while not self._stopping:
             self._wake.clear()
             try:
                 busy = self._work()
+            except Stopped:
+                return
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
                 self._wake.wait(RETRY_SECONDS)
@@ -115,14 +128,18 @@ class Worker:
             raise Unreadable(f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
         if job.staged is None:
             return draft_note(job.text or "", job.title, self._embedder)
-        return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder)
+        return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder, self._sandbox)
 
     def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
         contents = with_vectors([draft for _, draft in group], self._embedder, partial(self._alive, unfinished))
-        for (job, _), content in zip(group, contents, strict=True):
-            with self._store.write() as tx:
+        for (job, draft), content in zip(group, contents, strict=True):
+            with staged_jobs(job, draft.attachments, self._staging) as jobs, self._store.write() as tx:
+                is_known = tx.documents.with_content(content.content_hash, job.source_path) is not None
                 document_id = save(tx, content, job.source_path, job.tags)
                 tx.jobs.finish(job.id, document_id)
+                # Without a path, what came with the same file before has the path of that job, and is there already.
+                for new in jobs if job.source_path or not is_known else ():
+                    tx.jobs.add(new)
             self._forget(job, unfinished)
 
     def _alive(self, job_ids: set[int], progress: float) -> None:

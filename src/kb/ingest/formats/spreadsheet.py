@@ -6,7 +6,7 @@ import datetime as dt
 import io
 from typing import TYPE_CHECKING, Final
 
-from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from kb.contract.errors import Unreadable
 from kb.ingest.formats.building import TextBuilder
@@ -56,7 +56,14 @@ def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:
         if sheet.typ is SheetTypeEnum.WorkSheet:
             rows = workbook.get_sheet_by_name(sheet.name)
             if rows.height:
-                yield sheet.name, ([_shown(value) for value in row] for row in rows.iter_rows())
+                yield sheet.name, _filled(rows)
+
+
+def _filled(sheet: CalamineSheet) -> Iterator[list[str]]:
+    """The rows with a value in them: one stray value far below makes a million without."""
+    for row in sheet.iter_rows():
+        if row.count("") < len(row):
+            yield [_shown(value) for value in row]
 
 
 def _shown(value: Value) -> str:
