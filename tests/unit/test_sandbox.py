@@ -1,17 +1,16 @@
 """Files that would take the engine down: each fails with its reason, and the next one is read."""
 
-import io
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-import zipfile
 import zlib
 from pathlib import Path
 
 import pytest
+from tests.hostile import document, parser_of, sheet, slow
 from tests.pdf import pdf
 
 from kb.contract.errors import Unreadable
@@ -47,17 +46,6 @@ def file(tmp_path):
     return file
 
 
-def parser_of(engine=None):
-    """The process id of the parser of this process, or of that of an engine."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        for task in Path(f"/proc/{engine or os.getpid()}/task").glob("*/children"):
-            for child in task.read_text().split():
-                if b"kb.ingest.reader" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    return int(child)
-    raise AssertionError("there is no parser")
-
-
 def assert_fails(sandbox, file, reason):
     """The file fails for this reason, within the patience of a test, and the next one is read."""
     with pytest.raises(Unreadable, match=reason):
@@ -65,39 +53,6 @@ def assert_fails(sandbox, file, reason):
     after = file[0].with_name("after.txt")
     after.write_bytes(b"the next file")
     assert sandbox.extract(after, "after.txt").text == "the next file"
-
-
-def document(body):
-    """A Word document with this body, packed."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("_rels/.rels", "<R><r Type='x/officeDocument' Target='word/document.xml'/></R>")
-        archive.writestr("word/document.xml", b"<w><b>" + body + b"</b></w>")
-    return packed.getvalue()
-
-
-def slow():
-    """A sheet whose one value in its last row makes the parser go through a million rows of 26."""
-    return sheet("Z")
-
-
-def sheet(column):
-    """A sheet with a value in the first cell, and one in the last row of this column."""
-    cell = "<row r='{0}'><c r='{1}{0}'><v>1</v></c></row>"
-    data = f"<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>{cell.format(1, 'A')}{cell.format(1048576, column)}</sheetData></worksheet>"
-    relations = "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'><Relationship Id='r' Type='http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}' Target='{}'/></Relationships>"
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("[Content_Types].xml", "<Types/>")
-        file.writestr("_rels/.rels", relations.format("officeDocument", "xl/workbook.xml"))
-        file.writestr("xl/_rels/workbook.xml.rels", relations.format("worksheet", "worksheets/sheet1.xml"))
-        file.writestr("xl/worksheets/sheet1.xml", data)
-        file.writestr(
-            "xl/workbook.xml",
-            "<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'><sheets><sheet name='S' sheetId='1' r:id='r'/></sheets></workbook>",
-        )
-    return archive.getvalue()
 
 
 def test_a_file_is_read_as_it_would_be_without_the_process_around_it(sandbox, file, test_data):
