@@ -163,3 +163,18 @@ def test_an_outlook_message_in_a_code_page_is_decoded_with_it(read):
     message = {"__substg1.0_0037001E": "Тема".encode("cp1251"), "__substg1.0_1000001E": "Привет, ещё".encode("cp1251")}
     text = read(ole(message | fixed(32, p3FFD=struct.pack("<Q", 1251)))).text
     assert text == "Subject: Тема\n\nПривет, ещё\n"  # noqa: RUF001 - as written there
+
+
+# The example of the specification, MS-OXRTFCP 4.1
+COMPRESSED = "2d0000002b0000004c5a4675f1c5c7a703000a00726370673132354232 0af32068656c09002062770 5b06c647d0a800fa0"
+
+
+def test_an_outlook_message_that_only_has_compressed_rich_text_is_read(read):
+    message = wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": bytes.fromhex(COMPRESSED.replace(" ", ""))}
+    assert read(ole(message | fixed(32))).text == "Subject: Rich\n\nhello world\n"
+
+
+@pytest.mark.parametrize("body", [b"short", b"\0" * 20])
+def test_a_body_that_cannot_be_unpacked_is_said_to_be_damaged(read, body):
+    with pytest.raises(Unreadable, match="its body cannot be unpacked"):
+        read(ole(wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": body} | fixed(32)))

@@ -12,12 +12,12 @@ from email.mime.text import MIMEText
 from typing import TYPE_CHECKING, Final
 
 import olefile
-from compressed_rtf import decompress
 
 from kb.contract.errors import Unreadable
 from kb.ingest.extract import Attachment
 from kb.ingest.formats.characters import decode, one_line
 from kb.ingest.formats.html import decode_html
+from kb.ingest.formats.lzfu import decompress
 from kb.ingest.formats.mail import Body, Mail, written
 from kb.ingest.formats.rtf import plain
 
@@ -56,7 +56,7 @@ def read(data: bytes) -> Extracted:
 def _opened(data: bytes) -> olefile.OleFileIO:
     try:
         return olefile.OleFileIO(io.BytesIO(data))
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, ValueError, IndexError, RecursionError) as error:
         raise Unreadable(_DAMAGED) from error
 
 
@@ -175,7 +175,7 @@ def _rich(compressed: bytes) -> str:
         return ""
     try:
         return plain(decompress(compressed).decode("latin-1"))
-    except (ValueError, IndexError) as error:
+    except ValueError as error:
         raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
 
 
