@@ -49,14 +49,14 @@ def read(data: bytes) -> Extracted:
     try:
         with _opened(data) as ole:
             return written(_mail(_Storage(ole, ())), "msg")
-    except OSError as error:
+    except (OSError, RecursionError) as error:
         raise Unreadable(_DAMAGED) from error
 
 
 def _opened(data: bytes) -> olefile.OleFileIO:
     try:
         return olefile.OleFileIO(io.BytesIO(data))
-    except (OSError, ValueError, IndexError, RecursionError) as error:
+    except (OSError, ValueError, IndexError) as error:
         raise Unreadable(_DAMAGED) from error
 
 

@@ -48,7 +48,7 @@ def plain(source: str) -> str:
     escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda found: f"\\'{ord(found[0]):02x}", source)
     try:
         text: str = rtf_to_text(escaped, errors="replace")
-    except (ValueError, KeyError, IndexError, LookupError) as error:
+    except (ValueError, LookupError, OverflowError) as error:
         raise Unreadable("the rich text is damaged") from error
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
