@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Security
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
+from fastapi_offline import FastAPIOffline
 from filelock import FileLock, Timeout
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -16,16 +19,17 @@ from kb import __version__
 from kb.asgi.bearer import BearerMiddleware, Key
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
-from kb.asgi.problem import on_disconnect, on_http_exception, on_kb_error, on_unexpected
+from kb.asgi.problem import on_disconnect, on_kb_error, on_unexpected
 from kb.contract.errors import KbError, StoreError
 from kb.contract.settings import reveal
 from kb.embed.model import prepare
 from kb.embed.onnx import OnnxEmbedder
+from kb.ingest.kept import KeptFiles
 from kb.ingest.sandbox import Limits
 from kb.ingest.worker import Worker
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.engine import Engine
-from kb.routes.problems import PROBLEMS, on_invalid
+from kb.routes.problems import on_invalid, on_refused, problems
 from kb.settings import Settings
 from kb.store.open import open_store
 
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
+READERS = 8
+BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -54,15 +60,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             yield
             app.state.engine = None
 
-    app = FastAPI(
+    app = FastAPIOffline(
+        redoc_url=None,
+        static_url="/docs/static",
         title="kb",
         version=__version__,
         summary="A fully local knowledge base for people and their AI agents",
         lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
         exception_handlers={
             KbError: on_kb_error,
             RequestValidationError: on_invalid,
-            HTTPException: on_http_exception,
+            HTTPException: on_refused,
             ClientDisconnect: on_disconnect,
             Exception: on_unexpected,
         },
@@ -70,14 +79,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(BodyLimitMiddleware, max_form=settings.max_upload_mb << 20, max_other=MAX_JSON)
     if key := reveal(settings.api_key):
         app.add_middleware(BearerMiddleware, key=Key(key), prefix=API)
-    app.include_router(api_router(), prefix=API, responses=PROBLEMS)
+        app.include_router(api_router(), prefix=API, dependencies=[Security(BEARER)], responses=problems(401))
+    else:
+        app.include_router(api_router(), prefix=API)
     app.router.routes += probes(ready)
     return app
 
 
 def api_router() -> APIRouter:
     """Every route under `/api/v1`."""
-    router = APIRouter()
+    router = APIRouter(responses=problems(422, 503))
     for module in (search, jobs, documents, notes, status):
         router.include_router(module.router)
     return router
@@ -95,11 +106,13 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     store = open_store(settings.database_url, settings.data_dir, embedder.dimensions)
     stack.callback(store.close)
+    kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb)
-    worker = Worker(store, embedder, settings.staging_dir, limits)
+    worker = Worker(store, embedder, settings.staging_dir, kept, limits)
     worker.start()
     stack.callback(worker.stop)
-    return Engine(settings, store, embedder, worker)
+    pool = stack.enter_context(ThreadPoolExecutor(READERS, "kb-search"))
+    return Engine(settings, store, embedder, worker, kept, pool)
 
 
 def make_folders(settings: Settings) -> None:
@@ -111,6 +124,7 @@ def make_folders(settings: Settings) -> None:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         settings.staging_dir.mkdir(exist_ok=True, mode=0o700)
+        settings.files_dir.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise StoreError(f"KB_DATA_DIR: {settings.data_dir} cannot be used: {error.strerror}.") from error
 

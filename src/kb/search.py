@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.store.base import Scored
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+
     from numpy.typing import NDArray
 
-    from kb.store.base import Candidates, Filter, Hit, Index
+    from kb.store.base import Filter, Hit, Index
 
 CANDIDATES = 100
 """How many chunks each leg offers."""
@@ -39,27 +45,84 @@ ENGLISH = """
 """
 STOP_WORDS = frozenset(ENGLISH.split())
 
+NOTHING = Scored(np.empty(0, np.int64), np.empty(0))
+
 WORDS = re.compile(r"[^\W_]+")
+
+
+PASSAGES = 3
+"""How many passages of a document come back when grouped by document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A chunk that was found, and its scores."""
+    """A chunk that was found, its scores, and the next best ones of its document when grouped."""
 
     hit: Hit
     score: float
     fts_score: float | None
     vec_score: float | None
+    more: tuple[Result, ...] = ()
 
 
-def search(index: Index, words: str, vector: NDArray[np.float32] | None, where: Filter, top: int) -> list[Result]:
-    """The `top` best chunks for the `words` and the `vector` of a query; either may be missing."""
-    candidates = index.candidates(match_expression(words), vector, where, CANDIDATES)
-    scores = fuse(candidates)
-    order = best(candidates, scores, top)
-    hits = index.hits(candidates.ids[order].tolist())
-    columns = zip(scores[order].tolist(), candidates.fts[order].tolist(), candidates.vec[order].tolist(), strict=True)
-    return [Result(hit, score, _known(fts), _known(vec)) for hit, (score, fts, vec) in zip(hits, columns, strict=True)]
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
+
+    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched.
+    """
+
+    ids: NDArray[np.int64]
+    fts: NDArray[np.float64]
+    vec: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """What to look for. `match` is the full-text question, `embed` makes the query's vector; either may be missing."""
+
+    match: str | None
+    embed: Callable[[], NDArray[np.float32]] | None
+    where: Filter
+
+
+def search(index: Index, legs: Legs, top: int, pool: Executor, *, grouped: bool = False) -> list[Result]:
+    """The `top` best chunks; when `grouped`, the `top` best documents, each by its best chunk."""
+    limit = max(CANDIDATES, top) * (PASSAGES if grouped else 1)
+    found = candidates(index, legs, limit, pool)
+    scores = fuse(found)
+    order = best(found, scores, limit if grouped else top)
+    hits = index.hits(found.ids[order].tolist())
+    columns = zip(scores[order].tolist(), found.fts[order].tolist(), found.vec[order].tolist(), strict=True)
+    results = [
+        Result(hit, score, _known(fts), _known(vec)) for hit, (score, fts, vec) in zip(hits, columns, strict=True)
+    ]
+    return by_document(results)[:top] if grouped else results
+
+
+def candidates(index: Index, legs: Legs, limit: int, pool: Executor) -> Candidates:
+    """The `limit` best chunks of each leg, and for each of them the other leg's score.
+
+    The full-text leg runs in the pool while the model embeds the query here; neither needs the interpreter much.
+    """
+    matching = pool.submit(index.matches, legs.match, legs.where) if legs.match else None
+    try:
+        vector = legs.embed() if legs.embed else None
+    finally:
+        # Also when embedding failed: the index must not be in use when its transaction ends.
+        matches = matching.result() if matching else NOTHING
+    near = NOTHING if vector is None else index.nearest(vector, legs.where, limit)
+    ids = np.union1d(near.ids, matches.best(limit).ids)
+    vec = np.full(ids.size, np.nan) if vector is None else index.cosines(vector, ids)
+    return Candidates(ids, matches.of(ids), vec)
+
+
+def by_document(results: Sequence[Result]) -> list[Result]:
+    """One result a document, in the order of their best ones, with the next best in `more`."""
+    groups: dict[int, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.hit.document_id, []).append(result)
+    return [replace(first, more=tuple(rest[: PASSAGES - 1])) for first, *rest in groups.values()]
 
 
 def match_expression(query: str) -> str | None:
@@ -67,9 +130,14 @@ def match_expression(query: str) -> str | None:
 
     Stop words count only when there is nothing else. Each word is quoted, so no query is a syntax error.
     """
-    words = list(dict.fromkeys(word.lower() for word in WORDS.findall(query)))
+    words = list(dict.fromkeys(words_of(query)))
     telling = [word for word in words if word not in STOP_WORDS] or words
     return " OR ".join(f'"{word}"' for word in telling[:MAX_TERMS]) or None
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as FTS5's unicode61 sees them: letters and digits, without regard to case."""
+    return WORDS.findall(unicodedata.normalize("NFC", text).lower())
 
 
 def fuse(candidates: Candidates) -> NDArray[np.float64]:

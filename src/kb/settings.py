@@ -26,10 +26,17 @@ class Settings(EnvSettings):
         api_key: the key that clients must send; without one the API is open.
         model_dir: a folder with the model, for machines that reach no package index.
         device: where the model runs.
+        keep_files: keep what was uploaded, so that it can be downloaded again.
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: how long reading one file may take.
         parse_memory_mb: how much memory that may take, in MiB.
         parse_output_mb: how much text one file may hold, in MiB.
+        max_note_chars: the longest note.
+        max_tags: how many tags a request may name.
+        max_tag_chars: the longest tag.
+        max_top: the most results of a search.
+        max_page: the most rows of a page.
+        max_wait_seconds: how long a request may wait for a job.
     """
 
     data_dir: Path = Field(default_factory=default_data_dir)
@@ -37,12 +44,24 @@ class Settings(EnvSettings):
     api_key: SecretStr | None = None
     model_dir: Path | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
+    keep_files: bool = True
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
+    max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
+    max_tags: Annotated[int, Field(ge=1)] = 100
+    max_tag_chars: Annotated[int, Field(ge=1)] = 200
+    max_top: Annotated[int, Field(ge=1)] = 100
+    max_page: Annotated[int, Field(ge=1)] = 500
+    max_wait_seconds: Annotated[int, Field(ge=0)] = 60
 
     @property
     def staging_dir(self) -> Path:
         """Where uploaded files wait for their job."""
         return self.data_dir / "staging"
+
+    @property
+    def files_dir(self) -> Path:
+        """Where uploaded files are kept."""
+        return self.data_dir / "files"

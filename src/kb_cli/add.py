@@ -42,7 +42,7 @@ def add(
     """Add files, and folders with all that is in them; hidden ones only if they are named.
 
     With --json, prints a list of {"path", "job", "error"}: job is the engine's receipt, or with --wait the
-    finished job, and error says why there is none.
+    finished job, and error says what went wrong.
     """
     files = files_at(paths)
     if title is not None and len(files) != 1:

@@ -52,23 +52,22 @@ def read() -> Config:
 
 def _from_file(path: Path) -> dict[str, str]:
     try:
-        text = path.read_text(encoding="utf-8")
+        values = _parse(path.read_bytes(), path)
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"{path}: cannot be read: {error}") from None
-    values = _parse(text, path)
+    except OSError as error:
+        raise SettingError(f"{path}: cannot be read: {error.strerror}.") from None
     if "api_key" in values:
         _warn_if_readable(path)
     return values
 
 
-def _parse(text: str, path: Path) -> dict[str, str]:
+def _parse(content: bytes, path: Path) -> dict[str, str]:
     import tomllib
 
     try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        values = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{path}: not valid TOML: {error}") from None
     _check_names(values, path)
     return values

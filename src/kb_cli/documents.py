@@ -91,7 +91,7 @@ def list_(
     everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
     json: Json = False,
 ) -> None:
-    """List documents. Tags must all match."""
+    """List documents; outside a terminal one a line, with tabs between the columns. Tags must all match."""
     query = {"tag": split(tags), "doc_type": doc_type, "sort": "recent" if recent else None}
     answer = ask(lambda engine: pages(engine, query, None if everything else limit))
     if json:
@@ -149,7 +149,7 @@ def delete(
 
 def confirm(ids: list[int]) -> None:
     """Ask whether to delete; without a person to ask, refuse."""
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         raise exits.UsageError("There is no terminal to ask on: say --yes to delete.")
     documents, _ = for_each(ids, lambda engine, document_id: engine.document(document_id))
     for document in documents:

@@ -7,7 +7,8 @@ import os
 import sys
 from collections import UserDict
 from importlib import import_module
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
@@ -81,8 +82,7 @@ def root(
 
 def main() -> None:
     """Run the command line."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    open_streams()
     try:
         code = run_command(sys.argv[1:] or ["--help"])
         sys.stdout.flush()
@@ -94,6 +94,20 @@ def main() -> None:
     if code in (exits.PIPE_CLOSED, exits.LOCAL):
         forget_output()
     sys.exit(code)
+
+
+def open_streams() -> None:
+    """Replace standard streams that are closed, and let no character of another encoding stop the output."""
+    sys.stdin = sys.stdin or silence("r")
+    sys.stdout = sys.stdout or silence("w")
+    sys.stderr = sys.stderr or silence("w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def silence(mode: str) -> TextIO:
+    """A stream that says nothing and keeps nothing."""
+    return cast("TextIO", Path(os.devnull).open(mode))
 
 
 def run_command(words: list[str]) -> int:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.contract.errors import KbError, NotANote, NotFound
+from kb.contract.errors import KbError, NotANote
 from kb_cli import exits, output
 from kb_cli.editor import edited, new_draft
 from kb_cli.jobs import finished
@@ -68,7 +68,7 @@ def update(document_id: int, text: str, if_match: str | None = None) -> dict[str
         try:
             return await engine.update_note(document_id, text, if_match=if_match)
         except KbError as error:
-            if type(error) in (KbError, NotFound):
+            if type(error) is KbError:
                 await require_current(engine)
             raise
 

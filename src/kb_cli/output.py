@@ -10,10 +10,12 @@ import typer
 from kb_cli.exits import PIPE_CLOSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+    from rich.text import Text
 
+GAP: Final = "  "
 DELETE: Final = 0x7F
 C1: Final = range(0x80, 0xA0)
 PICTURES: Final = 0x2400
@@ -29,7 +31,7 @@ UNESCAPED_BY_JSON: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 def is_terminal() -> bool:
     """Whether a person reads standard output as it comes."""
-    return sys.stdout is not None and sys.stdout.isatty()
+    return sys.stdout.isatty()
 
 
 def clean(text: str) -> str:
@@ -57,7 +59,7 @@ def say(text: str) -> None:
 
 def print_exactly(text: str) -> None:
     """Print the text as it is; only a terminal gets it with control characters made visible."""
-    if is_terminal() or sys.stdout is None:
+    if is_terminal():
         write(clean(text))
         return
     try:
@@ -79,12 +81,12 @@ def print_json(answer: object) -> None:
     write(document.translate(UNESCAPED_BY_JSON) + "\n")
 
 
-def show(*lines: RenderableType, wrap: bool = True) -> None:
+def show(*lines: Text) -> None:
     """Print rich lines; colours and the terminal's width only where there is one."""
     console = console_for_stdout()
     with console.capture() as capture:
         for line in lines:
-            console.print(line, soft_wrap=not (wrap and is_terminal()))
+            console.print(line, soft_wrap=not is_terminal())
     write(capture.get())
 
 
@@ -98,18 +100,36 @@ def console_for_stdout() -> Console:
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header."""
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
-    if not is_terminal():
+    if is_terminal():
+        show(*columns([header, *cells]))
+    else:
         write("".join("\t".join(row) + "\n" for row in cells))
-        return
-    from rich.table import Table
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
+    """The rows as lines of the terminal's width; the first is the header."""
+    from rich.cells import cell_len
     from rich.text import Text
 
-    columns = Table(box=None, pad_edge=False, header_style="bold")
-    for name in header:
-        columns.add_column(Text(name), no_wrap=True, overflow="ellipsis")
-    for row in cells:
-        columns.add_row(*map(Text, row))
-    show(columns)
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    fitting = fit(widths, console_for_stdout().width - len(GAP) * (len(widths) - 1))
+    for number, row in enumerate(rows):
+        cells = [Text(cell) for cell in row]
+        for cell, width in zip(cells, fitting, strict=True):
+            cell.truncate(width, overflow="ellipsis", pad=True)
+        line = Text(GAP).join(cells)
+        line.rstrip()
+        line.stylize("bold" if number == 0 else "")
+        yield line
+
+
+def fit(widths: list[int], room: int) -> list[int]:
+    """The widths, the largest of them reduced until all have room; of equal ones those to the right."""
+    fitting = list(widths)
+    while sum(fitting) > room and max(fitting) > 1:
+        largest = max(range(len(fitting)), key=lambda column: (fitting[column], column))
+        fitting[largest] -= 1
+    return fitting
 
 
 def fields(values: dict[str, object]) -> None:

@@ -16,15 +16,15 @@ def progress(label: str, total: int, *, is_bytes: bool, quiet: bool) -> Iterator
 
     There is none where it would not be seen or not be wanted.
     """
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich import progress as rich
+    from rich.console import Console
 
     amount: rich.ProgressColumn = rich.DownloadColumn() if is_bytes else rich.MofNCompleteColumn()
     rate = [rich.TransferSpeedColumn()] if is_bytes else []
     columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), amount, *rate, rich.TimeRemainingColumn()]
-    from rich.console import Console
 
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)

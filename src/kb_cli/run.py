@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from kb.contract.errors import KbError
 from kb_cli import config
 
 if TYPE_CHECKING:
@@ -22,32 +21,16 @@ def ask(work: Callable[[EngineClient], Awaitable[T]]) -> T:
         KbError: what the engine answered, or that it did not.
     """
     import asyncio
-    from json import JSONDecodeError
+
+    from kb.contract.client import EngineClient
 
     settings = config.read()
 
     async def session() -> T:
-        async with connect(settings) as engine:
+        async with EngineClient(settings.engine_url, settings.api_key) as engine:
             return await work(engine)
 
-    try:
-        return asyncio.run(session())
-    except JSONDecodeError:
-        raise KbError(f"What answers at {settings.engine_url} is no kb engine.") from None
-
-
-def connect(settings: config.Config) -> EngineClient:
-    """The engine's client.
-
-    Plain HTTP gets a transport without TLS: loading the certificates takes longer than most commands.
-    """
-    import httpx2
-
-    from kb.contract.client import EngineClient
-
-    plain = settings.engine_url.lower().startswith("http:")
-    transport = httpx2.AsyncHTTPTransport(verify=False) if plain else None
-    return EngineClient(settings.engine_url, settings.api_key, transport=transport)
+    return asyncio.run(session())
 
 
 async def in_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], at_once: int) -> None:

@@ -7,6 +7,7 @@ import gc
 import ipaddress
 import logging
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import uvicorn
@@ -17,11 +18,12 @@ from kb.contract.errors import SettingError
 from kb.contract.settings import EnvSettings, reveal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from starlette.applications import Starlette
 
 ENGINE = "api"
+GRACE_SECONDS = 10
 
 APPS = {
     ENGINE: SubApp(("/api", "/docs", "/openapi.json", "/healthz", "/readyz"), "kb.app:create_app"),
@@ -87,13 +89,29 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class Server(uvicorn.Server):
+    """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take signals as requests to stop, and be done with them."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
+
+
 async def serve(settings: Settings, app: Starlette) -> None:
     """Start the apps, answer requests, stop the apps."""
-    server = uvicorn.Server(
-        uvicorn.Config(app, host=settings.host, port=settings.port, lifespan="off", access_log=False)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        lifespan="off",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
     async with app.router.lifespan_context(app):
         # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
         gc.collect()
         gc.freeze()
-        await server.serve()
+        await Server(config).serve()

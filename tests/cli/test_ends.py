@@ -160,3 +160,16 @@ def test_output_in_another_encoding_does_not_fail(kb, tag):
     assert ended.returncode == 0
     assert f"??? {tag}" in ended.stdout
     assert os.linesep in ended.stdout
+
+
+@pytest.mark.parametrize(("closed", "words"), [("<&-", "addnote -"), (">&-", "list"), ("2>&-", "list")])
+def test_a_standard_stream_may_be_closed(kb, closed, words):
+    command = f"{sys.executable} -m kb_cli.main {words} {closed}"
+    ended = subprocess.run(["sh", "-c", command], env=kb.environment, stderr=-1, stdout=-1, text=True)
+    assert ended.returncode == (6 if words == "addnote -" else 0)
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_words_can_be_completed(outside):
+    env = {"_KB_COMPLETE": "complete_bash", "COMP_WORDS": "kb upd", "COMP_CWORD": "1"}
+    assert outside(env=env).stdout.strip() == "updatenote"

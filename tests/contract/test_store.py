@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from kb.contract.errors import Invalid
+from kb.search import Legs, candidates
 from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 
@@ -41,9 +43,15 @@ def add(store, *texts, tags=(), source_path=None, **options):
         return tx.documents.add(content(*texts, **options), source_path, tags)
 
 
-def find(store, match=None, vector=None, where=ALL, limit=100):
+def look(tx, match=None, vector=None, where=ALL, limit=100):
+    legs = Legs(match, None if vector is None else lambda: vector, where)
+    with ThreadPoolExecutor(1) as pool:
+        return candidates(tx.index, legs, limit, pool)
+
+
+def find(store, *arguments, **options):
     with store.read() as tx:
-        return tx.index.candidates(match, vector, where, limit)
+        return look(tx, *arguments, **options)
 
 
 def ids_of(store, document_id):
@@ -158,7 +166,7 @@ def test_a_reader_sees_the_vectors_of_its_own_moment(store):
         assert before.documents.get(document_id)
         with store.write() as tx:
             tx.documents.replace(document_id, content("new", seed=2))
-        seen = before.index.candidates('"old"', unit(1), Filter(), 10)
+        seen = look(before, '"old"', unit(1), limit=10)
         assert before.index.hits(seen.ids.tolist())[0].text == "old"
         assert seen.vec.tolist() == pytest.approx([1.0])
     assert find(store, '"new"', unit(2)).vec.tolist() == pytest.approx([1.0])
@@ -171,7 +179,7 @@ def test_a_reader_that_many_writes_overtook_still_sees_its_own_moment(store):
         for number in range(1, 40):
             with store.write() as tx:
                 tx.documents.replace(document_id, content(f"text {number}", seed=number))
-        seen = before.index.candidates(None, unit(0), Filter(), 10)
+        seen = look(before, None, unit(0), limit=10)
         assert before.index.hits(seen.ids.tolist())[0].text == "text 0"
         assert seen.vec.tolist() == pytest.approx([1.0])
 
@@ -257,7 +265,8 @@ def test_a_job_that_gives_signs_of_life_is_not_stalled(store):
     with store.write() as tx:
         tx.jobs.add(NewJob("note", text="text"))
         [job] = tx.jobs.claim(1)
-        tx.jobs.heartbeat([job.id], 0.5)
+        tx.jobs.heartbeat([job.id])
+        tx.jobs.set_progress([job.id], 0.5)
         assert tx.jobs.release_stalled(60) == 0
         assert tx.jobs.get(job.id).progress == 0.5
 
@@ -283,7 +292,7 @@ def test_readers_and_a_writer_work_at_once(store):
     def read():
         while not stop.is_set():
             with store.read() as tx:
-                found = tx.index.candidates('"word"', unit(1), Filter(), 10)
+                found = look(tx, '"word"', unit(1), limit=10)
                 hits = tx.index.hits(found.ids.tolist())
                 chunks = [chunk.id for hit in hits for chunk in tx.documents.chunks(hit.document_id)]
                 if sorted(chunks) != sorted(found.ids.tolist()):

@@ -7,10 +7,10 @@ import io
 from collections import Counter
 
 import pytest
-from tests.conftest import free_port
 
 from kb.contract.client import EngineClient
 from kb.contract.errors import EngineUnreachable
+from tests.conftest import free_port
 
 NOTES = 500
 

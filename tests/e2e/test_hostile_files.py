@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from tests.hostile import document, parser_of, sheet, slow
-from tests.pdf import pdf
 
 from kb.contract.client import EngineClient
+from tests.hostile import document, parser_of, sheet, slow
+from tests.pdf import pdf
 
 pytestmark = [
     pytest.mark.requirement("E-10"),

@@ -4,9 +4,9 @@ import asyncio
 
 import httpx2
 import pytest
-from tests.conftest import KEY
 
 from kb.contract.client import EngineClient
+from tests.conftest import KEY
 
 
 @pytest.fixture

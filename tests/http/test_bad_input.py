@@ -7,6 +7,7 @@ import random
 
 import httpx2
 import pytest
+
 from tests.http.conftest import finished
 
 

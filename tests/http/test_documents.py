@@ -4,9 +4,9 @@ import io
 from uuid import uuid4
 
 import pytest
-from tests.http.conftest import added, finished
 
 from kb.contract.errors import NotFound
+from tests.http.conftest import added, finished
 
 
 @pytest.fixture

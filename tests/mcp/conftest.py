@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from fastmcp import Client
+
 from tests.conftest import MCP_KEY
 
 ERAS = ["legacy", "2026-07-28"]

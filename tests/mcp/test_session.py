@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
+
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf
 

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from kb.ingest.attached import MAX_ATTACHMENTS
+from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
 from kb.store.base import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
@@ -30,7 +31,7 @@ def opened(folder, embedder):
 
 @contextmanager
 def working(store, embedder, staging):
-    worker = Worker(store, embedder, staging)
+    worker = Worker(store, embedder, staging, KeptFiles(staging.parent / "files", keep=True))
     worker.start()
     yield worker
     worker.stop()
@@ -52,6 +53,7 @@ def store(tmp_path, embedder):
 @pytest.fixture
 def staging(tmp_path):
     (tmp_path / "staging").mkdir()
+    (tmp_path / "files").mkdir()
     return tmp_path / "staging"
 
 

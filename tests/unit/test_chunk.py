@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kb.ingest.chunk import CHUNK_TOKENS, SPECIAL_TOKENS, cut, embedding_input
+from kb.ingest.chunk import CHUNK_TOKENS, SPECIAL_TOKENS, cut
 from kb.ingest.extract import Extracted, Section
 
 texts = st.one_of(
@@ -18,7 +18,7 @@ texts = st.one_of(
     st.integers(1, 6000).map("x".__mul__),
     st.integers(1, 1500).map("!".__mul__),
 )
-slow_but_thorough = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+slow_but_thorough = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -33,22 +33,25 @@ def documents(draw):
     return Extracted("text", None, text, sections)
 
 
-def chunks_of(text, embedder, title=None, sections=None):
-    return list(cut(Extracted("text", None, text, sections or (Section(0, len(text)),)), title, embedder.count_tokens))
+def pieces_of(text, embedder, title=None, sections=None):
+    return list(cut(Extracted("text", None, text, sections or (Section(0, len(text)),)), title, embedder))
+
+
+def chunks_of(*arguments):
+    return [chunk for chunk, _ in pieces_of(*arguments)]
 
 
 @pytest.mark.requirement("N-1")
 @slow_but_thorough
 @given(document=documents(), title=st.one_of(st.none(), st.text(min_size=1, max_size=600)))
 def test_chunks_joined_give_the_text_back_and_none_exceeds_the_window(document, title, embedder):
-    chunks = list(cut(document, title, embedder.count_tokens))
-    assert "".join(chunk.text for chunk in chunks) == document.text
+    pieces = list(cut(document, title, embedder))
+    assert "".join(chunk.text for chunk, _ in pieces) == document.text
     position = 0
-    for chunk in chunks:
+    for chunk, read in pieces:
         assert (chunk.place.char_start, chunk.place.char_end) == (position, position + len(chunk.text))
         position = chunk.place.char_end
         assert embedder.count_tokens(chunk.text) <= CHUNK_TOKENS + SPECIAL_TOKENS
-        read = embedding_input(chunk, embedder.count_tokens, embedder.window)
         assert read.endswith(chunk.text.strip())
         assert embedder.count_tokens(read) <= embedder.window
 
@@ -73,10 +76,10 @@ def test_a_word_without_end_is_cut_all_the_same(embedder):
 def test_a_chunk_stands_under_its_title_and_headings(embedder):
     text = "# Animals\n\n## Cats\n\n" + "Cats purr when they are content and loved. " * 3
     sections = (Section(0, 11, ("Animals",)), Section(11, len(text), ("Animals", "Cats")))
-    [chunk] = chunks_of(text, embedder, "Zoology", sections)
+    [(chunk, read)] = pieces_of(text, embedder, "Zoology", sections)
     assert chunk.header == "Zoology › Animals › Cats"
     assert chunk.place.heading == ("Animals", "Cats")
-    assert embedding_input(chunk, embedder.count_tokens, 256).startswith("Zoology › Animals › Cats\n# Animals")
+    assert read.startswith("Zoology › Animals › Cats\n# Animals")
 
 
 def test_a_chunk_never_spans_two_pages(embedder):
@@ -86,7 +89,17 @@ def test_a_chunk_never_spans_two_pages(embedder):
 
 
 def test_a_long_header_gives_way_to_the_text(embedder):
-    [chunk] = chunks_of("word " * 190, embedder, "title " * 300)
-    read = embedding_input(chunk, embedder.count_tokens, embedder.window)
+    [(_, read)] = pieces_of("word " * 190, embedder, "title " * 300)
     assert read.count("word") == 190
     assert 0 < read.count("title") < 100
+
+
+def test_a_rest_is_shared_out_instead_of_making_a_chunk_of_a_few_words(embedder):
+    sizes = [embedder.count_tokens(chunk.text) for chunk in chunks_of("One two three four. " * 43, embedder)]
+    assert len(sizes) == 2
+    assert min(sizes) > 90
+
+
+def test_text_without_spaces_is_cut_between_characters(embedder):
+    chunks = chunks_of("日本語の長い文章です" * 100, embedder)
+    assert len(chunks) == 5

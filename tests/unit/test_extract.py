@@ -151,7 +151,7 @@ def test_no_reader_is_imported_before_a_file_needs_it():
 # How bytes become text
 
 SENTENCES = {
-    "cp1252": "L’été dernier, j’ai mangé des crêpes à la crème près de la forêt; où étiez-vous?",  # noqa: RUF001 - as written there
+    "cp1252": "L’été dernier, j’ai mangé des crêpes à la crème près de la forêt; où étiez-vous?",
     "cp1250": "Zażółć gęślą jaźń. Proszę przesłać źródła i książki do biblioteki w Łodzi.",
     "cp1251": "Съешь же ещё этих мягких французских булок, да выпей чаю.",
     "koi8-r": "Съешь же ещё этих мягких французских булок, да выпей чаю.",

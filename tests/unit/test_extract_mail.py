@@ -4,10 +4,10 @@ import struct
 from email.message import EmailMessage
 
 import pytest
-from tests.ole import ole
 
 from kb.contract.errors import Unreadable
 from kb.ingest.extract import extract
+from tests.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
 

@@ -10,12 +10,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tests.hostile import document, parser_of, sheet, slow
-from tests.pdf import pdf
 
 from kb.contract.errors import Unreadable
 from kb.ingest.extract import extract
 from kb.ingest.sandbox import Limits, Sandbox, Stopped, resident
+from tests.hostile import document, parser_of, sheet, slow
+from tests.pdf import pdf
 
 pytestmark = [
     pytest.mark.requirement("E-10"),

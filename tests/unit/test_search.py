@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.search import MAX_TERMS, best, fuse, match_expression
-from kb.store.base import Candidates
+from kb.search import MAX_TERMS, Candidates, best, fuse, match_expression
+from kb.store.base import Scored
 
 NAN = float("nan")
 
@@ -69,3 +69,14 @@ def test_nothing_found_is_an_empty_list():
 def test_scores_are_always_numbers(pairs):
     fts, vec = zip(*pairs, strict=True)
     assert np.isfinite(fuse(candidates(fts, vec))).all()
+
+
+def test_accents_are_written_in_more_than_one_way():
+    assert match_expression("cafe\u0301 Ünal") == match_expression("caf\u00e9 \u00fcnal") == '"café" OR "ünal"'
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=40), st.integers(1, 20))
+def test_the_best_of_many_are_those_that_sorting_would_give(scores, limit):
+    scored = Scored(np.arange(len(scores)), np.array(scores, float))
+    expected = sorted(sorted(range(len(scores)), key=lambda row: (-scores[row], row))[:limit])
+    assert scored.best(limit).ids.tolist() == expected

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from kb.contract.errors import KbError
+from kb.ingest.kept import KeptFiles
 from kb.ingest.save import update_note
 from kb.ingest.worker import MAX_ATTEMPTS, Worker
 from kb.store.base import Filter, NewJob
@@ -46,7 +47,7 @@ def store(tmp_path, embedder):
 def worker(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.ingest.worker.RETRY_SECONDS", 0.01)
     (tmp_path / "staging").mkdir()
-    started = Worker(store, failing, tmp_path / "staging")
+    started = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
     started.start()
     yield started
     started.stop()
@@ -70,7 +71,7 @@ def ended(store, job_id):
 
 def found(store, word):
     with store.read() as tx:
-        ids = tx.index.candidates(f'"{word}"', None, Filter(), 10).ids.tolist()
+        ids = tx.index.matches(f'"{word}"', Filter()).ids.tolist()
         return [hit.text for hit in tx.index.hits(ids)]
 
 
@@ -115,7 +116,7 @@ def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):
 
 def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    first = Worker(store, failing, tmp_path / "staging")
+    first = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=f"note {number} " + "ledger " * 300)) for number in range(40)]
     first.start()
@@ -123,7 +124,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     with store.read() as tx:
         assert {tx.jobs.get(job_id).status for job_id in jobs} <= {"queued", "done"}
         assert all(tx.jobs.get(job_id).attempts == 0 for job_id in jobs if tx.jobs.get(job_id).status == "queued")
-    second = Worker(store, failing, tmp_path / "staging")
+    second = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
     second.start()
     assert {ended(store, job_id).status for job_id in jobs} == {"done"}
     second.stop()
@@ -132,7 +133,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
 @pytest.mark.requirement("E-11")
 def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_text(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    worker = Worker(store, failing, tmp_path / "staging")
+    worker = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
     worker.start()

@@ -42,7 +42,9 @@ async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
     """Exception handler for what the framework itself refuses: unknown paths, wrong methods, broken bodies."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
     phrase = HTTPStatus(error.status_code).phrase
-    return _response(error.status_code, phrase.lower().replace(" ", "-"), str(error.detail), {}, error.headers)
+    # An address that does not exist is not the same as a document that does not.
+    code = "no-such-route" if error.status_code == HTTPStatus.NOT_FOUND else phrase.lower().replace(" ", "-")
+    return _response(error.status_code, code, str(error.detail), {}, error.headers)
 
 
 async def on_disconnect(_: Request, __: Exception) -> Response:

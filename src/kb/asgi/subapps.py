@@ -16,7 +16,7 @@ from kb.asgi.problem import on_http_exception
 from kb.contract.errors import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -73,16 +73,28 @@ def choose(table: Mapping[str, SubApp], names: Sequence[str]) -> dict[str, SubAp
 def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
     """One app that serves the chosen ones; those that are clients of the engine get the one named `engine_name`.
 
-    They start in the table's order and stop in the reverse. A path that several claim goes to the first.
+    The engine starts first, then the others in the table's order; they stop in the reverse. A path that several claim
+    goes to the first.
     """
     apps: list[tuple[SubApp, Starlette]] = []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            async for row, app in _built(chosen, engine_name):
+
+            async def start(row: SubApp, app: Starlette) -> None:
                 await stack.enter_async_context(app.router.lifespan_context(app))
                 apps.append((row, app))
+
+            engine = chosen[engine_name].build(None) if engine_name in chosen else None
+            rest = [row for name, row in chosen.items() if name != engine_name]
+            # The others are imported and built while the engine loads its model: start-up is mostly imports.
+            building = [asyncio.create_task(asyncio.to_thread(row.build, engine)) for row in rest]
+            stack.push_async_callback(_settled, building)
+            if engine:
+                await start(chosen[engine_name], engine)
+            for row, built in zip(rest, building, strict=True):
+                await start(row, await built)
             yield
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,12 +109,6 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
     return outer
 
 
-async def _built(chosen: Mapping[str, SubApp], engine_name: str) -> AsyncIterator[tuple[SubApp, Starlette]]:
-    """The engine first; the others are imported and built while it loads its model, which halves the wait."""
-    engine = chosen[engine_name].build(None) if engine_name in chosen else None
-    rest = {name: row for name, row in chosen.items() if name != engine_name}
-    building = asyncio.gather(*(asyncio.to_thread(row.build, engine) for row in rest.values()))
-    if engine:
-        yield chosen[engine_name], engine
-    for row, app in zip(rest.values(), await building, strict=True):
-        yield row, app
+async def _settled(tasks: Iterable[asyncio.Task[Starlette]]) -> None:
+    """Wait for what cannot be cancelled, and hear its errors, though another one may be the one that is told."""
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -38,6 +38,9 @@ class EngineClient:
         timeout: float = 60,
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        if transport is None and self.base_url.startswith("http://"):
+            # Without it certificates are loaded that plain HTTP never needs, which takes longer than most calls.
+            transport = httpx2.AsyncHTTPTransport(verify=False)
         self._http = httpx2.AsyncClient(
             base_url=f"{self.base_url}/api/v1/",
             headers={"Authorization": f"Bearer {token}"} if token else {},
@@ -125,7 +128,10 @@ class EngineClient:
             ) from None
         if response.is_error:
             raise _error(response)
-        answer: JSON = response.json()
+        try:
+            answer: JSON = response.json()
+        except ValueError:
+            raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
         return answer
 
 
@@ -134,9 +140,12 @@ def _set(**fields: object) -> dict[str, Any]:
 
 
 def _error(response: httpx2.Response) -> errors.KbError:
-    """The error that a problem+json answer stands for; other answers become a plain `KbError`."""
-    if response.headers.get("content-type", "").startswith("application/problem+json"):
+    """The error that a problem+json answer stands for; any other answer becomes a plain `KbError` of its status."""
+    try:
         problem = response.json()
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
-        return kind(problem["detail"], extra={"errors": problem.get("errors")})
-    return errors.KbError(f"The engine answered {response.status_code} {response.reason_phrase}.")
+        error = kind(problem["detail"], extra={"errors": problem.get("errors")})
+    except (ValueError, LookupError, TypeError, AttributeError):
+        error = errors.KbError(f"The engine answered {response.status_code} {response.reason_phrase}.")
+    error.status = response.status_code
+    return error

@@ -8,6 +8,8 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── Unauthorized             401 unauthorized
     ├── NotFound                 404 not-found
     ├── NotANote                 409 not-a-note
+    ├── NotPaged                 409 not-paged
+    ├── KeyReused                409 key-reused
     ├── Changed                  412 changed
     ├── TooLarge                 413 too-large
     ├── UnsupportedMedia         415 unsupported-media-type
@@ -63,6 +65,20 @@ class NotANote(KbError):
 
     status = 409
     code = "not-a-note"
+
+
+class NotPaged(KbError):
+    """This document has no pages; ask for lines or characters."""
+
+    status = 409
+    code = "not-paged"
+
+
+class KeyReused(KbError):
+    """The Idempotency-Key was used before, for something else."""
+
+    status = 409
+    code = "key-reused"
 
 
 class Changed(KbError):
@@ -125,6 +141,8 @@ BY_CODE: dict[str, type[KbError]] = {
         Unauthorized,
         NotFound,
         NotANote,
+        NotPaged,
+        KeyReused,
         Changed,
         TooLarge,
         UnsupportedMedia,

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 DEFAULT_TOP = 10
-MAX_TOP = 100
 DEFAULT_PAGE = 50
-MAX_PAGE = 500
 
 JobStatus = Literal["queued", "running", "done", "failed"]
 Sort = Literal["id", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Tag = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^,\x00-\x1f]*$")
+    str,
+    StringConstraints(
+        strip_whitespace=True,
+        min_length=1,
+        pattern=r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f][^,\x00-\x1f\x7f]*$",
+    ),
 ]
+"""A tag has no comma and no control character; white space around it does not count."""
 
 
 def _distinct(tags: list[str]) -> list[str]:
     return list(dict.fromkeys(tags))
 
 
-Tags = Annotated[list[Tag], Field(max_length=100), AfterValidator(_distinct)]
+Tags = Annotated[list[Tag], AfterValidator(_distinct)]
 
 
 def _not_blank(text: str) -> str:
@@ -32,9 +45,27 @@ def _not_blank(text: str) -> str:
     return text
 
 
-NoteText = Annotated[str, Field(min_length=1, max_length=1_000_000), AfterValidator(_not_blank)]
-Title = Annotated[str, Field(max_length=500), AfterValidator(_not_blank)]
-SourcePath = Annotated[str, Field(max_length=4096), AfterValidator(_not_blank)]
+def _text(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("must be a text such as 2026-01-31T12:00:00Z")
+    return value
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WORD = r"\S"
+"""The pattern of a text that holds more than white space."""
+
+NoteText = Annotated[str, Field(min_length=1, pattern=WORD), AfterValidator(_not_blank)]
+Title = Annotated[str, Field(min_length=1, max_length=500, pattern=WORD), AfterValidator(_not_blank)]
+SourcePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=WORD), AfterValidator(_not_blank)]
+DocType = Annotated[str, Field(min_length=1, max_length=100)]
+Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+"""At least one. JSON does not tell 3.0 from 3."""
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_text), Field(strict=False)]
 
 
 class Request(BaseModel):
@@ -50,14 +81,25 @@ class Reply(BaseModel):
 
 
 class SearchRequest(Request):
-    """A search; `tags` must all match, and at most one of the two mode flags may be set."""
+    """A search among the documents that pass every filter; at most one of the two mode flags may be set.
 
-    query: Annotated[str, Field(min_length=1, max_length=20_000), AfterValidator(_not_blank)]
-    top: Annotated[int, Field(ge=1, le=MAX_TOP)] = DEFAULT_TOP
-    tags: Tags = []
-    doc_type: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    With `group_by`, `top` counts documents, and a result carries the document's next best passages in `more`. With
+    `max_tokens`, as many results as fit come back; the last one may be cut after a word.
+    """
+
+    query: Annotated[str, Field(min_length=1, max_length=20_000, pattern=WORD), AfterValidator(_not_blank)]
+    top: Count = DEFAULT_TOP
+    tags: Annotated[Tags, Field(description="All of them must match.")] = []
+    tag_any: Annotated[Tags, Field(description="At least one of them must match.")] = []
+    tag_not: Annotated[Tags, Field(description="None of them may match.")] = []
+    doc_type: DocType | None = None
+    source_path: SourcePath | None = None
+    created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
+    created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     fts_only: bool = False
     vec_only: bool = False
+    group_by: Literal["document"] | None = None
+    max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
 
 
 class NoteRequest(Request):
@@ -93,28 +135,45 @@ class Place(Reply):
     char_end: int
 
 
-class SearchResult(Reply):
-    """A chunk that was found. `fts_score` and `vec_score` are null where that leg did not find it."""
+class Passage(Reply):
+    """A chunk that was found.
+
+    `fts_score` and `vec_score` are null where that leg did not find it; `highlights` are the ranges of `text` that
+    match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
+    """
 
     chunk_id: int
-    document_id: int
-    title: str
-    source_path: str | None
-    doc_type: str
     text: str
+    truncated: bool
+    highlights: list[tuple[int, int]]
     place: Place
     score: float
     fts_score: float | None
     vec_score: float | None
+
+
+class SearchResult(Passage):
+    """A passage and its document; `more` has the document's next best passages when grouped by document."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+    doc_type: str
     tags: list[str]
+    more: list[Passage]
     created_at: Timestamp
     updated_at: Timestamp | None
 
 
 class SearchReply(Reply):
-    """The chunks found, best first."""
+    """What was found, best first.
+
+    `omitted` counts the results that did not fit `max_tokens`; `pending` the jobs that are not searchable yet.
+    """
 
     results: list[SearchResult]
+    omitted: int
+    pending: int
 
 
 class Document(Reply):
@@ -161,10 +220,24 @@ class Deleted(Reply):
 
 
 class JobAccepted(Reply):
-    """The receipt for a note or a file; its content is on disk."""
+    """The receipt for a note or a file; its content is on disk. When waited for, it says how the job ended."""
 
     job_id: int
     status: JobStatus
+    document_id: int | None = None
+    error: str | None = None
+
+
+class DocumentText(Reply):
+    """A part of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
+
+    document_id: int
+    title: str
+    unit: Literal["lines", "characters", "pages"]
+    start: int
+    end: int
+    total: int
+    text: str
 
 
 class Job(Reply):

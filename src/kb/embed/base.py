@@ -41,5 +41,8 @@ class Embedder(Protocol):
     def count_tokens(self, text: str) -> int:
         """The number of tokens the model would read for `text`, special tokens included, without truncation."""
 
+    def token_starts(self, text: str) -> list[int]:
+        """Where each token of `text` begins, in characters, special tokens excluded."""
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`."""

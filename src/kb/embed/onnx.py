@@ -106,6 +106,10 @@ class OnnxEmbedder:
         """The number of tokens of `text`, special tokens included, without truncation."""
         return len(self._counter.encode(text))
 
+    def token_starts(self, text: str) -> list[int]:
+        """Where each token of `text` begins, in characters, special tokens excluded."""
+        return [start for start, _ in self._counter.encode(text, add_special_tokens=False).offsets]
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 

@@ -38,7 +38,7 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
     jobs: list[NewJob] = []
     try:
         for attachment, name in zip(wanted, _names(wanted), strict=True):
-            staged = stage(io.BytesIO(attachment.data), staging, depth)
+            staged, _ = stage(io.BytesIO(attachment.data), staging, depth)
             path = f"{job.source_path or f'job:{job.id}'}#{name}"
             jobs.append(NewJob("file", source_path=path, tags=job.tags, staged=staged, filename=name))
         yield jobs

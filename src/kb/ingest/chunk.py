@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
-
-import semchunk
 
 from kb.store.base import NewChunk, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from kb.embed.base import Embedder
     from kb.ingest.extract import Extracted, Section
-
-    CountTokens = Callable[[str], int]
 
 CHUNK_TOKENS = 200
 """How long a chunk may be; the rest of the model's window is for what the chunk stands under."""
@@ -25,64 +21,122 @@ CHUNK_TOKENS = 200
 SHORTEST_SECTION = 16
 """A section of fewer tokens, such as a lone heading, goes together with the one that follows."""
 
-CHARS_PER_TOKEN = 20
+TOKEN_CHARS = 20
 """What a token may hold: the model reads a word of any length as one token, and knows nothing of it then."""
 
 SPECIAL_TOKENS = 2
 """[CLS] and [SEP], which the model puts around each text."""
 
+BLOCK_CHARS = 1 << 16
+"""How much text is tokenised at a time."""
 
-def cut(extracted: Extracted, title: str | None, count_tokens: CountTokens) -> Iterator[NewChunk]:
-    """The text cut at its structure. Joined, the chunks give the text back.
+# Where a text may be cut, the best places first: paragraphs, lines, sentences, clauses, words. Only white space that
+# separates words for the model, too: then the tokens on both sides stay what they were.
+BREAKS = [
+    re.compile(pattern)
+    for pattern in (
+        r"\n[ \t\r]*\n[ \t\r\n]*",
+        r"\n[ \t\r]*",
+        r"[.!?…][\"'”’)\]]*[ \t]+",
+        r"[,;:–—)\]][ \t]+",
+        r"[ \t]+",
+    )
+]
+
+
+def cut(extracted: Extracted, title: str | None, embedder: Embedder) -> Iterator[tuple[NewChunk, str]]:
+    """The text cut at its structure: each chunk, and what the model shall read of it. Joined, they give the text back.
+
+    The model reads all of a chunk's text, and as much of its header as then fits its window.
 
     Args:
         extracted: the text.
         title: what someone named the document; part of the header of each chunk.
-        count_tokens: the model's own count for a text, special tokens included.
+        embedder: counts tokens, and says how many fit.
     """
+    tokens = _Tokens(extracted.text, embedder)
     lines = _Lines(extracted.text)
-    for section in _with_body(extracted, count_tokens):
+    for section in _with_body(extracted, tokens):
         header = " › ".join(dict.fromkeys([title, *section.heading] if title else section.heading))
-        for start, end in _spans(extracted.text, section, count_tokens):
-            yield NewChunk(extracted.text[start:end], header, lines.place(start, end, section))
+        start = section.start
+        while start < section.end:
+            end = tokens.cut_after(start, section.end)
+            chunk = NewChunk(extracted.text[start:end], header, lines.place(start, end, section))
+            room = embedder.window - SPECIAL_TOKENS - tokens.between(start, end)
+            yield chunk, f"{_fitting(header, room, embedder)}\n{chunk.text}".strip()
+            start = end
 
 
-def embedding_input(chunk: NewChunk, count_tokens: CountTokens, window: int) -> str:
-    """What the model reads of a chunk: all of its text, and as much of its header as then fits the window."""
-    room = window - count_tokens(chunk.text)
-    header = semchunk.chunk(chunk.header, room, _counter(count_tokens), memoize=False) if room > 0 else []
-    return "\n".join([*header[:1], chunk.text.strip()])
-
-
-def _with_body(extracted: Extracted, count_tokens: CountTokens) -> Iterator[Section]:
+def _with_body(extracted: Extracted, tokens: _Tokens) -> Iterator[Section]:
     """The sections, too short ones joined with the next on the same page."""
     waiting: Section | None = None
-    for section in extracted.sections:
-        if waiting and waiting.page == section.page:
-            section = replace(section, start=waiting.start)
-        elif waiting:
+    for each in extracted.sections:
+        joined = waiting is not None and waiting.page == each.page
+        if waiting and not joined:
             yield waiting
-        short = count_tokens(extracted.text[section.start : section.end]) < SHORTEST_SECTION
-        waiting = section if short else None
-        if not short:
+        section = replace(each, start=waiting.start) if waiting and joined else each
+        waiting = section if tokens.between(section.start, section.end) < SHORTEST_SECTION else None
+        if waiting is None:
             yield section
     if waiting:
         yield waiting
 
 
-def _spans(text: str, section: Section, count_tokens: CountTokens) -> Iterator[tuple[int, int]]:
-    """Where to cut a section; the white space between two chunks belongs to the first."""
-    inside = text[section.start : section.end]
-    _, offsets = semchunk.chunk(inside, CHUNK_TOKENS, _counter(count_tokens), memoize=False, offsets=True)
-    inner_starts = [section.start + start for start, _ in offsets[1:]]
-    return pairwise([section.start, *inner_starts, section.end])
+def _fitting(header: str, room: int, embedder: Embedder) -> str:
+    """As much of the header as has at most `room` tokens, cut before a word."""
+    starts = embedder.token_starts(header)
+    if len(starts) <= room:
+        return header
+    return header[: starts[room]].rpartition(" ")[0]
 
 
-def _counter(count_tokens: CountTokens) -> CountTokens:
-    def count(text: str) -> int:
-        return max(count_tokens(text) - SPECIAL_TOKENS, -(-len(text) // CHARS_PER_TOKEN))
+class _Tokens:
+    """Where the model's tokens begin in a text."""
 
-    return count
+    def __init__(self, text: str, embedder: Embedder) -> None:
+        self._text = text
+        self._embedder = embedder
+        self._starts: list[int] = []
+        start = 0
+        while start < len(text):
+            end = start + BLOCK_CHARS
+            if end < len(text):
+                end = text.rfind(" ", start + 1, end) + 1 or end
+            self._starts += (start + offset for offset in embedder.token_starts(text[start:end]))
+            start = end
+
+    def between(self, start: int, end: int) -> int:
+        """How many tokens `text[start:end]` has."""
+        return bisect_left(self._starts, end) - bisect_left(self._starts, start)
+
+    def cut_after(self, start: int, end: int) -> int:
+        """Where the chunk that begins at `start` ends: at `end` if it can, else at the best place before.
+
+        What is left is cut into even parts, for a short rest would make a poor chunk.
+        """
+        size = max(self.between(start, end), -(-(end - start) // TOKEN_CHARS))
+        parts = -(-size // CHUNK_TOKENS)
+        if parts <= 1:
+            return end
+        aim, latest = self._after(start, -(-size // parts)), self._after(start, CHUNK_TOKENS)
+        for pattern in BREAKS:
+            places = [match.end() for match in pattern.finditer(self._text, start, latest)]
+            fair = [place for place in places if 2 * (place - start) >= aim - start]
+            if fair:
+                return min(fair, key=lambda place: abs(place - aim))
+        return self._within_a_word(start, latest)
+
+    def _after(self, start: int, tokens: int) -> int:
+        """The character after so many tokens."""
+        index = bisect_left(self._starts, start) + tokens
+        by_tokens = self._starts[index] if index < len(self._starts) else len(self._text)
+        return min(by_tokens, start + tokens * TOKEN_CHARS)
+
+    def _within_a_word(self, start: int, end: int) -> int:
+        """The last place before `end` that leaves a chunk of the right size; a part of a word may have more tokens."""
+        while len(self._embedder.token_starts(self._text[start:end])) > CHUNK_TOKENS:
+            end = start + (end - start) * 9 // 10
+        return max(end, start + 1)
 
 
 class _Lines:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.contract.errors import Unreadable
-from kb.ingest.chunk import cut, embedding_input
+from kb.ingest.chunk import cut
 from kb.ingest.extract import Extracted, Section
 from kb.store.base import Content, NewChunk
 
@@ -28,7 +28,7 @@ TITLE_CHARS = 80
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-SLICE = 64
+SLICE = 128
 """How many chunks are embedded between two signs of life."""
 
 
@@ -96,6 +96,6 @@ def first_line(text: str) -> str:
 
 
 def _draft(extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder) -> Draft:
-    chunks = list(cut(extracted, header, embedder.count_tokens))
-    inputs = [embedding_input(chunk, embedder.count_tokens, embedder.window) for chunk in chunks]
+    pieces = list(cut(extracted, header, embedder))
+    chunks, inputs = [chunk for chunk, _ in pieces], [text for _, text in pieces]
     return Draft(extracted.doc_type, name, content_hash, chunks, inputs, extracted.attachments)

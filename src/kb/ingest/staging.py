@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import os
-import shutil
+from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+PART = 1 << 20
+"""How many bytes are held in memory at a time."""
 
-def stage(content: BinaryIO, folder: Path, depth: int = 0) -> str:
-    """Copy a file into the staging folder; it is on disk, and so is its name, when this returns the name.
 
-    The name says how deep the file was inside others: `depth`, which `depth_of` reads.
+def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
+    """Copy a file into the staging folder; it is on disk, and so is its name, when this returns.
+
+    Args:
+        content: the file.
+        folder: the staging folder.
+        depth: how deep the file was inside others. The name keeps it, for `depth_of`.
+
+    Returns:
+        Its name there, and the SHA-256 of its content.
     """
-    name = f"{uuid4().hex}-{depth}" if depth else uuid4().hex
+    name, digest = f"{uuid4().hex}-{depth}" if depth else uuid4().hex, sha256()
     with (folder / name).open("xb") as file:
-        shutil.copyfileobj(content, file, 1 << 20)
+        while part := content.read(PART):
+            digest.update(part)
+            file.write(part)
         file.flush()
         os.fsync(file.fileno())
     _sync_folder(folder)
-    return name
+    return name, digest.hexdigest()
+
+
+def discard(name: str | None, folder: Path) -> None:
+    """Remove a staged file that no job will ask for."""
+    if name:
+        (folder / name).unlink(missing_ok=True)
 
 
 def depth_of(staged: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.embed.base import Embedder
-    from kb.store.base import Job, Store
+    from kb.ingest.kept import KeptFiles
+    from kb.store.base import Content, Job, NewJob, Store, Transaction
 
 logger = logging.getLogger(__name__)
 
-CLAIM = 32
+CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
 MAX_ATTEMPTS = 3
@@ -45,13 +46,17 @@ class Worker:
 
     Args:
         staging: the folder of the files that wait for their job.
+        kept: what keeps them afterwards.
         limits: what reading one file may take.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, staging: Path, limits: Limits | None = None) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, staging: Path, kept: KeptFiles, limits: Limits | None = None
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
+        self._kept = kept
         self._sandbox = Sandbox(limits)
         self._wake = threading.Event()
         self._stopping = False
@@ -62,13 +67,14 @@ class Worker:
         with self._store.write() as tx:
             tx.jobs.release_stalled(0)
             waited_for = tx.jobs.staged()
+            self._kept.tidy(tx.documents.hashes())
         for file in self._staging.iterdir():
             if file.name not in waited_for:
                 file.unlink()
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish the documents at hand and stop; a file that is still being read waits for the next start."""
+        """Stop at the next slice or amid a file; what is not finished then is begun again by the next worker."""
         self._stopping = True
         self._sandbox.stop()
         self._wake.set()
@@ -80,7 +86,10 @@ class Worker:
 
     def _run(self) -> None:
         with closing(self._sandbox):
-            self._sandbox.start()
+            try:
+                self._sandbox.start()
+            except OSError:
+                logger.exception("the parser did not start; it is tried again with the first file")
             self._work_until_stopped()
 
     def _work_until_stopped(self) -> None:
@@ -131,20 +140,37 @@ class Worker:
         return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder, self._sandbox)
 
     def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
-        contents = with_vectors([draft for _, draft in group], self._embedder, partial(self._alive, unfinished))
-        for (job, draft), content in zip(group, contents, strict=True):
-            with staged_jobs(job, draft.attachments, self._staging) as jobs, self._store.write() as tx:
-                is_known = tx.documents.with_content(content.content_hash, job.source_path) is not None
-                document_id = save(tx, content, job.source_path, job.tags)
-                tx.jobs.finish(job.id, document_id)
-                # Without a path, what came with the same file before has the path of that job, and is there already.
-                for new in jobs if job.source_path or not is_known else ():
-                    tx.jobs.add(new)
+        drafts = [draft for _, draft in group]
+        contents = with_vectors(drafts, self._embedder, partial(self._alive, [job.id for job, _ in group], unfinished))
+        with ExitStack() as staged:
+            attached = [
+                staged.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group
+            ]
+            with self._store.write() as tx:
+                for (job, _), content, jobs in zip(group, contents, attached, strict=True):
+                    self._save(tx, job, content, jobs)
+        for job, _ in group:
             self._forget(job, unfinished)
 
-    def _alive(self, job_ids: set[int], progress: float) -> None:
+    def _save(self, tx: Transaction, job: Job, content: Content, attached: Iterable[NewJob]) -> None:
+        is_known = tx.documents.with_content(content.content_hash, job.source_path) is not None
+        before = tx.documents.at_path(job.source_path) if job.source_path else None
+        document_id = save(tx, content, job.source_path, job.tags)
+        tx.jobs.finish(job.id, document_id)
+        # Without a path, what came with the same file before has the path of that job, and is there already.
+        for new in attached if job.source_path or not is_known else ():
+            tx.jobs.add(new)
+        if job.staged:
+            self._kept.add(self._staging / job.staged, content.content_hash)
+        if before:
+            self._kept.forget(tx, before.content_hash)
+
+    def _alive(self, group: list[int], unfinished: set[int], progress: float) -> None:
+        if self._stopping:
+            raise Stopped
         with self._store.write() as tx:
-            tx.jobs.heartbeat(job_ids, progress)
+            tx.jobs.heartbeat(unfinished)
+            tx.jobs.set_progress(group, progress)
 
     def _forget(self, job: Job, unfinished: set[int]) -> None:
         unfinished.discard(job.id)

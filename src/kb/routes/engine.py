@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 
 from kb.contract.errors import Unavailable
-from kb.contract.models import DEFAULT_PAGE, MAX_PAGE
+from kb.contract.models import DEFAULT_PAGE
 from kb.embed.base import Embedder
+from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
 from kb.settings import Settings
 from kb.store.base import Store
@@ -25,6 +27,8 @@ class Engine:
     store: Store
     embedder: Embedder
     worker: Worker
+    kept: KeptFiles
+    pool: Executor
 
 
 def engine_of(request: Request) -> Engine:
@@ -41,7 +45,7 @@ def engine_of(request: Request) -> Engine:
 
 EngineDep = Annotated[Engine, Depends(engine_of)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="The most rows of a page.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_ID, description="The most rows of a page.")]
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 
 __all__ = ["DEFAULT_PAGE", "MAX_ID", "Cursor", "Engine", "EngineDep", "Id", "Limit"]

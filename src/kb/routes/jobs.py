@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections.abc import Iterable
-from typing import Annotated
+from dataclasses import replace
+from hashlib import sha256
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from kb.contract.errors import Invalid, NotFound, UnsupportedMedia
+from kb.contract.errors import Invalid, KeyReused, NotFound, UnsupportedMedia
 from kb.contract.models import (
     DEFAULT_PAGE,
     Job,
@@ -23,8 +28,11 @@ from kb.contract.models import (
     Tags,
     Title,
 )
-from kb.ingest.staging import stage
+from kb.ingest.staging import discard, stage
 from kb.routes.engine import MAX_ID, Cursor, Engine, EngineDep, Id, Limit
+from kb.routes.limits import check_note, check_tags, page_size
+from kb.routes.problems import problems
+from kb.store import base
 from kb.store.base import NewJob
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -60,16 +68,48 @@ BODIES = {
 }
 
 
-@router.post("", status_code=202, openapi_extra=BODIES)
-async def submit(request: Request, engine: EngineDep) -> JobAccepted:
-    """Submit a note (JSON) or a file (multipart); what is accepted survives a crash."""
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": JobAccepted, "description": "The job has ended."},
+    202: {
+        "description": "The job is accepted.",
+        "links": {"job": {"operationId": "get_job", "parameters": {"job_id": "$response.body#/job_id"}}},
+    },
+    **problems(400, 409, 413, 415),
+}
+
+
+@router.post("", status_code=202, openapi_extra=BODIES, responses=ANSWERS)
+async def submit(
+    request: Request,
+    response: Response,
+    engine: EngineDep,
+    wait: Annotated[
+        int, Query(ge=0, le=MAX_ID, description="Answer when the job is done, or after so many seconds.")
+    ] = 0,
+    prefer: Annotated[str | None, Header(description="`wait=30` does the same (RFC 7240).")] = None,
+    idempotency_key: Annotated[
+        str | None, Header(min_length=1, max_length=255, description="The same key again is the same job again.")
+    ] = None,
+) -> JobAccepted:
+    """Submit a note (JSON) or a file (multipart); what is accepted survives a crash.
+
+    Answers 202, or 200 when the job that was waited for is done or failed.
+    """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
-        async with request.form(max_files=1, max_fields=200) as form:
-            return await run_in_threadpool(_accept_file, engine, form)
-    if media_type == "application/json":
-        return await run_in_threadpool(_accept_note, engine, await request.body())
-    raise UnsupportedMedia
+        async with request.form(max_files=1, max_fields=2 * engine.settings.max_tags) as form:
+            job = await run_in_threadpool(_file_job, engine, form)
+    elif media_type == "application/json":
+        job = await run_in_threadpool(_note_job, engine, await request.body())
+    else:
+        raise UnsupportedMedia
+    accepted = await run_in_threadpool(_accept, engine, replace(job, idempotency_key=idempotency_key))
+    seconds = wait or preferred_wait(prefer)
+    if seconds:
+        accepted = await until_ended(engine, accepted, min(seconds, engine.settings.max_wait_seconds))
+    if accepted.status in ("done", "failed"):
+        response.status_code = 200
+    return accepted
 
 
 @router.get("")
@@ -80,13 +120,14 @@ def list_jobs(
     cursor: Cursor = None,
 ) -> JobList:
     """List jobs, newest first."""
+    limit = page_size(limit, engine.settings)
     with engine.store.read() as tx:
         page = tx.jobs.page(status=status, limit=limit + 1, before=_before(cursor))
     jobs = [Job.model_validate(job) for job in page[:limit]]
     return JobList(jobs=jobs, next_cursor=str(jobs[-1].id) if len(page) > limit else None)
 
 
-@router.get("/{job_id}")
+@router.get("/{job_id}", responses=problems(404))
 def get_job(job_id: Id, engine: EngineDep) -> Job:
     """Get a job."""
     with engine.store.read() as tx:
@@ -96,35 +137,80 @@ def get_job(job_id: Id, engine: EngineDep) -> Job:
     return Job.model_validate(job)
 
 
-def _accept_note(engine: Engine, body: bytes) -> JobAccepted:
+def preferred_wait(prefer: str | None) -> int:
+    """The seconds that a Prefer header asks to wait (RFC 7240)."""
+    found = re.search(r"(?:^|[,;\s])wait=(\d{1,9})\b", prefer or "")
+    return int(found[1]) if found else 0
+
+
+async def until_ended(engine: Engine, accepted: JobAccepted, seconds: int) -> JobAccepted:
+    """The job's receipt when it is done or failed, or as it is after so many seconds."""
+    deadline = time.monotonic() + seconds
+    pause = 0.005
+    while accepted.status not in ("done", "failed") and time.monotonic() < deadline:
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.1)
+        accepted = await run_in_threadpool(_receipt, engine, accepted.job_id)
+    return accepted
+
+
+def _receipt(engine: Engine, job_id: int) -> JobAccepted:
+    with engine.store.read() as tx:
+        return _receipt_of(tx.jobs.get(job_id))
+
+
+def _receipt_of(job: base.Job | None) -> JobAccepted:
+    assert job is not None  # noqa: S101 - jobs are never deleted
+    return JobAccepted(job_id=job.id, status=job.status, document_id=job.document_id, error=job.error)
+
+
+def _note_job(engine: Engine, body: bytes) -> NewJob:
     try:
         note = NoteRequest.model_validate_json(body)
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False)) from None
-    return _accept(engine, NewJob("note", note.title, note.source_path, tuple(note.tags), text=note.text))
+    check_note(note.text, engine.settings)
+    check_tags(note.tags, engine.settings)
+    fingerprint = sha256(note.model_dump_json().encode()).hexdigest()
+    return NewJob("note", note.title, note.source_path, tuple(note.tags), text=note.text, request_hash=fingerprint)
 
 
-def _accept_file(engine: Engine, form: FormData) -> JobAccepted:
+def _file_job(engine: Engine, form: FormData) -> NewJob:
     file = form.get("file")
     if not isinstance(file, UploadFile):
         raise Invalid("file: send the file as the form's part named 'file'.")
     fields = _fields(form)
-    staged = stage(file.file, engine.settings.staging_dir)
+    check_tags(fields.tags, engine.settings)
     filename = (file.filename or "").replace("\\", "/").rpartition("/")[2]
-    return _accept(
-        engine,
-        NewJob("file", fields.title, fields.source_path, tuple(fields.tags), staged=staged, filename=filename),
+    staged, digest = stage(file.file, engine.settings.staging_dir)
+    fingerprint = sha256(f"{digest} {filename} {fields.model_dump_json()}".encode()).hexdigest()
+    return NewJob(
+        "file",
+        fields.title,
+        fields.source_path,
+        tuple(fields.tags),
+        staged=staged,
+        filename=filename,
+        request_hash=fingerprint,
     )
 
 
 def _accept(engine: Engine, job: NewJob) -> JobAccepted:
     with engine.store.write() as tx:
-        job_id = tx.jobs.add(job)
-    engine.worker.wake()
-    return JobAccepted(job_id=job_id, status="queued")
+        known = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
+        accepted = _receipt_of(known or tx.jobs.get(tx.jobs.add(job)))
+    if known:
+        discard(job.staged, engine.settings.staging_dir)
+        if known.request_hash != job.request_hash:
+            raise KeyReused
+    else:
+        engine.worker.wake()
+    return accepted
 
 
 def _fields(form: FormData) -> FileFields:
+    if unknown := form.keys() - {"file", *FileFields.model_fields}:
+        raise Invalid(f"{min(unknown)}: there is no such field; there are file, title, source_path and tags.")
     try:
         return FileFields(
             title=_text(form.get("title")),

@@ -10,11 +10,13 @@ from kb.contract.models import DocumentWithChunks, NoteUpdate
 from kb.ingest.save import update_note
 from kb.routes.documents import with_chunks
 from kb.routes.engine import EngineDep, Id
+from kb.routes.limits import check_note
+from kb.routes.problems import problems
 
 router = APIRouter(tags=["notes"])
 
 
-@router.patch("/notes/{document_id}")
+@router.patch("/notes/{document_id}", responses=problems(400, 404, 409, 412, 413))
 def patch_note(
     document_id: Id,
     update: NoteUpdate,
@@ -22,6 +24,7 @@ def patch_note(
     if_match: Annotated[str | None, Header(description="The `content_hash` the note must still have.")] = None,
 ) -> DocumentWithChunks:
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
+    check_note(update.text, engine.settings)
     expected = if_match.strip().removeprefix("W/").strip('"') if if_match else None
     update_note(engine.store, engine.embedder, document_id, update.text, None if expected == "*" else expected)
     with engine.store.read() as tx:

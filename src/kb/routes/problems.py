@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
-from kb.asgi.problem import ProblemResponse, problem
+from kb.asgi.problem import ProblemResponse, on_http_exception, problem
 from kb.contract.errors import Invalid
 from kb.contract.models import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.requests import Request
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Problem, "description": text, "content": {ProblemResponse.media_type: {}}}
-    for code, text in {
-        400: "The body cannot be parsed.",
-        401: "A key is needed.",
-        404: "There is nothing here.",
-        413: "The body is too large.",
-        422: "The request is not valid.",
-        503: "The engine is still starting.",
-    }.items()
+DESCRIPTIONS = {
+    400: "The body cannot be parsed.",
+    401: "A key is needed.",
+    404: "There is no such thing.",
+    409: "The document is not of the kind that this needs, or the Idempotency-Key was used for something else.",
+    412: "The note was changed since it was read.",
+    413: "The body is too large.",
+    415: "Neither JSON nor a form.",
+    422: "The request is not valid.",
+    503: "The engine is still starting.",
 }
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How these statuses are answered, for the API's description."""
+    content = {ProblemResponse.media_type: {"schema": Problem.model_json_schema()}}
+    return {status: {"description": DESCRIPTIONS[status], "content": content} for status in statuses}
+
+
+def links_to_document(pointer: str) -> dict[str, Any]:
+    """The calls that take the document id at this place of a reply, as OpenAPI links."""
+    calls = ("get_document", "get_text", "get_file", "change_tags", "patch_note", "delete_document")
+    parameters = {"document_id": f"$response.body#{pointer}"}
+    return {"links": {call: {"operationId": call, "parameters": parameters} for call in calls}}
+
+
+async def on_refused(request: Request, error: Exception) -> ProblemResponse:
+    """Exception handler for what the framework refuses; a wrong method is told every right one (RFC 9110)."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        error.headers = {"Allow": ", ".join(_methods(request))}
+    return await on_http_exception(request, error)
+
+
+def _methods(request: Request) -> Iterator[str]:
+    for template, operations in request.app.openapi()["paths"].items():
+        if compile_path(template)[0].match(request.url.path):
+            yield from (method.upper() for method in operations)
 
 
 async def on_invalid(_: Request, error: Exception) -> ProblemResponse:

@@ -2,32 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter
 
+from kb.budget import Budget
 from kb.contract.errors import Invalid
 from kb.contract.models import SearchReply, SearchRequest, SearchResult
-from kb.routes.engine import EngineDep
-from kb.search import Result, search
-from kb.store.base import Filter
+from kb.ingest.chunk import SPECIAL_TOKENS
+from kb.routes.engine import Engine, EngineDep
+from kb.routes.limits import check_tags, top_of
+from kb.routes.problems import problems
+from kb.search import Legs, Result, match_expression, search, words_of
+from kb.store.base import Filter, Transaction
 
 router = APIRouter(tags=["search"])
 
 
-@router.post("/search")
+@router.post("/search", responses=problems(400, 413))
 def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
-    where = Filter(tuple(request.tags), request.doc_type)
-    vector = None if request.fts_only else engine.embedder.embed([request.query])[0]
+    top = top_of(request.top, engine.settings)
+    check_tags([*request.tags, *request.tag_any, *request.tag_not], engine.settings)
     words = "" if request.vec_only else request.query
+    embed = None if request.fts_only else lambda: engine.embedder.embed([request.query])[0]
+    legs = Legs(match_expression(words), embed, where(request))
     with engine.store.read() as tx:
-        found = search(tx.index, words, vector, where, request.top)
-    return SearchReply(results=[_result(result) for result in found])
+        found = search(tx.index, legs, top, engine.pool, grouped=request.group_by is not None)
+        results = fitting(engine, tx, found, words_of(words), request.max_tokens)
+        pending = tx.jobs.pending()
+    return SearchReply(results=results, omitted=len(found) - len(results), pending=pending)
 
 
-def _result(found: Result) -> SearchResult:
-    scores = {"score": found.score, "fts_score": found.fts_score, "vec_score": found.vec_score}
-    return SearchResult.model_validate(asdict(found.hit) | scores)
+def where(request: SearchRequest) -> Filter:
+    """The request's filters."""
+    return Filter(
+        tuple(request.tags),
+        tuple(request.tag_any),
+        tuple(request.tag_not),
+        request.doc_type,
+        request.source_path,
+        request.created_after,
+        request.created_before,
+    )
+
+
+def fitting(
+    engine: Engine, tx: Transaction, found: Sequence[Result], words: Sequence[str], max_tokens: int | None
+) -> list[SearchResult]:
+    """The results whose text fits the budget, with their highlights."""
+    budget = Budget(max_tokens, lambda text: engine.embedder.count_tokens(text) - SPECIAL_TOKENS)
+    results = []
+    for result in found:
+        if not (first := passage(tx, result, words, budget)):
+            break
+        more = filter(None, map(partial(passage, tx, words=words, budget=budget), result.more))
+        results.append(SearchResult.model_validate(first | {"more": list(more)}))
+    return results
+
+
+def passage(tx: Transaction, result: Result, words: Sequence[str], budget: Budget) -> dict[str, Any] | None:
+    """A result's fields; None if there is no room for any of its text."""
+    text = budget.spend(result.hit.text)
+    if not text:
+        return None
+    return asdict(result.hit) | {
+        "text": text,
+        "truncated": text != result.hit.text,
+        "highlights": tx.index.highlights(text, words),
+        "score": result.score,
+        "fts_score": result.fts_score,
+        "vec_score": result.vec_score,
+    }

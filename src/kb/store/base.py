@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
+    from datetime import datetime
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.contract.models import JobStatus, Sort
@@ -93,23 +95,43 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which documents: all of the tags, the type, the path."""
+    """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
+
+    `created_after` is included, `created_before` is not.
+    """
 
     tags: tuple[str, ...] = ()
+    tag_any: tuple[str, ...] = ()
+    tag_not: tuple[str, ...] = ()
     doc_type: str | None = None
     source_path: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The union of the two legs' best chunks, by chunk id, each with both scores; higher is better.
-
-    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched.
-    """
+class Scored:
+    """Chunks by ascending id, each with a score; higher is better. Both of shape (n,)."""
 
     ids: NDArray[np.int64]
-    fts: NDArray[np.float64]
-    vec: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+    def best(self, limit: int) -> Scored:
+        """The `limit` best of them, the older one of equals."""
+        if self.ids.size <= limit:
+            return self
+        # A partition first: sorting everything takes longer.
+        threshold = np.partition(self.scores, -limit)[-limit]
+        above, equal = np.flatnonzero(self.scores > threshold), np.flatnonzero(self.scores == threshold)
+        rows = np.sort(np.concatenate([above, equal[: limit - above.size]]))
+        return Scored(self.ids[rows], self.scores[rows])
+
+    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The scores of these chunks; NaN where there is none."""
+        scores = np.full(ids.size, np.nan)
+        known = np.isin(ids, self.ids, assume_unique=True)
+        scores[known] = self.scores[np.searchsorted(self.ids, ids[known])]
+        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +145,8 @@ class NewJob:
     text: str | None = None
     staged: str | None = None
     filename: str | None = None
+    idempotency_key: str | None = None
+    request_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +169,7 @@ class Job:
     attempts: int = 0
     text: str | None = field(default=None, repr=False)
     staged: str | None = None
+    request_hash: str | None = None
 
 
 class Documents(Protocol):
@@ -175,12 +200,22 @@ class Documents(Protocol):
     def tags(self) -> list[tuple[str, int]]:
         """Every tag in use with the number of its documents."""
 
+    def has_content(self, content_hash: str) -> bool: ...
+    def hashes(self) -> set[str]:
+        """The content hash of every document."""
+
 
 class Jobs(Protocol):
     """The queue."""
 
     def add(self, job: NewJob) -> int: ...
     def get(self, job_id: int) -> Job | None: ...
+    def with_key(self, idempotency_key: str) -> Job | None:
+        """The job that was accepted under this key."""
+
+    def pending(self) -> int:
+        """How many jobs are queued or running."""
+
     def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
         """Jobs with an id below `before`, newest first."""
 
@@ -190,7 +225,12 @@ class Jobs(Protocol):
         So a file that brings the engine down is found out, and takes no other job with it.
         """
 
-    def heartbeat(self, job_ids: Iterable[int], progress: float) -> None: ...
+    def heartbeat(self, job_ids: Iterable[int]) -> None:
+        """Say that the jobs are still being worked on."""
+
+    def set_progress(self, job_ids: Iterable[int], progress: float) -> None:
+        """Say how far the jobs are, from 0 to 1."""
+
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long; answers how many."""
 
@@ -204,15 +244,22 @@ class Jobs(Protocol):
 
 
 class Index(Protocol):
-    """The two ranked lists."""
+    """The two legs of search."""
 
-    def candidates(
-        self, match: str | None, vector: NDArray[np.float32] | None, where: Filter, limit: int
-    ) -> Candidates:
-        """The `limit` best chunks of each leg that runs; `match` is in FTS5's syntax, `vector` a unit vector."""
+    def matches(self, match: str, where: Filter) -> Scored:
+        """Every chunk that matches, by BM25; `match` is in FTS5's syntax."""
+
+    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
+        """The `limit` chunks nearest to a unit vector, by cosine."""
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How near these chunks are to a unit vector."""
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents, in the order given."""
+
+    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The ranges of `text` that match one of `words`, as the full-text leg compares them."""
 
 
 @dataclass(frozen=True, slots=True)

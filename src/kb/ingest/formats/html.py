@@ -199,7 +199,10 @@ class _Writer:
 
 
 def _is_data(row: etree._Element) -> bool:
-    return len(row) > 1 and next(row.iter(*_LAYOUT), None) is None
+    """Whether a row is made of cells with values and nothing else; broken markup puts text between them."""
+    is_layout = next(row.iter(*_LAYOUT), None) is not None
+    strays = [row.text, *(cell.tail for cell in row)]
+    return len(row) > 1 and not is_layout and not any(text and text.strip() for text in strays)
 
 
 def _flat(element: etree._Element) -> str:

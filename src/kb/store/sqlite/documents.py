@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kb.contract.errors import Invalid
 from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, place, strings
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, place, stored, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
 RECENT = "COALESCE(updated_at, created_at)"
+TAGGED = (
+    "SELECT document_id FROM document_tags WHERE tag_id IN"
+    " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
+)
 
 
 class SqliteDocuments:
@@ -115,6 +119,14 @@ class SqliteDocuments:
         ).fetchall()
         return rows
 
+    def has_content(self, content_hash: str) -> bool:
+        """Whether any document holds this content."""
+        return self._one("content_hash = ?", (content_hash,)) is not None
+
+    def hashes(self) -> set[str]:
+        """The content hash of every document."""
+        return {hash_ for (hash_,) in self._execute("SELECT content_hash FROM documents")}
+
     def _documents(self, rest: str, parameters: tuple[object, ...]) -> list[Document]:
         rows = self._execute(f"SELECT {COLUMNS} FROM documents WHERE {rest}", parameters)
         return [
@@ -174,17 +186,26 @@ class SqliteDocuments:
 
 def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
     """`where` as an SQL condition on `documents`, and its parameters."""
-    conditions, parameters = ["TRUE"], []
-    for column, value in (("doc_type", where.doc_type), ("source_path", where.source_path)):
-        if value is not None:
-            conditions.append(f"{column} = ?")
-            parameters.append(value)
-    for tag in where.tags:
-        conditions.append(
-            "id IN (SELECT document_id FROM document_tags WHERE tag_id = (SELECT id FROM tags WHERE name = ?))"
+    conditions: list[tuple[str, list[object]]] = [("TRUE", [])]
+    conditions += [
+        (f"{comparison} ?", [value])
+        for comparison, value in (
+            ("doc_type =", where.doc_type),
+            ("source_path =", where.source_path),
+            ("created_at >=", stored(where.created_after)),
+            ("created_at <", stored(where.created_before)),
         )
-        parameters.append(tag)
-    return " AND ".join(conditions), tuple(parameters)
+        if value is not None
+    ]
+    conditions += [(f"id IN ({TAGGED})", [json.dumps([tag])]) for tag in where.tags]
+    if where.tag_any:
+        conditions.append((f"id IN ({TAGGED})", [json.dumps(where.tag_any)]))
+    if where.tag_not:
+        conditions.append((f"id NOT IN ({TAGGED})", [json.dumps(where.tag_not)]))
+    return (
+        " AND ".join(condition for condition, _ in conditions),
+        tuple(parameter for _, parameters in conditions for parameter in parameters),
+    )
 
 
 def _decode(cursor: str, sort: Sort) -> tuple[object, ...]:

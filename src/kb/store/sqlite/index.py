@@ -3,56 +3,55 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+import apsw
 import numpy as np
 
-from kb.store.base import Candidates, Filter, Hit
+from kb.store.base import Filter, Hit, Scored
 from kb.store.sqlite.documents import condition_of
 from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import apsw
     from numpy.typing import NDArray
 
     from kb.store.sqlite.vectors import Vectors
 
 HEADER_WEIGHT = 2.0
-NO_IDS = np.empty(0, np.int64)
-
-# BM25 is computed once for every match; the union needs it for the other leg's chunks, too.
-LEXICAL = """
-WITH hits AS MATERIALIZED (
-  SELECT rowid AS id, -bm25(chunks_fts, ?, 1.0) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {among}
-)
-SELECT id, score FROM (SELECT id, score FROM hits ORDER BY score DESC, id LIMIT ?)
-UNION
-SELECT id, score FROM hits WHERE id IN (SELECT value FROM json_each(?))
-"""
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
+"""That of `chunks_fts`."""
 
 
 class SqliteIndex:
     """See `kb.store.base.Index`."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+        self._connection = connection
         self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
 
-    def candidates(
-        self, match: str | None, vector: NDArray[np.float32] | None, where: Filter, limit: int
-    ) -> Candidates:
-        """The `limit` best chunks of each leg that runs, and for each of them the other leg's score."""
-        near = NO_IDS if vector is None else self._snapshot.nearest(vector, limit, self._allowed(where))[0]
-        lexical = {} if match is None else self._lexical(match, where, limit, near)
-        ids = np.union1d(near, np.fromiter(lexical, np.int64, len(lexical)))
-        unscored = np.full(ids.size, np.nan)
-        return Candidates(
-            ids=ids,
-            fts=np.array([lexical.get(id_, np.nan) for id_ in ids.tolist()]) if lexical else unscored,
-            vec=unscored if vector is None else self._snapshot.scores(vector, ids),
-        )
+    def matches(self, match: str, where: Filter) -> Scored:
+        """Every chunk that matches, by BM25, the header's words counting more."""
+        # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
+        among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
+        rows = self._execute(
+            "SELECT rowid, -bm25(chunks_fts, ?, 1.0) FROM chunks_fts WHERE chunks_fts MATCH ?"
+            f" {f'AND +rowid IN ({among})' if among else ''} ORDER BY rowid",
+            (HEADER_WEIGHT, match, *parameters),
+        ).fetchall()
+        table = np.fromiter(chain.from_iterable(rows), np.float64, 2 * len(rows)).reshape(-1, 2)
+        return Scored(table[:, 0].astype(np.int64), table[:, 1])
+
+    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
+        """The `limit` chunks nearest to a unit vector, by cosine."""
+        return self._snapshot.nearest(vector, limit, self._allowed(where))
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How near these chunks are to a unit vector."""
+        return self._snapshot.cosines(vector, ids)
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents, in the order given."""
@@ -65,6 +64,19 @@ class SqliteIndex:
         found = {row[0]: Hit(*[*row[:6], place(*row[9:]), strings(row[6]), iso(row[7]), iso(row[8])]) for row in rows}
         return [found[chunk_id] for chunk_id in chunk_ids]
 
+    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The ranges of `text` that match one of `words`, as the full-text leg compares them."""
+        raw = text.encode()
+        wanted = {stem for word in words for _, _, stem in self._tokens(word.encode())}
+        edges = [(start, end) for start, end, stem in self._tokens(raw) if stem in wanted]
+        characters = _characters_at(raw, [edge for pair in edges for edge in pair])
+        return list(zip(characters[::2], characters[1::2], strict=True))
+
+    def _tokens(self, raw: bytes) -> list[tuple[int, int, str]]:
+        tokenizer = self._connection.fts5_tokenizer(*TOKENIZER)
+        tokens: Any = tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+        return list(tokens)
+
     def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
         """The ids of all chunks that `where` admits, ascending; None if it admits every one."""
         if where == Filter():
@@ -72,11 +84,15 @@ class SqliteIndex:
         among, parameters = _chunks_of(where)
         return np.array(self._execute(f"{among} ORDER BY id", parameters).fetchall(), np.int64).reshape(-1)
 
-    def _lexical(self, match: str, where: Filter, limit: int, also: NDArray[np.int64]) -> dict[int, float]:
-        among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
-        sql = LEXICAL.format(among=f"AND rowid IN ({among})" if among else "")
-        rows = self._execute(sql, (HEADER_WEIGHT, match, *parameters, limit, json.dumps(also.tolist())))
-        return dict(rows)
+
+def _characters_at(raw: bytes, edges: Sequence[int]) -> list[int]:
+    """The numbers of the characters at ascending byte offsets."""
+    characters, count, last = [], 0, 0
+    for edge in edges:
+        count += len(raw[last:edge].decode())
+        characters.append(count)
+        last = edge
+    return characters
 
 
 def _chunks_of(where: Filter) -> tuple[str, tuple[object, ...]]:

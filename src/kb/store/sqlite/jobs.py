@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "id, status, kind, title, filename, source_path, tags, progress, document_id, error,"
-    " created_at, started_at, finished_at, attempts, text, staged"
+    " created_at, started_at, finished_at, attempts, text, staged, request_hash"
 )
 
 
@@ -31,15 +31,34 @@ class SqliteJobs:
         """Queue a job."""
         tags = json.dumps(job.tags, ensure_ascii=False)
         job_id: int = self._execute(
-            "INSERT INTO jobs (kind, title, source_path, tags, text, staged, filename, created_at)"
-            f" VALUES (?, ?, ?, ?, ?, ?, ?, {NOW}) RETURNING id",
-            (job.kind, job.title, job.source_path, tags, job.text, job.staged, job.filename),
+            "INSERT INTO jobs (kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash,"
+            f" created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW}) RETURNING id",
+            (
+                job.kind,
+                job.title,
+                job.source_path,
+                tags,
+                job.text,
+                job.staged,
+                job.filename,
+                job.idempotency_key,
+                job.request_hash,
+            ),
         ).get
         return job_id
 
     def get(self, job_id: int) -> Job | None:
         """The job, if there is one."""
         return next(iter(self._jobs("WHERE id = ?", (job_id,))), None)
+
+    def with_key(self, idempotency_key: str) -> Job | None:
+        """The job that was accepted under this key."""
+        return next(iter(self._jobs("WHERE idempotency_key = ?", (idempotency_key,))), None)
+
+    def pending(self) -> int:
+        """How many jobs are queued or running."""
+        count: int = self._execute("SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')").get
+        return count
 
     def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
         """Jobs with an id below `before`, newest first."""
@@ -65,10 +84,15 @@ class SqliteJobs:
         ).fetchall()
         return [job for (job_id,) in sorted(claimed) if (job := self.get(job_id))]
 
-    def heartbeat(self, job_ids: Iterable[int], progress: float) -> None:
+    def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
         for job_id in job_ids:
-            self._execute(f"UPDATE jobs SET heartbeat_at = {NOW}, progress = ? WHERE id = ?", (progress, job_id))
+            self._execute(f"UPDATE jobs SET heartbeat_at = {NOW} WHERE id = ?", (job_id,))
+
+    def set_progress(self, job_ids: Iterable[int], progress: float) -> None:
+        """Say how far the jobs are, from 0 to 1."""
+        for job_id in job_ids:
+            self._execute("UPDATE jobs SET progress = ? WHERE id = ?", (progress, job_id))
 
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from kb.store.base import Place
@@ -24,6 +25,11 @@ TAGS = (
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
     """A stored time in ISO 8601."""
     return f"{stored.replace(' ', 'T')}Z" if stored else None
+
+
+def stored(instant: datetime | None) -> str | None:
+    """A moment as it is stored, cut to the millisecond."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] if instant else None
 
 
 def place(line_start: int, line_end: int, char_start: int, char_end: int, heading: str, page: int | None) -> Place:

@@ -69,6 +69,8 @@ CREATE TABLE jobs (
   staged TEXT,
   progress REAL NOT NULL DEFAULT 0,
   attempts INTEGER NOT NULL DEFAULT 0,
+  idempotency_key TEXT,
+  request_hash TEXT,
   document_id INTEGER,
   error TEXT,
   created_at TEXT NOT NULL,
@@ -77,6 +79,7 @@ CREATE TABLE jobs (
   finished_at TEXT
 );
 CREATE INDEX jobs_status ON jobs (status, id);
+CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);
 
 -- How often chunks were written: which moment of the vectors in memory a transaction sees.
 CREATE TABLE generation (

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kb.store.base import Scored
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -40,21 +42,14 @@ class Snapshot:
     vectors: NDArray[np.float32]
     alive: NDArray[np.bool_]
 
-    def nearest(
-        self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The ids and cosines of the `k` chunks nearest to `query`, best first, ties by id; only ids `among`."""
+    def nearest(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> Scored:
+        """The `k` chunks nearest to `query`, the older one of equals; only ids `among`, which ascend."""
         rows = np.flatnonzero(self.alive) if among is None else self._rows(among)
         everything = rows.size == self.ids.size
         scores = self.vectors @ query if everything else self.vectors[rows] @ query
-        if rows.size > k:
-            threshold = np.partition(scores, rows.size - k)[rows.size - k]
-            best = np.flatnonzero(scores >= threshold)
-            rows, scores = rows[best], scores[best]
-        order = np.argsort(-scores, kind="stable")[:k]
-        return self.ids[rows[order]], scores[order].astype(np.float64)
+        return Scored(self.ids[rows], scores.astype(np.float64)).best(k)
 
-    def scores(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosines of chunks that are alive."""
         return (self.vectors[np.searchsorted(self.ids, ids)] @ query).astype(np.float64)
 

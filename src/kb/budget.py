@@ -1,0 +1,41 @@
+"""Answers that fit: results cut to a number of tokens."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORD_ENDS = re.compile(r"\S(?=\s)")
+
+
+class Budget:
+    """So many tokens, to be spent on texts in their order.
+
+    Args:
+        tokens: how many; None is no limit.
+        count_tokens: how many a text has.
+    """
+
+    def __init__(self, tokens: int | None, count_tokens: Callable[[str], int]) -> None:
+        self._left = tokens
+        self._count = count_tokens
+
+    def spend(self, text: str) -> str:
+        """As much of the text as there is left for, cut after a word; empty if not even one fits."""
+        if self._left is None:
+            return text
+        needed = self._count(text)
+        if needed > self._left:
+            text = self._cut(text, self._left)
+            needed = self._left
+        self._left -= needed
+        return text
+
+    def _cut(self, text: str, room: int) -> str:
+        ends = [match.end() for match in WORD_ENDS.finditer(text)]
+        fitting = bisect_right(ends, room, key=lambda end: self._count(text[:end]))
+        return text[: ends[fitting - 1]] if fitting else ""

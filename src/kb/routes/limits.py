@@ -1,0 +1,53 @@
+"""What a request may ask for; each limit is a setting, and is named when it is met."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kb.contract.errors import Invalid, TooLarge
+from kb.contract.models import DEFAULT_PAGE, DEFAULT_TOP
+from kb.settings import Settings
+
+
+def check_tags(tags: Collection[str], settings: Settings) -> None:
+    """Refuse too many tags, and too long ones.
+
+    Raises:
+        Invalid: naming the limit and its setting.
+    """
+    if len(tags) > settings.max_tags:
+        raise Invalid(f"tags: at most {settings.max_tags} (KB_MAX_TAGS).")
+    if any(len(tag) > settings.max_tag_chars for tag in tags):
+        raise Invalid(f"tags: a tag has at most {settings.max_tag_chars} characters (KB_MAX_TAG_CHARS).")
+
+
+def check_note(text: str, settings: Settings) -> None:
+    """Refuse too long a note.
+
+    Raises:
+        TooLarge: naming the limit and its setting.
+    """
+    if len(text) > settings.max_note_chars:
+        raise TooLarge(f"text: a note has at most {settings.max_note_chars} characters (KB_MAX_NOTE_CHARS).")
+
+
+def top_of(asked: int, settings: Settings) -> int:
+    """How many results: as many as asked for; the default gives way to a smaller limit.
+
+    Raises:
+        Invalid: naming the limit and its setting.
+    """
+    if asked > max(settings.max_top, DEFAULT_TOP):
+        raise Invalid(f"top: at most {settings.max_top} (KB_MAX_TOP).")
+    return min(asked, settings.max_top)
+
+
+def page_size(asked: int, settings: Settings) -> int:
+    """How many rows: as many as asked for; the default gives way to a smaller limit.
+
+    Raises:
+        Invalid: naming the limit and its setting.
+    """
+    if asked > max(settings.max_page, DEFAULT_PAGE):
+        raise Invalid(f"limit: at most {settings.max_page} (KB_MAX_PAGE).")
+    return min(asked, settings.max_page)

@@ -1,0 +1,228 @@
+"""What search and lists answer beyond the plain case."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from datetime import datetime, timedelta, timezone
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from kb.contract.errors import Invalid, NotFound
+from tests.conftest import KEY
+from tests.http.conftest import added, finished
+from tests.pdf import pdf
+
+
+@pytest.fixture
+def word():
+    """A word that no other test uses."""
+    return f"w{uuid4().hex}"
+
+
+async def found_ids(api, **request):
+    return {result["document_id"] for result in (await api.search(**request))["results"]}
+
+
+@pytest.mark.requirement("E-1")
+@pytest.mark.requirement("E-4")
+async def test_search_and_lists_know_the_same_filters(api, word):
+    red = await added(api, f"{word} red", tags=[word, "r"], source_path=f"/{word}/red")
+    blue = await added(api, f"{word} blue", tags=[word, "b"])
+    both = await added(api, f"{word} both", tags=[word, "r", "b"])
+    now = datetime.now(timezone(timedelta(hours=2)))
+    cases = [
+        ({"tag_any": ["r", "b"]}, {red, blue, both}),
+        ({"tag_not": ["b"]}, {red}),
+        ({"tag_any": ["b"], "tag_not": ["r"]}, {blue}),
+        ({"source_path": f"/{word}/red"}, {red}),
+        ({"created_after": (now - timedelta(minutes=5)).isoformat()}, {red, blue, both}),
+        ({"created_before": (now - timedelta(minutes=5)).isoformat()}, set()),
+        ({"doc_type": "note"}, {red, blue, both}),
+    ]
+    for filters, expected in cases:
+        assert await found_ids(api, query=word, tags=[word], **filters) == expected, filters
+        listed = await api.documents(tag=word, **filters)
+        assert {document["id"] for document in listed["documents"]} == expected, filters
+
+
+async def test_highlights_are_the_ranges_that_match_the_query(api, word):
+    await added(api, f"🐘 Running shoes; he RAN, she runs. {word} café", tags=[word])
+    [result] = (await api.search(query="the run of cafe\u0301", tags=[word]))["results"]
+    assert [result["text"][start:end] for start, end in result["highlights"]] == ["Running", "runs", "café"]
+    [by_meaning] = (await api.search(query="run", tags=[word], vec_only=True))["results"]
+    assert by_meaning["highlights"] == []
+
+
+async def test_results_fit_a_budget_of_tokens_and_say_what_was_left_out(api, embedder, word):
+    for number in range(5):
+        await added(api, f"Harbour {number}: " + "harbours and lighthouses along the coast " * 8 + word, tags=[word])
+    whole = (await api.search(query="lighthouses", tags=[word]))["results"]
+    reply = await api.search(query="lighthouses", tags=[word], max_tokens=100)
+    texts = [result["text"] for result in reply["results"]]
+    assert 1 <= len(texts) < 5
+    assert reply["omitted"] == 5 - len(texts)
+    assert sum(embedder.count_tokens(text) - 2 for text in texts) <= 100
+    last = reply["results"][-1]
+    assert last["truncated"]
+    original = whole[len(texts) - 1]["text"]
+    assert original.startswith(last["text"])
+    assert original[len(last["text"])].isspace()
+    assert (await api.search(query="lighthouses", tags=[word], max_tokens=1))["omitted"] >= 4
+
+
+async def test_passages_of_a_document_come_together_when_asked(api, word):
+    long = "\n\n".join(
+        f"Chapter {number} tells of whales. " + "The sea was calm and grey. " * 25 for number in range(6)
+    )
+    many = await added(api, f"{word} {long}", tags=[word])
+    one = await added(api, f"{word} A single line about whales.", tags=[word])
+    results = (await api.search(query="whales", tags=[word], group_by="document", top=2))["results"]
+    assert {result["document_id"] for result in results} == {many, one}
+    [grouped] = [result for result in results if result["document_id"] == many]
+    assert len(grouped["more"]) == 2
+    chunk_ids = [grouped["chunk_id"], *(passage["chunk_id"] for passage in grouped["more"])]
+    assert len(set(chunk_ids)) == 3
+    assert all(passage["score"] <= grouped["score"] for passage in grouped["more"])
+
+
+async def test_search_says_how_much_is_not_searchable_yet(api, word):
+    accepted = [await api.add_note(text=f"{word} {number} " + "ledger " * 900) for number in range(8)]
+    assert (await api.search(query=word))["pending"] > 0
+    for each in accepted:
+        await finished(api, each)
+    assert (await api.search(query=word))["pending"] == 0
+
+
+@pytest.mark.requirement("E-2")
+async def test_a_submission_may_wait_until_it_can_be_found(http, word):
+    reply = await http.post("/jobs?wait=30", json={"text": word})
+    assert reply.status_code == 200
+    assert reply.json()["status"] == "done"
+    found = (await http.post("/search", json={"query": word, "fts_only": True})).json()["results"]
+    assert [result["document_id"] for result in found] == [reply.json()["document_id"]]
+    preferred = await http.post("/jobs", json={"text": f"{word} 2"}, headers={"Prefer": "respond-async, wait=30"})
+    assert (preferred.status_code, preferred.json()["status"]) == (200, "done")
+    failed = await http.post("/jobs?wait=30", files={"file": ("a.txt", b"")})
+    assert (failed.status_code, failed.json()["status"]) == (200, "failed")
+    assert "empty" in failed.json()["error"]
+    assert (await http.post("/jobs", json={"text": f"{word} 3"})).status_code == 202
+
+
+@pytest.mark.requirement("E-2")
+async def test_the_same_idempotency_key_is_the_same_job(http, word):
+    async def submit(text):
+        return await http.post("/jobs", json={"text": text}, headers={"Idempotency-Key": word})
+
+    first, *again = await asyncio.gather(*(submit(word) for _ in range(5)))
+    assert {reply.json()["job_id"] for reply in again} == {first.json()["job_id"]}
+    other = await submit(f"{word} other")
+    assert (other.status_code, other.headers["content-type"]) == (409, "application/problem+json")
+    files = [
+        await http.post("/jobs", files={"file": ("a.txt", content)}, headers={"Idempotency-Key": f"{word}f"})
+        for content in (b"x" * 10, b"x" * 10, b"y")
+    ]
+    assert files[0].json()["job_id"] == files[1].json()["job_id"]
+    assert files[2].status_code == 409
+
+
+async def test_text_is_read_by_lines_characters_and_pages(http, api, word):
+    text = f"{word}\nsecond line 🐘\n\nfourth"
+    document_id = await added(api, text)
+
+    async def part(**query):
+        return (await http.get(f"/documents/{document_id}/text", params=query)).json()
+
+    assert (await part())["text"] == text
+    assert (await part(unit="lines", **{"from": 2, "to": 3}))["text"] == "second line 🐘\n\n"
+    assert (await part(unit="lines", **{"from": 4, "to": 99})) == {
+        "document_id": document_id, "title": word, "unit": "lines", "start": 4, "end": 4, "total": 4, "text": "fourth"
+    }  # fmt: skip
+    assert (await part(unit="characters", **{"from": len(word) + 8, "to": len(word) + 14}))["text"] == "line 🐘"
+    assert (await part(**{"from": 9}))["text"] == (await part(**{"from": 3, "to": 2}))["text"] == ""
+    assert (await http.get(f"/documents/{document_id}/text", params={"unit": "pages"})).status_code == 409
+    for wrong in ({"unit": "words"}, {"from": -1}, {"form": 1}):
+        assert (await http.get(f"/documents/{document_id}/text", params=wrong)).status_code == 422
+
+
+async def test_a_page_of_a_pdf_is_read_by_its_number(http, api, word):
+    content = pdf(f"First page {word}", "Second page")
+    job = await finished(api, await api.add_file("a.pdf", io.BytesIO(content)))
+    query = {"unit": "pages", "from": 2, "to": 2}
+    reply = (await http.get(f"/documents/{job['document_id']}/text", params=query)).json()
+    assert (reply["text"].strip(), reply["total"]) == ("Second page", 2)
+
+
+@pytest.mark.requirement("E-6")
+async def test_an_uploaded_file_is_kept_until_no_document_came_from_it(http, api, word):
+    content = f"{word} content".encode()
+    one, two = [
+        (await finished(api, await api.add_file("a.txt", io.BytesIO(content), source_path=path)))["document_id"]
+        for path in (f"/{word}/one.txt", f"/{word}/two.txt")
+    ]
+    reply = await http.get(f"/documents/{one}/file")
+    assert reply.content == content
+    assert "one.txt" in reply.headers["content-disposition"]
+    await api.delete_document(one)
+    assert (await http.get(f"/documents/{two}/file")).content == content
+    replaced = await api.add_file("a.txt", io.BytesIO(b"new " + content), source_path=f"/{word}/two.txt")
+    assert (await finished(api, replaced))["document_id"] == two
+    assert (await http.get(f"/documents/{two}/file")).content == b"new " + content
+    note = await added(api, f"{word} note")
+    assert (await http.get(f"/documents/{note}/file")).status_code == 404
+
+
+async def test_files_are_not_kept_when_told_so(start_server, tmp_path):
+    with start_server(tmp_path, KB_KEEP_FILES="0") as server:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
+            done = await http.post("/jobs?wait=30", files={"file": ("a.txt", b"some words")})
+            assert (await http.get(f"/documents/{done.json()['document_id']}/file")).status_code == 404
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+async def test_each_limit_names_its_setting(start_server, tmp_path):
+    limits = {"MAX_NOTE_CHARS": 10, "MAX_TAGS": 2, "MAX_TAG_CHARS": 5, "MAX_TOP": 12, "MAX_PAGE": 60}
+    environment = {f"KB_{name}": str(value) for name, value in limits.items()}
+    with start_server(tmp_path, **environment) as server:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
+            cases = [
+                (await http.post("/jobs", json={"text": "x" * 11}), 413, "KB_MAX_NOTE_CHARS"),
+                (await http.post("/jobs", json={"text": "x", "tags": ["a", "b", "c"]}), 422, "KB_MAX_TAGS"),
+                (await http.post("/jobs", json={"text": "x", "tags": ["abcdef"]}), 422, "KB_MAX_TAG_CHARS"),
+                (await http.post("/search", json={"query": "x", "top": 13}), 422, "KB_MAX_TOP"),
+                (await http.post("/search", json={"query": "x", "tag_not": ["abcdef"]}), 422, "KB_MAX_TAG_CHARS"),
+                (await http.get("/documents?limit=61"), 422, "KB_MAX_PAGE"),
+                (await http.get("/jobs?limit=61"), 422, "KB_MAX_PAGE"),
+            ]
+    for reply, status, setting in cases:
+        assert reply.status_code == status
+        assert setting in reply.json()["detail"]
+
+
+@pytest.mark.requirement("E-4")
+@pytest.mark.parametrize("sort", ["id", "recent"])
+async def test_a_listing_stays_right_while_others_write(api, word, sort):
+    documents = [await added(api, f"{word} {number}", tags=[word]) for number in range(9)]
+    seen, cursor = [], None
+    while True:
+        page = await api.documents(tag=word, sort=sort, limit=2, cursor=cursor)
+        seen += [document["id"] for document in page["documents"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+        left = [document_id for document_id in documents if document_id not in seen]
+        await api.change_tags(left[-1] if sort == "id" else seen[0], add=[f"t{len(seen)}"])
+        await added(api, f"{word} other {len(seen)}", tags=["elsewhere"])
+        await api.delete_document(seen[-1])
+    assert sorted(seen) == documents
+
+
+async def test_what_is_not_there_says_so(api):
+    with pytest.raises(NotFound):
+        await api.job(2**50)
+    with pytest.raises(Invalid, match="created_after"):
+        await api.search(query="x", created_after="yesterday")
+    with pytest.raises(Invalid, match="group_by"):
+        await api.search(query="x", group_by="tag")
+    assert KEY not in str(await api.status())
