@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -216,6 +217,7 @@ def test_updated_at_is_set_by_a_real_change_of_tags_and_by_nothing_less(store):
 @pytest.mark.requirement("E-4")
 def test_recent_documents_come_first_whether_they_were_added_or_changed(store):
     first, second, third = (add(store, f"text {number}") for number in range(3))
+    time.sleep(0.002)  # times are kept to the millisecond
     with store.write() as tx:
         tx.documents.change_tags(first, add=["x"], remove=[])
     with store.read() as tx:

@@ -1,8 +1,7 @@
-"""Connections to the database, and its schema."""
+"""Connections to the database."""
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import apsw
@@ -13,7 +12,6 @@ from kb.contract.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 3
 BUSY_MS = 10_000
 
 # One statement a call: APSW stops after the first statement that returns a row.
@@ -48,34 +46,3 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection
-
-
-def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    """Make the schema in a new database; check that an existing one fits this program and its model.
-
-    Raises:
-        StoreError: the database is of another version, or holds vectors of another length.
-    """
-    version = connection.pragma("user_version")
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"The database {path} has schema version {version}; this program knows {SCHEMA_VERSION}: use a newer kb."
-        )
-    if version == 0 and not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
-        return _create(connection, dimensions)
-    if version != SCHEMA_VERSION:
-        raise StoreError(f"The database {path} has schema version {version}, which cannot be read.")
-    return _check_dimensions(connection, path, dimensions)
-
-
-def _create(connection: apsw.Connection, dimensions: int) -> None:
-    schema = files(__package__).joinpath("schema.sql").read_text()
-    with connection:
-        connection.execute(schema.replace("{dimensions}", str(dimensions)))
-        connection.pragma("user_version", SCHEMA_VERSION)
-
-
-def _check_dimensions(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    declared = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").fetchall()
-    if f"float[{dimensions}]" not in str(declared).lower():
-        raise StoreError(f"The database {path} holds vectors of another length than the model's {dimensions}.")

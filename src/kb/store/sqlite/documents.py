@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
 from kb.contract.errors import Invalid
 from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, place, stored, strings
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, stored, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.contract.models import Sort
+    from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
 RECENT = "COALESCE(updated_at, created_at)"
@@ -28,13 +29,24 @@ TAGGED = (
     " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
 )
 
+# SQLite does not look a pair up in an index on an expression.
+AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
+
+CARRIES = "SELECT 1 FROM document_tags WHERE document_id = documents.id"
+BY_TAG = "document_tags CROSS JOIN documents ON id = document_id"
+"""Documents by way of a tag. CROSS JOIN: SQLite shall begin on the left, where the tag's documents stand in order."""
+
+MANY = 1000
+"""From so many documents on, those of a tag are looked for among the recent ones, not sorted."""
+
 
 class SqliteDocuments:
     """See `kb.store.base.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, table: VectorTable) -> None:
         self._execute: Execute = connection.execute
         self._connection = connection
+        self._table = table
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
 
@@ -52,15 +64,20 @@ class SqliteDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        condition, parameters = condition_of(where)
-        if sort == "recent":
-            order = f"{RECENT} DESC, id DESC"
-            after = f"({RECENT}, id) < (?, ?)"
-        else:
-            order, after = "id", "id > ?"
+        condition, parameters = condition_of(replace(where, tags=()))
+        tag_ids = self._rarest_first(where.tags)
+        if tag_ids is None:
+            return []
+        source, key = "documents", "id"
+        if tag_ids and (sort == "id" or self._carriers(tag_ids[0]) < MANY):
+            source, key = f"{BY_TAG} AND tag_id = {tag_ids.pop(0)}", "document_id"
+        conditions = [condition, *(f"EXISTS ({CARRIES} AND tag_id = {tag_id})" for tag_id in tag_ids)]
         if cursor is not None:
-            condition, parameters = f"{condition} AND {after}", parameters + _decode(cursor, sort)
-        return self._documents(f"{condition} ORDER BY {order} LIMIT ?", (*parameters, limit))
+            conditions.append(AFTER_RECENT if sort == "recent" else f"{key} > ?")
+            key_after = _decode(cursor, sort)
+            parameters += (*key_after[:-1], *key_after)
+        order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
+        return self._documents(f"{' AND '.join(conditions)} ORDER BY {order} LIMIT ?", (*parameters, limit), source)
 
     def cursor_after(self, document: Document, sort: Sort) -> str:
         """An opaque text from which `page` goes on after `document`."""
@@ -70,7 +87,7 @@ class SqliteDocuments:
 
     def with_content(self, content_hash: str, source_path: str | None) -> Document | None:
         """The oldest document that holds this content under this path."""
-        return self._one("content_hash = ? AND source_path IS ? ORDER BY id", (content_hash, source_path))
+        return self._one("content_hash = ? AND +source_path IS ? ORDER BY id", (content_hash, source_path))
 
     def at_path(self, source_path: str) -> Document | None:
         """The oldest document with this path."""
@@ -78,11 +95,12 @@ class SqliteDocuments:
 
     def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
         """Write a new document."""
-        document_id: int = self._execute(
-            "INSERT INTO documents (title, source_path, doc_type, content_hash, created_at)"
-            f" VALUES (?, ?, ?, ?, {NOW}) RETURNING id",
-            (content.title, source_path, content.doc_type, content.content_hash),
-        ).get
+        [document_id] = next_ids(self._execute, "documents", 1)
+        self._execute(
+            "INSERT INTO documents (id, title, source_path, doc_type, content_hash, created_at)"
+            f" VALUES (?, ?, ?, ?, ?, {NOW})",
+            (document_id, content.title, source_path, content.doc_type, content.content_hash),
+        )
         self._add_chunks(document_id, content)
         self._add_tags(document_id, tags)
         return document_id
@@ -127,8 +145,21 @@ class SqliteDocuments:
         """The content hash of every document."""
         return {hash_ for (hash_,) in self._execute("SELECT content_hash FROM documents")}
 
-    def _documents(self, rest: str, parameters: tuple[object, ...]) -> list[Document]:
-        rows = self._execute(f"SELECT {COLUMNS} FROM documents WHERE {rest}", parameters)
+    def _rarest_first(self, tags: Iterable[str]) -> list[int] | None:
+        """The tags' ids; None if no document carries one of them."""
+        ids = [self._execute("SELECT id FROM tags WHERE name = ?", (tag,)).get for tag in tags]
+        if None in ids:
+            return None
+        return sorted(ids, key=self._carriers) if len(ids) > 1 else ids
+
+    def _carriers(self, tag_id: int) -> int:
+        """How many documents carry the tag, counted up to `MANY`."""
+        sql = "SELECT count(*) FROM (SELECT 1 FROM document_tags WHERE tag_id = ? LIMIT ?)"
+        number: int = self._execute(sql, (tag_id, MANY)).get
+        return number
+
+    def _documents(self, rest: str, parameters: tuple[object, ...], source: str = "documents") -> list[Document]:
+        rows = self._execute(f"SELECT {COLUMNS} FROM {source} WHERE {rest}", parameters)
         return [
             Document(id_, title, path, doc_type, hash_, strings(tags), iso(created), iso(updated))
             for id_, title, path, doc_type, hash_, tags, created, updated in rows
@@ -138,20 +169,21 @@ class SqliteDocuments:
         return next(iter(self._documents(f"{rest} LIMIT 1", parameters)), None)
 
     def _add_chunks(self, document_id: int, content: Content) -> None:
-        for index, (chunk, vector) in enumerate(zip(content.chunks, content.vectors, strict=True)):
+        ids = next_ids(self._execute, "chunks", len(content.chunks))
+        for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
             lines_and_characters = astuple(chunk.place)[:4]
-            chunk_id: int = self._execute(
-                f"INSERT INTO chunks (document_id, chunk_index, header, text, {PLACE})"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (document_id, index, chunk.header, chunk.text, *lines_and_characters,
+            self._execute(
+                f"INSERT INTO chunks (id, document_id, chunk_index, header, text, {PLACE})"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (chunk_id, document_id, index, chunk.header, chunk.text, *lines_and_characters,
                  json.dumps(chunk.place.heading, ensure_ascii=False), chunk.place.page),
-            ).get  # fmt: skip
-            self._execute("INSERT INTO chunks_vec (chunk_id, embedding) VALUES (?, ?)", (chunk_id, vector.tobytes()))
+            )  # fmt: skip
+            self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
 
     def _remove_chunks(self, document_id: int) -> None:
         ids = [row[0] for row in self._execute("SELECT id FROM chunks WHERE document_id = ?", (document_id,))]
-        self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", [(id_,) for id_ in ids])
+        self._connection.executemany(self._table.delete, [(id_,) for id_ in ids])
         self._execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
         self.removed += ids
 
@@ -186,11 +218,13 @@ class SqliteDocuments:
 
 def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
     """`where` as an SQL condition on `documents`, and its parameters."""
+    # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
+    doc_type = "doc_type" if where.source_path is None else "+doc_type"
     conditions: list[tuple[str, list[object]]] = [("TRUE", [])]
     conditions += [
         (f"{comparison} ?", [value])
         for comparison, value in (
-            ("doc_type =", where.doc_type),
+            (f"{doc_type} =", where.doc_type),
             ("source_path =", where.source_path),
             ("created_at >=", stored(where.created_after)),
             ("created_at <", stored(where.created_before)),

@@ -38,7 +38,7 @@ class SqliteIndex:
         # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
         among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
         rows = self._execute(
-            "SELECT rowid, -bm25(chunks_fts, ?, 1.0) FROM chunks_fts WHERE chunks_fts MATCH ?"
+            "SELECT rowid, -bm25(chunks_fts, 1.0, ?) FROM chunks_fts WHERE chunks_fts MATCH ?"
             f" {f'AND +rowid IN ({among})' if among else ''} ORDER BY rowid",
             (HEADER_WEIGHT, match, *parameters),
         ).fetchall()

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from kb.store.base import Job, NewJob
-from kb.store.sqlite.rows import NOW, Execute, iso, strings
+from kb.store.sqlite.rows import NOW, Execute, iso, next_ids, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,10 +30,12 @@ class SqliteJobs:
     def add(self, job: NewJob) -> int:
         """Queue a job."""
         tags = json.dumps(job.tags, ensure_ascii=False)
-        job_id: int = self._execute(
-            "INSERT INTO jobs (kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash,"
-            f" created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW}) RETURNING id",
+        [job_id] = next_ids(self._execute, "jobs", 1)
+        self._execute(
+            "INSERT INTO jobs (id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key,"
+            f" request_hash, created_at) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
             (
+                job_id,
                 job.kind,
                 job.title,
                 job.source_path,
@@ -44,7 +46,7 @@ class SqliteJobs:
                 job.idempotency_key,
                 job.request_hash,
             ),
-        ).get
+        )
         return job_id
 
     def get(self, job_id: int) -> Job | None:

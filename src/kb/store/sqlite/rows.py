@@ -22,6 +22,15 @@ TAGS = (
 )
 
 
+def next_ids(execute: Execute, table: str, count: int) -> range:
+    """So many ids above every one that was ever given, kept for rows of `table`."""
+    last: int = execute(
+        f"UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM {table})) + ? WHERE name = ? RETURNING id",
+        (count, table),
+    ).get
+    return range(last - count + 1, last + 1)
+
+
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
     """A stored time in ISO 8601."""
     return f"{stored.replace(' ', 'T')}Z" if stored else None

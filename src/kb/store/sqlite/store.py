@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb.store.base import Counts
-from kb.store.sqlite.connection import SCHEMA_VERSION, connect, prepare_schema
+from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
+from kb.store.sqlite.migrate import prepare_schema
+from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class SqliteTransaction:
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
         self.connection = connection
-        self.documents = SqliteDocuments(connection)
+        self.documents = SqliteDocuments(connection, vectors.table)
         self.jobs = SqliteJobs(connection)
         self._vectors = vectors
 
@@ -108,5 +110,7 @@ class SqliteStore:
 
     def _publish(self, documents: SqliteDocuments) -> None:
         if documents.added or documents.removed:
-            number = self._vectors.publish(documents.added, documents.removed)
+            removed = set(documents.removed)
+            lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
+            number = self._vectors.publish(lasting, removed)
             self._writer.execute("UPDATE generation SET number = ?", (number,))

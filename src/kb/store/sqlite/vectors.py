@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kb.store.base import Scored
+from kb.store.sqlite.schema import VectorTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,33 +31,57 @@ MOST_DEAD = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Vectors at one moment.
+    """Vectors at one moment: the first rows of two arrays that later snapshots may share.
 
     Args:
-        ids: chunk ids, ascending, shape (n,).
-        vectors: unit vectors, shape (n, dimensions).
+        room_ids: chunk ids, ascending, shape (at least n,).
+        room_vectors: unit vectors, shape (at least n, dimensions).
         alive: False where the chunk is deleted, shape (n,).
     """
 
-    ids: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    room_ids: NDArray[np.int64]
+    room_vectors: NDArray[np.float32]
     alive: NDArray[np.bool_]
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk ids, shape (n,)."""
+        return self.room_ids[: self.alive.size]
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors, shape (n, dimensions)."""
+        return self.room_vectors[: self.alive.size]
 
     def nearest(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> Scored:
         """The `k` chunks nearest to `query`, the older one of equals; only ids `among`, which ascend."""
-        rows = np.flatnonzero(self.alive) if among is None else self._rows(among)
-        everything = rows.size == self.ids.size
-        scores = self.vectors @ query if everything else self.vectors[rows] @ query
+        if among is None:
+            # Multiplying the dead ones too is cheaper than gathering the others.
+            rows, scores = np.flatnonzero(self.alive), self.vectors @ query
+            scores = scores[rows]
+        else:
+            rows = self.rows(among)
+            scores = self.vectors[rows] @ query
         return Scored(self.ids[rows], scores.astype(np.float64)).best(k)
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosines of chunks that are alive."""
-        return (self.vectors[np.searchsorted(self.ids, ids)] @ query).astype(np.float64)
+        """The cosines of chunks that are alive; 0 for one that came from version 2 without a vector."""
+        scores = np.zeros(ids.size)
+        rows, known = self._find(ids)
+        scores[known] = self.vectors[rows[known]] @ query
+        return scores
 
-    def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        rows = np.searchsorted(self.ids, ids)
-        rows = rows[rows < self.ids.size]
+    def rows(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the vectors stand of those chunks that have one and are alive."""
+        rows, known = self._find(ids)
+        rows = rows[known]
         return rows[self.alive[rows]]
+
+    def _find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        rows = np.searchsorted(self.ids, ids)
+        known = rows < self.ids.size
+        known[known] = self.ids[rows[known]] == ids[known]
+        return rows, known
 
 
 class Vectors:
@@ -65,10 +90,11 @@ class Vectors:
     def __init__(self, connection: apsw.Connection, dimensions: int) -> None:
         self._lock = threading.Lock()
         self._dimensions = dimensions
+        self.table = VectorTable.of(connection)
         first = self.read(connection)
-        self._ids, self._vectors = first.ids, first.vectors
         self._newest = generation(connection)
-        self._snapshots = {self._newest: first}
+        # Room to grow from the start, or the first note that is added would wait for a copy of everything.
+        self._snapshots = {self._newest: with_room(first, first.alive.size)}
 
     @property
     def newest(self) -> int:
@@ -83,7 +109,7 @@ class Vectors:
 
     def read(self, connection: apsw.Connection) -> Snapshot:
         """Every vector of the database, from the table."""
-        rows: list[Any] = connection.execute("SELECT chunk_id, embedding FROM chunks_vec ORDER BY chunk_id").fetchall()
+        rows: list[Any] = connection.execute(self.table.select).fetchall()
         ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, self._dimensions)
         return Snapshot(ids, vectors, np.ones(ids.size, np.bool_))
@@ -92,8 +118,8 @@ class Vectors:
         """Make the next snapshot, visible to those who read its number; answers the number."""
         last = self._snapshots[self._newest]
         alive = last.alive.copy()
-        alive[np.searchsorted(last.ids, np.fromiter(removed, np.int64))] = False
-        snapshot = self._append(Snapshot(last.ids, last.vectors, alive), list(added))
+        alive[last.rows(np.fromiter(removed, np.int64))] = False
+        snapshot = appended(Snapshot(last.room_ids, last.room_vectors, alive), list(added))
         with self._lock:
             self._newest += 1
             self._snapshots[self._newest] = snapshot
@@ -106,24 +132,25 @@ class Vectors:
             del self._snapshots[self._newest]
             self._newest -= 1
 
-    def _append(self, last: Snapshot, added: list[tuple[int, NDArray[np.float32]]]) -> Snapshot:
-        if last.alive.size - last.alive.sum() > max(1000, MOST_DEAD * last.alive.size):
-            last = Snapshot(last.ids[last.alive], last.vectors[last.alive], np.ones(last.alive.sum(), np.bool_))
-            self._ids, self._vectors = last.ids, last.vectors
-        start, end = last.ids.size, last.ids.size + len(added)
-        if end > self._ids.size:
-            self._grow(last, end)
-        # Rows past `start` belong to no snapshot but withdrawn ones: nobody reads them.
-        for row, (chunk_id, vector) in enumerate(added, start):
-            self._ids[row], self._vectors[row] = chunk_id, vector
-        alive = np.concatenate([last.alive, np.ones(len(added), np.bool_)])
-        return Snapshot(self._ids[:end], self._vectors[:end], alive)
 
-    def _grow(self, last: Snapshot, size: int) -> None:
-        capacity = max(1024, size + size // 2)
-        ids, vectors = np.empty(capacity, np.int64), np.empty((capacity, self._vectors.shape[1]), np.float32)
-        ids[: last.ids.size], vectors[: last.ids.size] = last.ids, last.vectors
-        self._ids, self._vectors = ids, vectors
+def appended(last: Snapshot, added: list[tuple[int, NDArray[np.float32]]]) -> Snapshot:
+    """The next snapshot. The arrays of `last` are written only past its rows, where no reader looks."""
+    if last.alive.size - last.alive.sum() > max(1000, MOST_DEAD * last.alive.size):
+        last = Snapshot(last.ids[last.alive], last.vectors[last.alive], last.alive[last.alive])
+    start, end = last.alive.size, last.alive.size + len(added)
+    if end > last.room_ids.size:
+        last = with_room(last, end)
+    for row, (chunk_id, vector) in enumerate(added, start):
+        last.room_ids[row], last.room_vectors[row] = chunk_id, vector
+    return Snapshot(last.room_ids, last.room_vectors, np.concatenate([last.alive, np.ones(len(added), np.bool_)]))
+
+
+def with_room(last: Snapshot, size: int) -> Snapshot:
+    """A copy in arrays that have room for `size` rows and half as many more."""
+    capacity = max(1024, size + size // 2)
+    ids, vectors = np.empty(capacity, np.int64), np.empty((capacity, last.vectors.shape[1]), np.float32)
+    ids[: last.alive.size], vectors[: last.alive.size] = last.ids, last.vectors
+    return Snapshot(ids, vectors, last.alive)
 
 
 def generation(connection: apsw.Connection) -> int:

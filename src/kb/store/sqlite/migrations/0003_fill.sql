@@ -1,0 +1,62 @@
+-- From version 2 to 3: the columns are there, the triggers are not. Fill what version 2 did not know.
+
+DELETE FROM chunks WHERE document_id NOT IN (SELECT id FROM documents);
+DELETE FROM document_tags WHERE document_id NOT IN (SELECT id FROM documents) OR tag_id NOT IN (SELECT id FROM tags);
+UPDATE chunks SET text = '' WHERE text IS NULL;
+UPDATE chunks SET chunk_index = numbered.number
+  FROM (SELECT id, row_number() OVER (PARTITION BY document_id ORDER BY chunk_index, id) - 1 AS number FROM chunks)
+    AS numbered
+  WHERE numbered.id = chunks.id AND document_id IN (
+    SELECT document_id FROM chunks GROUP BY document_id HAVING count(DISTINCT chunk_index) < count(*)
+  );
+
+UPDATE documents SET created_at = COALESCE(utc(created_at), strftime('%Y-%m-%d %H:%M:%f', 'now'))
+  WHERE created_at IS NOT utc(created_at);
+UPDATE documents SET updated_at = utc(updated_at) WHERE updated_at IS NOT utc(updated_at);
+UPDATE documents SET doc_type = CASE WHEN source_path IS NULL THEN 'note' ELSE 'text' END
+  WHERE COALESCE(doc_type, '') = '';
+UPDATE documents SET title = COALESCE(
+    NULLIF(file_name(source_path), ''),
+    NULLIF(first_line((SELECT text FROM chunks WHERE document_id = documents.id ORDER BY chunk_index LIMIT 1)), ''),
+    '(untitled)'
+  ) WHERE COALESCE(title, '') = '';
+UPDATE documents SET content_hash = (
+    SELECT sha256(COALESCE(group_concat(text, '' ORDER BY chunk_index), '')) FROM chunks
+    WHERE document_id = documents.id
+  ) WHERE COALESCE(content_hash, '') = '';
+
+-- Version 2 did not keep where its chunks began: count from the first, as if they stood one behind the other.
+UPDATE chunks SET header = (SELECT title FROM documents WHERE id = document_id) WHERE header = '';
+UPDATE chunks SET char_start = place.char_end - characters(text), char_end = place.char_end
+  FROM (
+    SELECT id, sum(characters(text)) OVER (PARTITION BY document_id ORDER BY chunk_index) AS char_end FROM chunks
+  ) AS place
+  WHERE place.id = chunks.id AND chunks.char_end <= chunks.char_start;
+UPDATE chunks SET line_start = place.next - line_ends(text), line_end = place.next - line_ends(last_blank(text))
+  FROM (
+    SELECT id, 1 + sum(line_ends(text)) OVER (PARTITION BY document_id ORDER BY chunk_index) AS next FROM chunks
+  ) AS place
+  WHERE place.id = chunks.id AND line_start = 0;
+
+UPDATE jobs SET
+  created_at = COALESCE(utc(created_at), strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  started_at = utc(started_at),
+  finished_at = utc(finished_at),
+  heartbeat_at = NULL,
+  tags = json_strings(tags),
+  filename = file_name(filename),
+  attempts = 0,
+  progress = 0,
+  staged = NULL,
+  status = CASE
+    WHEN lower(status) IN ('done', 'complete', 'completed', 'finished', 'success', 'succeeded') THEN 'done'
+    WHEN lower(status) IN ('failed', 'failure', 'error', 'cancelled', 'canceled') THEN 'failed'
+    ELSE 'queued'
+  END;
+UPDATE jobs SET kind = CASE WHEN filename IS NOT NULL OR lower(kind) LIKE '%file%' THEN 'file' ELSE 'note' END
+  WHERE kind IS NULL OR kind NOT IN ('note', 'file');
+UPDATE jobs SET progress = 1 WHERE status = 'done';
+UPDATE jobs SET error = 'The reason was not recorded.' WHERE status = 'failed' AND error IS NULL;
+UPDATE jobs SET status = 'failed', finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), error =
+    'This was still waiting when the database was brought to version 3, which cannot read what it waited with: add it again.'
+  WHERE status = 'queued' AND (kind = 'file' OR trim(COALESCE(text, '')) = '');

@@ -1,0 +1,62 @@
+"""The tables as they are declared."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import apsw
+
+SCHEMA_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """`chunks_vec` as it was declared: version 2 may have named its columns otherwise.
+
+    Args:
+        key: the column of the chunk's id.
+        embedding: the column of the vector.
+    """
+
+    key: str
+    embedding: str
+
+    @classmethod
+    def of(cls, connection: apsw.Connection) -> VectorTable:
+        """What the database declares."""
+        sql: str = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").get
+        key = re.search(r'"?(\w+)"?\s+INTEGER\s+PRIMARY\s+KEY', sql, re.IGNORECASE)
+        embedding = re.search(r'"?(\w+)"?\s+FLOAT\s*\[', sql, re.IGNORECASE)
+        return cls(key[1] if key else "rowid", embedding[1] if embedding else "embedding")
+
+    @property
+    def select(self) -> str:
+        """Every vector, by ascending id."""
+        return f"SELECT {self.key}, {self.embedding} FROM chunks_vec ORDER BY {self.key}"
+
+    @property
+    def insert(self) -> str:
+        """One vector, for an id and its bytes."""
+        return f"INSERT INTO chunks_vec ({self.key}, {self.embedding}) VALUES (?, ?)"
+
+    @property
+    def delete(self) -> str:
+        """One vector less, for an id."""
+        return f"DELETE FROM chunks_vec WHERE {self.key} = ?"
+
+
+def schema(dimensions: int, text: str = "text") -> str:
+    """The newest schema; `text` is the full-text column that holds a chunk's text."""
+    sql = files(__package__).joinpath("schema.sql").read_text()
+    return sql.replace("{dimensions}", str(dimensions)).replace("{text}", text)
+
+
+def create(connection: apsw.Connection, dimensions: int, text: str = "text") -> None:
+    """Make every table in a new database, or none."""
+    with connection:
+        connection.execute(schema(dimensions, text))
+        connection.pragma("user_version", SCHEMA_VERSION)

@@ -1,0 +1,147 @@
+"""A note update that is cut short leaves the old note or the new one, whole and found (requirement N-2)."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import subprocess
+from contextlib import contextmanager, suppress
+
+import apsw
+import pytest
+
+from kb.ingest.pipeline import draft_note, with_vectors
+from kb.ingest.save import save, update_note
+from kb.store.base import Filter
+from kb.store.sqlite.store import SqliteStore
+from tests.contract.test_store import look
+from tests.interrupted import killed_at_each_statement
+
+OLD = "# Harbour\n\n" + "The old lighthouse keeper counts ships. " * 60
+NEW = "# Mountain\n\n" + "A young shepherd tells of goats and snow. " * 90
+
+
+def content_of(text, embedder):
+    [content] = with_vectors([draft_note(text, None, embedder)], embedder)
+    return content
+
+
+def whole(store, document_id, content):
+    """Whether the note is `content` and nothing else, in its text and in what words and vectors find."""
+    with store.read() as tx:
+        document, chunks = tx.documents.get(document_id), tx.documents.chunks(document_id)
+        if document.content_hash != content.content_hash:
+            return False
+        ids = {chunk.id for chunk in chunks}
+        assert [chunk.text for chunk in chunks] == [chunk.text for chunk in content.chunks]
+        by_words = look(tx, '"ships" OR "snow" OR "harbour" OR "mountain"', None, Filter(), 100)
+        by_vector = look(tx, None, content.vectors[0], Filter(), 100)
+        assert set(by_words.ids.tolist()) == set(by_vector.ids.tolist()) == ids
+        assert by_vector.vec.max() == pytest.approx(1)
+        assert document.tags == ("sea",)
+    return True
+
+
+@pytest.fixture
+def old(embedder):
+    return content_of(OLD, embedder)
+
+
+@pytest.fixture
+def new(embedder):
+    return content_of(NEW, embedder)
+
+
+def make(path, old):
+    """A store with one note; answers it and the note's id."""
+    store = SqliteStore(path, old.vectors.shape[1])
+    with store.write() as tx:
+        return store, save(tx, old, None, ["sea"])
+
+
+def sound(path):
+    """Whether the database's tables agree with each other."""
+    connection = apsw.Connection(str(path))
+    connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+    answers = connection.execute("PRAGMA integrity_check").fetchall()
+    connection.close()
+    return answers == [("ok",)]
+
+
+@pytest.mark.requirement("N-2")
+def test_killed_before_any_statement_the_note_is_the_old_one_or_the_new_one(tmp_path, old, new):
+    database = tmp_path / "whole" / "kb.db"
+    store, document_id = make(database, old)
+    store.close()
+    database.with_name("content.pickle").write_bytes(pickle.dumps((document_id, new)))
+    *killed, finished = killed_at_each_statement("update_note", database, tmp_path / "killed")
+    assert len(killed) > 3 * (len(old.chunks) + len(new.chunks))
+    for path in [*killed, finished]:
+        store = SqliteStore(path, old.vectors.shape[1])
+        updated = whole(store, document_id, new)
+        assert updated or whole(store, document_id, old)
+        assert updated == (path == finished)
+        store.close()
+        assert sound(path)
+
+
+@contextmanager
+def tmpfs(folder):
+    """A disk of its own, which another file fills."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root can mount a disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@contextmanager
+def filled(folder):
+    """No room on the disk."""
+    other = folder / "other"
+    with suppress(OSError), other.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    yield
+    other.unlink()
+
+
+@contextmanager
+def files_no_larger_than(size):
+    """No room in a file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def old_then_new(store, document_id, old, new, embedder, no_room):
+    """Without room the old note stays; with room the same store goes on."""
+    for _ in range(3):
+        with no_room(), pytest.raises((apsw.FullError, apsw.IOError)):
+            update_note(store, embedder, document_id, NEW * 4, None)
+        assert whole(store, document_id, old)
+    update_note(store, embedder, document_id, NEW, None)
+    assert whole(store, document_id, new)
+    store.close()
+
+
+@pytest.mark.requirement("N-2")
+def test_on_a_full_disk_the_old_note_stays_and_with_room_again_the_store_goes_on(tmp_path, embedder, old, new):
+    with tmpfs(tmp_path / "disk") as disk:
+        store, document_id = make(disk / "kb.db", old)
+        old_then_new(store, document_id, old, new, embedder, lambda: filled(disk))
+        assert sound(disk / "kb.db")
+
+
+@pytest.mark.requirement("N-2")
+def test_a_file_that_may_not_grow_leaves_the_old_note_and_the_store_goes_on(tmp_path, embedder, old, new):
+    path = tmp_path / "kb.db"
+    store, document_id = make(path, old)
+    size = max(file.stat().st_size for file in tmp_path.iterdir())
+    old_then_new(store, document_id, old, new, embedder, lambda: files_no_larger_than(size))
+    assert sound(path)

@@ -1,0 +1,125 @@
+"""No question that a client asks often reads a whole table: what SQLite does for each is pinned."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from kb.store.base import Content, Filter, NewChunk, NewJob, Place
+from kb.store.sqlite.store import SqliteStore
+
+DIMENSIONS = 8
+TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")
+
+# The order of a list without a filter is the order of the table, or of the index: reading it ends at the limit.
+IN_ORDER = {
+    "the first page": {"SCAN documents"},
+    "the first page of recent ones": {"SCAN documents USING INDEX documents_recent"},
+    "the first page of recent ones with a common tag": {"SCAN documents USING INDEX documents_recent"},
+    "the first page of jobs": {"SCAN jobs"},
+}
+
+# A rare tag has few documents, a path or a claim too: they may be put in order when they are found.
+SORTED = {"the first page of recent ones with a rare tag", "the next page of recent ones with a rare tag"}
+
+
+def a_note(number):
+    chunk = NewChunk(f"text {number}", "", Place(1, 1, 0, 10))
+    return Content("note", "A note", f"hash{number}", [chunk], np.ones((1, DIMENSIONS), np.float32))
+
+
+def page(where=None, *, sort="id", next_=False):
+    def act(tx):
+        cursor = tx.documents.cursor_after(tx.documents.get(700), sort) if next_ else None
+        return tx.documents.page(where or Filter(), sort=sort, limit=10, cursor=cursor)
+
+    return act
+
+
+def jobs(status=None, before=None):
+    return lambda tx: tx.jobs.page(status=status, limit=10, before=before)
+
+
+COMMON, RARE = Filter(("common",)), Filter(("rare",))
+ACTS = {
+    "a document": lambda tx: (tx.documents.get(5), tx.documents.chunks(5)),
+    "the first page": page(),
+    "the next page": page(next_=True),
+    "the first page of recent ones": page(sort="recent"),
+    "the next page of recent ones": page(sort="recent", next_=True),
+    "the first page with a tag": page(COMMON),
+    "the next page with a tag": page(COMMON, next_=True),
+    "the first page with two tags": page(Filter(("common", "rare"))),
+    "the first page of recent ones with a rare tag": page(RARE, sort="recent"),
+    "the next page of recent ones with a rare tag": page(RARE, sort="recent", next_=True),
+    "the first page of recent ones with a common tag": page(COMMON, sort="recent"),
+    "the next page of recent ones with a common tag": page(COMMON, sort="recent", next_=True),
+    "the first page of a type": page(Filter(doc_type="note")),
+    "the next page of a type": page(Filter(doc_type="note"), next_=True),
+    "the first page of recent ones of a type": page(Filter(doc_type="note"), sort="recent"),
+    "the next page of recent ones of a type": page(Filter(doc_type="note"), sort="recent", next_=True),
+    "the documents at a path": page(Filter(source_path="/5")),
+    "the notes at a path": page(Filter(source_path="/5", doc_type="note")),
+    "a document by its content": lambda tx: tx.documents.with_content("hash5", None),
+    "a document by its path": lambda tx: tx.documents.at_path("/5"),
+    "adding": lambda tx: tx.documents.add(a_note("new"), "/new", ["common", "new"]),
+    "updating": lambda tx: tx.documents.replace(6, a_note("newer")),
+    "changing tags": lambda tx: tx.documents.change_tags(7, add=["rare"], remove=["common"]),
+    "deleting": lambda tx: tx.documents.delete(8),
+    "a job": lambda tx: tx.jobs.get(5),
+    "the first page of jobs": jobs(),
+    "the next page of jobs": jobs(before=30),
+    "the first page of failed jobs": jobs("failed"),
+    "the next page of failed jobs": jobs("failed", 30),
+    "adding a job": lambda tx: tx.jobs.add(NewJob("note", text="text")),
+    "claiming jobs": lambda tx: tx.jobs.claim(5),
+    "a sign of life": lambda tx: tx.jobs.heartbeat([1]),
+    "stalled jobs": lambda tx: tx.jobs.release_stalled(10),
+    "finishing a job": lambda tx: (tx.jobs.finish(2, 1), tx.jobs.fail(3, "no")),
+    "staged files": lambda tx: tx.jobs.staged(),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    opened = SqliteStore(tmp_path_factory.mktemp("plans") / "kb.db", DIMENSIONS)
+    with opened.write() as tx:
+        for number in range(1500):
+            tags = ["common"] * (number % 5 > 0) + ["rare"] * (number % 100 == 0)
+            tx.documents.add(a_note(number), f"/{number}", tags)
+        for number in range(50):
+            tx.jobs.add(NewJob("note", text=f"text {number}"))
+    yield opened
+    opened.close()
+
+
+def plans_of(store, act):
+    """What SQLite plans for each statement on our tables that the act runs."""
+    statements = []
+    with store.write() as tx:
+        tx.connection.exec_trace = lambda _, sql, bindings: statements.append((sql, bindings)) or True
+        act(tx)
+        tx.connection.exec_trace = None
+        plans = []
+        for sql, bindings in dict.fromkeys(statements):
+            plans += [row[3] for row in tx.connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+    return plans
+
+
+@pytest.mark.requirement("E-4")
+@pytest.mark.requirement("E-3")
+@pytest.mark.parametrize("name", ACTS)
+def test_no_table_is_read_whole(store, name):
+    plans = plans_of(store, ACTS[name])
+    assert plans
+    whole = {plan for plan in plans if re.match(rf"SCAN ({'|'.join(TABLES)})\b", plan)}
+    assert whole == IN_ORDER.get(name, set())
+    assert ("USE TEMP B-TREE FOR ORDER BY" in plans) == (name in SORTED)
+
+
+@pytest.mark.parametrize("name", ["the notes at a path", "a document by its content"])
+def test_the_rarer_of_two_conditions_is_looked_up(store, name):
+    plans = plans_of(store, ACTS[name])
+    assert re.search("source_path=|content_hash=", plans[0]), plans
