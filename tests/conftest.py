@@ -146,7 +146,7 @@ def pytest_terminal_summary(terminalreporter):
     outcomes = defaultdict(Counter)
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in terminalreporter.stats.get(outcome, []):
-            for name, number in report.user_properties:
+            for name, number in getattr(report, "user_properties", ()):  # a module that fails to load has none
                 if name == "requirement" and (report.when == "call" or outcome != "passed"):
                     outcomes[number][outcome] += 1
     terminalreporter.section("requirements")

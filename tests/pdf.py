@@ -20,10 +20,12 @@ def pdf(*pages):
 
 
 def _with_table(objects):
-    body, offsets = b"%PDF-1.4\n", []
+    pieces, offsets, length = [b"%PDF-1.4\n"], [], 9
     for number, content in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1")
+        offsets.append(length)
+        pieces.append(f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1"))
+        length += len(pieces[-1])
+    body = b"".join(pieces)
     table = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
     table += "".join(f"{offset:010} 00000 n \n" for offset in offsets)
     trailer = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"

@@ -25,6 +25,7 @@ from kb.contract.settings import listed, reveal
 from kb.embed.model import prepare
 from kb.embed.onnx import OnnxEmbedder
 from kb.ingest.kept import KeptFiles
+from kb.ingest.sandbox import Limits
 from kb.ingest.worker import Worker
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.engine import Engine
@@ -107,7 +108,8 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, embedder.dimensions))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
-    worker = Worker(store, embedder, settings.staging_dir, kept)
+    limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb)
+    worker = Worker(store, embedder, settings.staging_dir, kept, limits)
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(ThreadPoolExecutor(READERS, "kb-search"))

@@ -29,6 +29,9 @@ class Settings(EnvSettings):
         device: where the model runs.
         keep_files: keep what was uploaded, so that it can be downloaded again.
         max_upload_mb: the largest request body, in MiB.
+        parse_seconds: how long reading one file may take.
+        parse_memory_mb: how much memory that may take, in MiB.
+        parse_output_mb: how much text one file may hold, in MiB.
         max_note_chars: the longest note.
         max_tags: how many tags a request may name.
         max_tag_chars: the longest tag.
@@ -45,6 +48,9 @@ class Settings(EnvSettings):
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
     keep_files: bool = True
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    parse_seconds: Annotated[float, Field(gt=0)] = 120
+    parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
+    parse_output_mb: Annotated[int, Field(ge=1)] = 64
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
     max_tags: Annotated[int, Field(ge=1)] = 100
     max_tag_chars: Annotated[int, Field(ge=1)] = 200

@@ -19,10 +19,14 @@ SENTENCES = {
     "movie-theater-booking-2024.pdf": "Customer Name: Universal Studios Distribution",
     "rlink.docx": "Testing Linked Images",
     "test.docx": "AutoGen agents are customizable, conversable, and can operate in various modes",
+    "test.epub": "This is a test paragraph with some formatting",
     "test.json": "5b64c88c-b3c3-4510-bcb8-da0b200602d8",
     "test.pdf": "an intuitive approach to scale up the power of agents is to use multiple agents that cooperate",
+    "test.pptx": "This is a nested shape with content in 2 shapes",
+    "test.xlsx": "6ff4173b-42a5-4784-9b19-f49caff4d93d",
     "test_blog.html": "Code execution is now by default inside docker container",
     "test_mskanji.csv": "佐藤太郎,30,東京",
+    "test_outlook_msg.msg": "This is the body of the test email message",
     "test_rss.xml": "Anyone can easily set up Actions right in their Microsoft 365 app",
     "test_notebook.ipynb": "Code Cell Below",
     "test_serp.html": "develop and sell BASIC interpreters for the Altair 8800. It rose to dominate",
@@ -33,10 +37,6 @@ SENTENCES = {
 
 REASONS = {
     "MEDRPT-2024-PAT-3847_medical_report_scan.pdf": "its 3 pages hold only images (a scan)",
-    "test.epub": "EPUB books are not read yet",
-    "test.pptx": "PowerPoint (.pptx) files are not read yet",
-    "test.xlsx": "Excel (.xlsx) files are not read yet",
-    "test_outlook_msg.msg": "Outlook (.msg) messages are not read yet",
 }
 
 

@@ -66,10 +66,28 @@ def sound(bytes_per_second=8000):
         ("<p>a fragment</p>", "page.html", "html"),
         ("<p>a fragment</p>", "upload", "html"),
         ('<p align="center">centred</p>\n\n# Title\n', "README.md", "markdown"),
-        ("a,b\n1,2\n", "table.csv", "text"),
-        ('{"a": 1}', "data.json", "text"),
-        ("def f():\n    return '<html>'\n", "code.py", "text"),
-        ("#!/bin/sh\n# one\n# two\n", "run", "text"),
+        ("a,b\n1,2\n", "table.csv", "csv"),
+        ("a,b\n1,2\n", "table.txt", "text"),
+        ("a;b;c\n1;2;3\n4;5;6\n", "upload", "csv"),
+        ("One, two, three.\nFour, five, six.\n\nAnd so on.\n", "upload", "text"),
+        ('{"a": 1}', "data.json", "json"),
+        ('{"a": 1}', "upload", "json"),
+        ('{"a": 1}\n{"a": 2}\n', "log.jsonl", "json"),
+        ("[not json, just words]", "upload", "text"),
+        ("just words", "data.json", "text"),
+        ('{"cells": [{"cell_type": "raw", "source": "x"}], "nbformat": 4}', "upload", "notebook"),
+        ('{"cells": [{"cell_type": "raw", "source": "x"}], "nbformat": 4}', "a.ipynb", "notebook"),
+        ('{"cells": [{', "cut-short.ipynb", "json"),
+        ("def f():\n    return '<html>'\n", "code.py", "code"),
+        ("<html><script>x</script></html>", "page.ts", "code"),
+        ("<!DOCTYPE html><p>saved from a browser", "index.php", "html"),
+        ("<?php echo 'hello'; ?>", "index.php", "code"),
+        ("FROM python\n", "Dockerfile", "code"),
+        ("#!/bin/sh\n# one\n# two\n", "run", "code"),
+        ("From: a@example.org\nMIME-Version: 1.0\n\nwords", "upload", "eml"),
+        ("Subject: only this\n\nwords", "a.eml", "eml"),
+        ("From: me\nTo: you\n\nnotes of a call", "notes.txt", "text"),
+        (rb"{\rtf1\ansi words}", "a.doc", "rtf"),
         ("2026-01-01 \x1b[31merror\x1b[0m it broke\n", "app.log", "text"),
     ],
 )
@@ -95,17 +113,21 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (bytes(500), "a.bin", "binary data of no known type"),
         (bytes(range(256)) * 9, "a.pdf", "the name ends in .pdf, but the content is not a PDF"),
         (b"text with a \0 in it", "a.txt", "binary data"),
-        (zipped(ppt__presentation="<p/>"), "a.pptx", "PowerPoint"),
-        (zipped(xl__workbook="<w/>"), "a.xlsx", "Excel"),
-        (zipped(mimetype="application/epub+zip"), "a.epub", "EPUB"),
-        (zipped(mimetype="application/vnd.oasis.opendocument.text"), "a.odt", "OpenDocument"),
+        (zipped(visio__document="<v/>"), "a.vsdx", "Visio"),
+        (zipped(**{"[Content_Types].xml": "<t/>", "ppt/presentation.xml": "<p/>"}), "a.pptx", "main part is missing"),
+        (zipped(**{"[Content_Types].xml": "<t/>", "xl/workbook.xml": "<w"}), "a.xlsx", "the spreadsheet is damaged"),
+        (zipped(mimetype="application/epub+zip"), "a.epub", "the book is damaged"),
+        (zipped(mimetype="application/vnd.oasis.opendocument.text"), "a.odt", "its content is missing"),
+        (zipped(**{"META-INF/manifest.xml": "<m/>"}), "a.odg", "OpenDocument"),
         (zipped(notes="x"), "a.zip", "it is a zip archive: send the files in it one by one"),
         (zipped(notes="x" * 999)[:-30], "a.docx", "damaged or cut short"),
         (OLE + "EncryptedPackage".encode("utf-16-le"), "a.docx", "it needs a password"),
         (OLE + "WordDocument".encode("utf-16-le"), "a.doc", r"save the file as \.docx"),
-        (OLE + "__substg1.0_".encode("utf-16-le"), "a.msg", "Outlook"),
+        (OLE + "__substg1.0_".encode("utf-16-le"), "a.msg", "the Outlook message is damaged"),
+        (OLE + "Workbook".encode("utf-16-le"), "a.xls", "the spreadsheet is damaged"),
         (OLE, "a", "OLE"),
-        (rb"{\rtf1\ansi words}", "a.rtf", "rich text"),
+        (rb"{\rtf1\ansi}", "a.rtf", "the file holds no text"),
+        (bytes(500), "a.pptx", "the content is not a PowerPoint presentation"),
         (b"%PDF-1.7\nnothing more", "a.pdf", "the PDF is damaged"),
     ],
 )
@@ -120,7 +142,7 @@ def test_a_file_that_is_not_there_is_unreadable(tmp_path):
 
 
 def test_no_reader_is_imported_before_a_file_needs_it():
-    libraries = {"lxml", "pypdfium2", "markdown_it", "chardet", "puremagic"}
+    libraries = {"lxml", "pypdfium2", "markdown_it", "chardet", "puremagic", "python_calamine", "olefile", "striprtf"}
     code = f"import sys, kb.ingest.extract; print(*({libraries} | set({list(READERS.values())})) & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
@@ -262,7 +284,7 @@ def failure(read, data, filename):
 
 
 @E10
-@given(data=st.binary(max_size=300), filename=st.sampled_from(["a", "a.md", "a.html", "a.pdf", "a.docx", "a.xml"]))
+@given(data=st.binary(max_size=300), filename=st.sampled_from(["a", "a.md", "a.html", "a.xml", "a.csv", "a.eml"]))
 def test_any_bytes_give_a_sound_result_or_a_reason(read, data, filename):
     reason = failure(read, data, filename)
     assert reason is None or (reason and "parser failed" not in reason)
@@ -270,7 +292,9 @@ def test_any_bytes_give_a_sound_result_or_a_reason(read, data, filename):
 
 @given(
     text=st.text(max_size=200),
-    beginning=st.sampled_from(["", "# ", "<html>", "<p>", "<rss>", "<?xml version='1.0'?>"]),
+    beginning=st.sampled_from(
+        ["", "# ", "<html>", "<rss>", "<?xml version='1.0'?>", "MIME-Version: 1\nFrom: ", "{\\rtf1 ", '[{"']
+    ),
 )
 def test_any_text_gives_a_sound_result_or_a_reason(read, text, beginning):
     reason = failure(read, (beginning + text).encode("utf-8", "surrogatepass"), "a")

@@ -110,6 +110,10 @@ def test_a_page_that_scripts_fill_says_so(read):
         read("<html><body><div id=root></div><script src=app.js></script></body></html>")
 
 
+def test_text_that_broken_markup_leaves_between_cells_is_kept(read):
+    assert read("<html><tr><br><br>stray").text == "stray\n"
+
+
 TAGS = "h1 /h1 h3 p /p ul li /ul table tr td /table pre br"
 
 

@@ -19,11 +19,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READERS: Final = {
+    "code": "kb.ingest.formats.code",
+    "csv": "kb.ingest.formats.delimited",
     "docx": "kb.ingest.formats.docx",
+    "eml": "kb.ingest.formats.eml",
+    "epub": "kb.ingest.formats.epub",
     "html": "kb.ingest.formats.html",
+    "json": "kb.ingest.formats.json",
     "markdown": "kb.ingest.formats.markdown",
+    "msg": "kb.ingest.formats.msg",
+    "notebook": "kb.ingest.formats.notebook",
+    "odp": "kb.ingest.formats.odf",
+    "ods": "kb.ingest.formats.spreadsheet",
+    "odt": "kb.ingest.formats.odf",
     "pdf": "kb.ingest.formats.pdf",
+    "pptx": "kb.ingest.formats.pptx",
+    "rtf": "kb.ingest.formats.rtf",
     "text": "kb.ingest.formats.text",
+    "xls": "kb.ingest.formats.spreadsheet",
+    "xlsx": "kb.ingest.formats.spreadsheet",
     "xml": "kb.ingest.formats.xml",
 }
 
@@ -39,13 +53,25 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came inside another, such as a message."""
+
+    filename: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
-    """A document's text. `sections` partition it: in order, without a gap or an overlap."""
+    """A document's text. `sections` partition it: in order, without a gap or an overlap.
+
+    `attachments` are documents of their own.
+    """
 
     doc_type: str
     title: str | None
     text: str
     sections: tuple[Section, ...]
+    attachments: tuple[Attachment, ...] = ()
 
 
 def extract(path: Path, filename: str) -> Extracted:
@@ -68,7 +94,7 @@ def _read(data: bytes, filename: str) -> Extracted:
     try:
         read: Callable[[bytes], Extracted] = import_module(READERS[detect(data, filename)]).read
         return read(data)
-    except (Unreadable, ImportError):
+    except (Unreadable, ImportError, MemoryError):
         raise
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error

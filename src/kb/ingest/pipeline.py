@@ -12,13 +12,15 @@ import numpy as np
 
 from kb.contract.errors import Unreadable
 from kb.ingest.chunk import cut
-from kb.ingest.extract import Extracted, Section, extract
+from kb.ingest.extract import Extracted, Section
 from kb.store.base import Content, NewChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kb.embed.base import Embedder
+    from kb.ingest.extract import Attachment
+    from kb.ingest.sandbox import Sandbox
 
 NOTE = "note"
 TITLE_CHARS = 80
@@ -32,13 +34,17 @@ SLICE = 64
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk."""
+    """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk.
+
+    `attachments` came inside its file.
+    """
 
     doc_type: str
     title: str
     content_hash: str
     chunks: Sequence[NewChunk]
     inputs: Sequence[str]
+    attachments: Sequence[Attachment] = ()
 
 
 def draft_note(text: str, title: str | None, embedder: Embedder) -> Draft:
@@ -48,13 +54,14 @@ def draft_note(text: str, title: str | None, embedder: Embedder) -> Draft:
     return _draft(extracted, title or first_line(text), title, content_hash, embedder)
 
 
-def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder) -> Draft:
+def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder, sandbox: Sandbox) -> Draft:
     """A file.
 
     Raises:
         Unreadable: no text can be got out of it, for the reason given.
+        Stopped: the sandbox was stopped.
     """
-    extracted = extract(path, filename)
+    extracted = sandbox.extract(path, filename)
     name = title or extracted.title or Path(filename).stem
     with path.open("rb") as file:
         content_hash = file_digest(file, "sha256").hexdigest()
@@ -91,4 +98,4 @@ def first_line(text: str) -> str:
 def _draft(extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder) -> Draft:
     pieces = list(cut(extracted, header, embedder))
     chunks, inputs = [chunk for chunk, _ in pieces], [text for _, text in pieces]
-    return Draft(extracted.doc_type, name, content_hash, chunks, inputs)
+    return Draft(extracted.doc_type, name, content_hash, chunks, inputs, extracted.attachments)

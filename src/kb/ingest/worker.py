@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kb.contract.errors import Unreadable
+from kb.ingest.attached import staged_jobs
 from kb.ingest.pipeline import SLICE, Draft, draft_file, draft_note, with_vectors
+from kb.ingest.sandbox import Limits, Sandbox, Stopped
 from kb.ingest.save import save
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     from kb.embed.base import Embedder
     from kb.ingest.kept import KeptFiles
-    from kb.store.base import Content, Job, Store, Transaction
+    from kb.store.base import Content, Job, NewJob, Store, Transaction
 
 logger = logging.getLogger(__name__)
 
@@ -41,23 +44,23 @@ IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
 
-class Stopped(Exception):
-    """The worker was told to stop."""
-
-
 class Worker:
     """One thread that empties the queue.
 
     Args:
         staging: the folder of the files that wait for their job.
         kept: what keeps them afterwards.
+        limits: what reading one file may take.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, staging: Path, kept: KeptFiles) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, staging: Path, kept: KeptFiles, limits: Limits | None = None
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
         self._kept = kept
+        self._sandbox = Sandbox(limits)
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -74,8 +77,9 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop at the next slice; what is not finished then is begun again by the next worker."""
+        """Stop at the next slice or amid a file; what is not finished then is begun again by the next worker."""
         self._stopping = True
+        self._sandbox.stop()
         self._wake.set()
         self._thread.join()
 
@@ -84,6 +88,14 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
+        with closing(self._sandbox):
+            try:
+                self._sandbox.start()
+            except OSError:
+                logger.exception("the parser did not start; it is tried again with the first file")
+            self._work_until_stopped()
+
+    def _work_until_stopped(self) -> None:
         while not self._stopping:
             self._wake.clear()
             try:
@@ -139,21 +151,29 @@ class Worker:
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
             return draft_note(job.text or "", job.title, self._embedder)
-        return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder)
+        return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder, self._sandbox)
 
     def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
         drafts = [draft for _, draft in group]
         contents = with_vectors(drafts, self._embedder, partial(self._alive, [job.id for job, _ in group], unfinished))
-        with self._store.write() as tx:
-            for (job, _), content in zip(group, contents, strict=True):
-                self._save(tx, job, content)
+        with ExitStack() as staged:
+            attached = [
+                staged.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group
+            ]
+            with self._store.write() as tx:
+                for (job, _), content, jobs in zip(group, contents, attached, strict=True):
+                    self._save(tx, job, content, jobs)
         for job, _ in group:
             self._forget(job, unfinished)
 
-    def _save(self, tx: Transaction, job: Job, content: Content) -> None:
+    def _save(self, tx: Transaction, job: Job, content: Content, attached: Iterable[NewJob]) -> None:
+        is_known = tx.documents.with_content(content.content_hash, job.source_path) is not None
         before = tx.documents.at_path(job.source_path) if job.source_path else None
         document_id = save(tx, content, job.source_path, job.tags)
         tx.jobs.finish(job.id, document_id)
+        # Without a path, what came with the same file before has the path of that job, and is there already.
+        for new in attached if job.source_path or not is_known else ():
+            tx.jobs.add(new)
         if job.staged:
             self._kept.add(self._staging / job.staged, content.content_hash)
         if before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.ingest.extract import Extracted, Section
@@ -37,6 +38,22 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
         yield Section(heading.start, end, tuple(each.title for each in above))
 
 
+def paged(doc_type: str, title: str | None, pages: Sequence[TextBuilder]) -> Extracted:
+    """A document of numbered pages or slides, each put together by itself."""
+    texts, sections, start = list[str](), list[Section](), 0
+    for number, page in enumerate(pages, start=1):
+        built = page.build(doc_type, None)
+        if built.text:
+            texts.append(f"{built.text}\n")
+            ends = [section.end for section in built.sections[:-1]] + [len(texts[-1])]
+            sections += [
+                replace(section, start=start + section.start, end=start + end, page=number)
+                for section, end in zip(built.sections, ends, strict=True)
+            ]
+            start += len(texts[-1])
+    return Extracted(doc_type, title, "".join(texts), tuple(sections))
+
+
 class TextBuilder:
     """Puts a text together from lines, paragraphs and headings."""
 
@@ -69,6 +86,13 @@ class TextBuilder:
         self.paragraph(title)
         if len(title) <= LONGEST_HEADING:
             self.headings.append(Heading(self._length - len(title) - 1, level, title))
+
+    def headed_row(self, level: int, row: str) -> None:
+        """Add the row that names a table's columns: the rows below it stand under it, as under a heading."""
+        self.line(row)
+        title = one_line(clean(row))
+        start = self._length - len(clean(row)) - 1
+        self.headings.append(Heading(start, level, title[:LONGEST_HEADING]))
 
     def build(self, doc_type: str, title: str | None) -> Extracted:
         """The document so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from pathlib import PurePath
@@ -10,6 +11,7 @@ from typing import Final
 
 from kb.contract.errors import Unreadable
 from kb.ingest.formats.characters import NOT_TEXT, decode
+from kb.ingest.formats.sniffing import looks_delimited
 
 _BEFORE_PDF: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -17,8 +19,26 @@ _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MARKDOWN: Final = {".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"}
 _HTML: Final = {".html", ".htm", ".xhtml", ".shtml"}
 _XML: Final = {".xml", ".rss", ".atom", ".rdf"}
+_DELIMITED: Final = {".csv", ".tsv", ".tab"}
+_JSON: Final = {".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"}
+# Where pages of HTML are made from; one that was saved from a browser is a page, whatever its address was.
+_TEMPLATES: Final = {".php", ".phtml", ".jsp", ".asp", ".aspx", ".erb", ".vue", ".svelte", ".astro"}
+_CODE: Final = {
+    *(".ada", ".asm", ".awk", ".bash", ".bat", ".c", ".cc", ".cjs", ".clj", ".cljs", ".cmake", ".cmd", ".cpp", ".cs"),
+    *(".css", ".cu", ".cxx", ".d", ".dart", ".el", ".elm", ".erl", ".ex", ".exs", ".f", ".f90", ".fish", ".fs", ".fsx"),
+    *(".glsl", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hcl", ".hh", ".hpp", ".hs", ".hxx", ".ipp", ".java"),
+    *(".jl", ".js", ".jsx", ".kt", ".kts", ".less", ".lisp", ".lua", ".m", ".mjs", ".mk", ".ml", ".mli", ".mm", ".nim"),
+    *(".nix", ".pas", ".pl", ".pm", ".proto", ".ps1", ".psm1", ".py", ".pyi", ".pyx", ".r", ".rb", ".rkt", ".rs", ".s"),
+    *(".sass", ".scala", ".scm", ".scss", ".sh", ".sol", ".sql", ".sv", ".swift", ".tcl", ".tf", ".ts", ".tsx", ".v"),
+    *(".vb", ".vbs", ".vhd", ".vhdl", ".wgsl", ".zig", ".zsh"),
+}
+_CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile"}
+_SCRIPT: Final = re.compile(r"#!\s*/\S")
 # Names that say nothing about what kind of text a text is.
-_TELLS_NOTHING: Final = {"", ".bin", ".dat", ".tmp", ".pdf", ".doc", ".docx"} | _HTML
+_TELLS_NOTHING: Final = {
+    *("", ".bin", ".dat", ".tmp", ".pdf", ".doc", ".docx", ".pptx", ".xlsx", ".xls", ".epub", ".msg", ".eml"),
+    *_HTML,
+}
 
 _HTML_DOCUMENT: Final = re.compile(
     r"(?is)(?>\s|<!--.*?-->|<\?.*?\?>|<!doctype\s+(?!html)[^>]*>)*+<(?:!doctype\s+html|html|head|body)[\s>/]"
@@ -31,20 +51,25 @@ _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKDOWN_HEADING: Final = re.compile(r"(?m)^#{1,6} \S")
 _MORE_MARKDOWN: Final = re.compile(r"(?m)^#{2,6} \S|^```|\]\(\S+\)|^[-*] \S|\*\*\S")
 
-_ZIP_KINDS: Final = {
-    "ppt/": "PowerPoint (.pptx) files are not read yet",
-    "xl/": "Excel (.xlsx) files are not read yet",
-    "visio/": "Visio files are not read",
-}
+_HEADER: Final = re.compile(rb"([!-9;-~]+):")
+_MAIL_HEADERS: Final = {b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to"}
+_NOTEBOOK: Final = re.compile(r'"nbformat"\s*:\s*\d')
+
+_OFFICE_KINDS: Final = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
 _MIMETYPE_KINDS: Final = {
-    "application/epub+zip": "EPUB books are not read yet",
-    "application/vnd.oasis.opendocument": "OpenDocument files (.odt, .ods, .odp) are not read yet",
+    "application/epub+zip": "epub",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
 }
-_OLE_KINDS: Final = {
+_UNREAD_ZIPS: Final = {
+    "visio/": "Visio files are not read",
+    "META-INF/manifest.xml": "OpenDocument files other than texts, spreadsheets and presentations are not read",
+}
+_OLE_KINDS: Final = {"__substg1.0_": "msg", "Workbook": "xls"}
+_UNREAD_OLE: Final = {
     "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
-    "__substg1.0_": "Outlook (.msg) messages are not read yet",
     "WordDocument": "Word 97-2003 (.doc) files are not read: save the file as .docx",
-    "Workbook": "Excel 97-2003 (.xls) files are not read: save the file as .xlsx or .csv",
     "PowerPoint Document": "PowerPoint 97-2003 (.ppt) files are not read: save the file as PDF",
 }
 _MEDIA: Final = {
@@ -52,6 +77,16 @@ _MEDIA: Final = {
     "audio": "it is a sound recording ({}): speech is not read",
     "video": "it is a video ({}): videos are not read",
     "font": "it is a font ({})",
+}
+_NAMED: Final = {
+    ".pdf": "a PDF",
+    ".docx": "a Word document",
+    ".pptx": "a PowerPoint presentation",
+    ".xlsx": "an Excel workbook",
+    ".epub": "an EPUB book",
+    ".odt": "an OpenDocument text",
+    ".msg": "an Outlook message",
+    ".rtf": "rich text",
 }
 _ARCHIVE: Final = re.compile(r"gzip|bzip2|x-xz|7z|rar|x-tar|zstd|compress")
 
@@ -69,17 +104,34 @@ def detect(data: bytes, filename: str) -> str:
     if data.startswith(b"PK\x03\x04"):
         return _kind_in_zip(data)
     if data.startswith(_OLE):
-        raise Unreadable(_reason_for_ole(data))
+        return _kind_in_ole(data)
     if data.startswith(b"{\\rtf"):
-        raise Unreadable("rich text (.rtf) files are not read yet")
-    suffix = PurePath(filename).suffix.lower()
+        return "rtf"
+    path = PurePath(filename.lower())
+    if _is_mail(data, path.suffix):
+        return "eml"
     try:
-        return _kind_of_text(decode(data), suffix)
+        return _kind_of_text(decode(data), path)
     except Unreadable:
-        return _kind_of_binary(data, suffix)
+        return _kind_of_binary(data, path.suffix)
 
 
-def _kind_of_text(text: str, suffix: str) -> str:
+def _is_mail(data: bytes, suffix: str) -> bool:
+    """Whether a file begins with the headers of a message."""
+    names = set()
+    for line in data[:65536].lstrip(b"\xef\xbb\xbf\r\n").splitlines():
+        header = _HEADER.match(line)
+        if header:
+            names.add(header[1].lower())
+        elif not (names and line.startswith((b" ", b"\t"))):
+            break
+    return bool(names) if suffix == ".eml" else b"from" in names and bool(names & _MAIL_HEADERS)
+
+
+def _kind_of_text(text: str, path: PurePath) -> str:
+    suffix = path.suffix
+    if suffix in _CODE or path.name in _CODE_NAMES:
+        return "code"
     if _HTML_DOCUMENT.match(text):
         return "html"
     if _XML_DOCUMENT.match(text) or (suffix in _XML and _TAG.match(text.lstrip())):
@@ -88,7 +140,25 @@ def _kind_of_text(text: str, suffix: str) -> str:
         return "markdown"
     if suffix in _HTML and _TAG.search(text):
         return "html"
+    if suffix in _DELIMITED:
+        return "csv"
+    if suffix in _TEMPLATES or _SCRIPT.match(text):
+        return "code"
+    if suffix in _JSON | {".ipynb"} | _TELLS_NOTHING and (kind := _kind_of_json(text)):
+        return kind
     return _guessed_kind(text) if suffix in _TELLS_NOTHING else "text"
+
+
+def _kind_of_json(text: str) -> str | None:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        json.loads(text)
+    except RecursionError:
+        return "json"
+    except ValueError:  # one value a line, or JSON with comments
+        return "json" if text.lstrip()[1:].lstrip()[:1] in ('"', "}", "]", "{", "[") else None
+    return "notebook" if _NOTEBOOK.search(text) and '"cells"' in text else "json"
 
 
 def _guessed_kind(text: str) -> str:
@@ -96,7 +166,7 @@ def _guessed_kind(text: str) -> str:
         return "html"
     if _MARKDOWN_HEADING.search(text) and len(_MORE_MARKDOWN.findall(text)) > 1:
         return "markdown"
-    return "text"
+    return "csv" if looks_delimited(text) else "text"
 
 
 def _kind_in_zip(data: bytes) -> str:
@@ -108,9 +178,15 @@ def _kind_in_zip(data: bytes) -> str:
         raise Unreadable(
             "the file is damaged or cut short: it begins like a zip archive (as Word files do) but is not a whole one"
         ) from None
-    if "[Content_Types].xml" in names and any(name.startswith("word/") for name in names):
-        return "docx"
-    raise Unreadable(_reason_for_zip(names, mimetype))
+    for folder, kind in _OFFICE_KINDS.items():
+        if "[Content_Types].xml" in names and any(name.startswith(folder) for name in names):
+            return kind
+    for beginning, kind in _MIMETYPE_KINDS.items():
+        if mimetype.startswith(beginning):
+            return kind
+    if "META-INF/container.xml" in names:
+        return "epub"
+    raise Unreadable(_reason_for_zip(names))
 
 
 def _mimetype(archive: zipfile.ZipFile) -> str:
@@ -122,21 +198,21 @@ def _mimetype(archive: zipfile.ZipFile) -> str:
         return entry.read().decode("ascii", "replace")
 
 
-def _reason_for_zip(names: list[str], mimetype: str) -> str:
-    for beginning, reason in _MIMETYPE_KINDS.items():
-        if mimetype.startswith(beginning):
-            return reason
-    for folder, reason in _ZIP_KINDS.items():
-        if any(name.startswith(folder) for name in names):
+def _reason_for_zip(names: list[str]) -> str:
+    for beginning, reason in _UNREAD_ZIPS.items():
+        if any(name.startswith(beginning) for name in names):
             return reason
     return "it is a zip archive: send the files in it one by one"
 
 
-def _reason_for_ole(data: bytes) -> str:
-    for stream, reason in _OLE_KINDS.items():
+def _kind_in_ole(data: bytes) -> str:
+    for stream, kind in _OLE_KINDS.items():
         if stream.encode("utf-16-le") in data:
-            return reason
-    return "it is a Microsoft OLE file of a kind that is not read"
+            return kind
+    for stream, reason in _UNREAD_OLE.items():
+        if stream.encode("utf-16-le") in data:
+            raise Unreadable(reason)
+    raise Unreadable("it is a Microsoft OLE file of a kind that is not read")
 
 
 def _kind_of_binary(data: bytes, suffix: str) -> str:
@@ -151,7 +227,7 @@ def _reason_for_binary(data: bytes, suffix: str) -> str:
     for reason in map(_reason_for_mime, _mime_types(data)):
         if reason:
             return reason
-    named = {".pdf": "a PDF", ".docx": "a Word document"}.get(suffix)
+    named = _NAMED.get(suffix)
     return f"the name ends in {suffix}, but the content is not {named}: {NOT_TEXT}" if named else NOT_TEXT
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.ingest.formats.archive import attribute, local_name
 from kb.ingest.formats.building import TextBuilder
 from kb.ingest.formats.characters import one_line
 from kb.ingest.formats.omml import linear
-from kb.ingest.formats.ooxml import Package, attribute, local_name
+from kb.ingest.formats.ooxml import Package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

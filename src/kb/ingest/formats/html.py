@@ -38,6 +38,9 @@ _LAYOUT: Final = ("table", "pre", *_HEADINGS)
 
 _META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)""")
 _XML_ENCODING: Final = re.compile(rb"""\A\s*<\?xml[^>]{0,256}?encoding\s*=\s*["']([\w.:-]+)""")
+_SELF_CLOSED: Final = re.compile(
+    r"<((?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
+)
 _SPACES: Final = re.compile(r"[ \t\n\r\f\xa0]+")
 _ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\xad"))
 
@@ -49,7 +52,7 @@ def read(data: bytes) -> Extracted:
         Unreadable: the page shows no text by itself, or is beyond the parser's limits.
     """
     text = TextBuilder()
-    root = _parsed(decode(data, _declared_encoding(data)))
+    root = _parsed(decode_html(data))
     if root is not None:
         _Writer(text).write(root)
     first = next((heading.title for heading in text.headings if heading.level == 1), None)
@@ -59,11 +62,21 @@ def read(data: bytes) -> Extracted:
     return page
 
 
+def decode_html(data: bytes) -> str:
+    """The markup, in the encoding that it declares or that is found in it."""
+    return decode(data, _declared_encoding(data))
+
+
 def write_fragment(markup: str, text: TextBuilder, *, below: int) -> None:
     """Add the readable text of a piece of HTML, its headings `below` levels deeper than they say."""
     root = _parsed(markup)
     if root is not None:
         _Writer(text, below).write(root)
+
+
+def expanded(markup: str) -> str:
+    """XHTML whose empty elements (`<title/>`) are closed as HTML wants it, where they would swallow what follows."""
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", markup)
 
 
 def flat_text(markup: str) -> str:
@@ -186,7 +199,10 @@ class _Writer:
 
 
 def _is_data(row: etree._Element) -> bool:
-    return len(row) > 1 and next(row.iter(*_LAYOUT), None) is None
+    """Whether a row is made of cells with values and nothing else; broken markup puts text between them."""
+    is_layout = next(row.iter(*_LAYOUT), None) is not None
+    strays = [row.text, *(cell.tail for cell in row)]
+    return len(row) > 1 and not is_layout and not any(text and text.strip() for text in strays)
 
 
 def _flat(element: etree._Element) -> str:

@@ -31,7 +31,7 @@ def read(data: bytes) -> Extracted:
     """Read a Markdown file; headings inside code, quotes and lists are part of their section."""
     text = decode(data)
     front = _front(text)
-    headings = list(_headings(text, front.length))
+    headings = list(headings_in(text, front.length))
     first = next((heading.title for heading in headings if heading.level == 1), None)
     return Extracted("markdown", front.title or first, text, sections_under(text, headings))
 
@@ -42,7 +42,8 @@ def _front(text: str) -> _Front:
     return _Front(block.end() if block else 0, (one_line(title["title"]) or None) if title else None)
 
 
-def _headings(text: str, begin: int) -> Iterator[Heading]:
+def headings_in(text: str, begin: int = 0) -> Iterator[Heading]:
+    """The headings of a Markdown text from `begin` on."""
     parser = MarkdownIt("commonmark")
     body = text[begin:]
     # Only the blocks matter here: inline markup is parsed for the headings alone.

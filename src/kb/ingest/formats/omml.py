@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kb.ingest.formats.ooxml import attribute, local_name
+from kb.ingest.formats.archive import attribute, local_name
 
 if TYPE_CHECKING:
     from lxml import etree

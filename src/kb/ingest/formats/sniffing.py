@@ -1,0 +1,45 @@
+"""Which character separates the values of a table, and whether a text is one."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DELIMITERS: Final = ",;\t|"
+_SAMPLE: Final = 50  # rows
+_SAMPLE_CHARS: Final = 100_000
+
+
+def looks_delimited(content: str) -> bool:
+    """Whether a text without a telling name is a table: several rows of the same number of values, three or more."""
+    delimiter = delimiter_of(content)
+    try:
+        widths = [len(row) for row in islice(parsed(content[:_SAMPLE_CHARS], delimiter), _SAMPLE) if row]
+    except csv.Error:
+        return False
+    return len(widths) > 2 and len(set(widths)) == 1 and widths[0] > 2
+
+
+def parsed(content: str, delimiter: str) -> Iterator[list[str]]:
+    """The rows of a table; reading them raises `csv.Error` where the text is none."""
+    return csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, skipinitialspace=True)
+
+
+def delimiter_of(content: str) -> str:
+    """What cuts the most of the first rows into the same number of values, and into the most values."""
+    return max(_DELIMITERS, key=lambda delimiter: _agreement(content[:_SAMPLE_CHARS], delimiter))
+
+
+def _agreement(sample: str, delimiter: str) -> tuple[float, int]:
+    try:
+        widths = Counter(len(row) for row in islice(parsed(sample, delimiter), _SAMPLE) if row)
+    except csv.Error:
+        return 0, 0
+    (width, count), *_ = widths.most_common(1) or [(1, 0)]
+    return (count / widths.total() if width > 1 else 0), width

@@ -1,0 +1,91 @@
+"""No file takes the engine down: it fails with its reason, and searches go on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from kb.contract.client import EngineClient
+from tests.hostile import document, parser_of, sheet, slow
+from tests.pdf import pdf
+
+pytestmark = [
+    pytest.mark.requirement("E-10"),
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone"),
+]
+
+FILES = {
+    "bomb.docx": (document(b"<p/>" * (20 << 20)), "more than 256 MiB of memory"),
+    "everything.xlsx": (sheet("XFD"), "more than 256 MiB of memory"),
+    "hangs.xlsx": (slow(), "more than 2 seconds"),
+    "endless.txt": (b"words " * (2 << 20), "more than 8 MiB of text"),
+    "broken.pdf": (pdf("words")[:200], "the PDF is damaged"),
+}
+LIMITS = {"KB_PARSE_SECONDS": "2", "KB_PARSE_MEMORY_MB": "256", "KB_PARSE_OUTPUT_MB": "8"}
+
+
+async def ended(client, accepted):
+    while (job := await client.job(accepted["job_id"]))["status"] not in ("done", "failed"):
+        await asyncio.sleep(0.02)
+    return job
+
+
+async def searching(client, until):
+    """Search all the time; answers how long each search took, in seconds."""
+    times = []
+    while not until.is_set():
+        begun = time.perf_counter()
+        assert (await client.search(query="lighthouse"))["results"]
+        times.append(time.perf_counter() - begun)
+        await asyncio.sleep(0.02)
+    return times
+
+
+async def test_hostile_files_fail_with_their_reasons_while_searches_go_on(start_server, tmp_path):
+    with start_server(tmp_path, **LIMITS) as server:
+        async with EngineClient(server.url, timeout=60) as client:
+            await ended(client, await client.add_note(text="The lighthouse stands."))
+            over = asyncio.Event()
+            searches = asyncio.create_task(searching(client, over))
+            accepted = {name: await client.add_file(name, io.BytesIO(data)) for name, (data, _) in FILES.items()}
+            after = await client.add_file("after.txt", io.BytesIO(b"The walrus waits."))
+            failed = {name: await ended(client, job) for name, job in accepted.items()}
+            assert (await ended(client, after))["status"] == "done"
+            over.set()
+            assert len(await searches) > 20
+    assert {name: job["status"] for name, job in failed.items()} == dict.fromkeys(FILES, "failed")
+    for name, (_, reason) in FILES.items():
+        assert reason in failed[name]["error"]
+    assert {job["attempts"] for job in failed.values() if "attempts" in job} <= {1}
+
+
+async def test_a_parser_killed_in_the_middle_of_a_file_fails_that_file_alone(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        async with EngineClient(server.url, timeout=60) as client:
+            await ended(client, await client.add_file("first.txt", io.BytesIO(b"words")))
+            accepted = await client.add_file("hangs.xlsx", io.BytesIO(slow()))
+            await asyncio.sleep(0.5)
+            os.kill(parser_of(server.process.pid), signal.SIGKILL)
+            job = await ended(client, accepted)
+            assert (job["status"], job["error"]) == ("failed", "the parser crashed on it (SIGKILL)")
+            assert (await ended(client, await client.add_file("a.txt", io.BytesIO(b"more"))))["status"] == "done"
+
+
+async def test_an_engine_stops_at_once_in_the_middle_of_a_file_and_reads_it_after_the_restart(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        async with EngineClient(server.url, timeout=60) as client:
+            accepted = await client.add_file("hangs.xlsx", io.BytesIO(slow()))
+            await asyncio.sleep(0.5)
+        begun = time.monotonic()
+        server.stop()
+        assert time.monotonic() - begun < 10
+    with start_server(tmp_path, KB_PARSE_SECONDS="1") as server:
+        async with EngineClient(server.url, timeout=60) as client:
+            job = await ended(client, accepted)
+            assert "more than 1 seconds" in job["error"]

@@ -1,0 +1,52 @@
+"""Files that would take an engine down, and the process that reads them instead."""
+
+import io
+import os
+import time
+import zipfile
+from pathlib import Path
+
+
+def parser_of(engine=None):
+    """The process id of the parser of this process, or of that of an engine."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        for task in Path(f"/proc/{engine or os.getpid()}/task").glob("*/children"):
+            for child in task.read_text().split():
+                if b"kb.ingest.reader" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return int(child)
+    raise AssertionError("there is no parser")
+
+
+def document(body):
+    """A Word document with this body, packed."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("_rels/.rels", "<R><r Type='x/officeDocument' Target='word/document.xml'/></R>")
+        archive.writestr("word/document.xml", b"<w><b>" + body + b"</b></w>")
+    return packed.getvalue()
+
+
+def slow():
+    """A workbook that shows one sheet a hundred times, each time a million rows for the parser to go through."""
+    return sheet("A", shown=100)
+
+
+def sheet(column, shown=1):
+    """A sheet with a value in the first cell, and one in the last row of this column."""
+    cell = "<row r='{0}'><c r='{1}{0}'><v>1</v></c></row>"
+    data = f"<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>{cell.format(1, 'A')}{cell.format(1048576, column)}</sheetData></worksheet>"
+    relations = "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'><Relationship Id='r' Type='http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}' Target='{}'/></Relationships>"
+    sheets = "".join(f"<sheet name='S{number}' sheetId='{number + 1}' r:id='r'/>" for number in range(shown))
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("[Content_Types].xml", "<Types/>")
+        file.writestr("_rels/.rels", relations.format("officeDocument", "xl/workbook.xml"))
+        file.writestr("xl/_rels/workbook.xml.rels", relations.format("worksheet", "worksheets/sheet1.xml"))
+        file.writestr("xl/worksheets/sheet1.xml", data)
+        file.writestr(
+            "xl/workbook.xml",
+            f"<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'><sheets>{sheets}</sheets></workbook>",
+        )
+    return archive.getvalue()

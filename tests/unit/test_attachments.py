@@ -1,0 +1,183 @@
+"""Files inside messages become documents of their own, once, together with the message."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from email.message import EmailMessage
+
+import apsw
+import pytest
+
+from kb.ingest.attached import MAX_ATTACHMENTS
+from kb.ingest.kept import KeptFiles
+from kb.ingest.worker import Worker
+from kb.store.base import Filter, NewJob
+from kb.store.sqlite.store import SqliteStore
+
+pytestmark = pytest.mark.requirement("E-10")
+
+
+FAULT = """CREATE TRIGGER fault BEFORE INSERT ON jobs WHEN NEW.source_path = '/m#b.txt'
+  BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
+
+
+@contextmanager
+def opened(folder, embedder):
+    store = SqliteStore(folder / "kb.db", embedder.dimensions)
+    yield store
+    store.close()
+
+
+@contextmanager
+def working(store, embedder, staging):
+    worker = Worker(store, embedder, staging, KeptFiles(staging.parent / "files", keep=True))
+    worker.start()
+    yield worker
+    worker.stop()
+
+
+def sql(folder, statement):
+    """Change the database behind the engine's back, while it is closed."""
+    connection = apsw.Connection(str(folder / "kb.db"))
+    connection.execute(statement)
+    connection.close()
+
+
+@pytest.fixture
+def store(tmp_path, embedder):
+    with opened(tmp_path, embedder) as store:
+        yield store
+
+
+@pytest.fixture
+def staging(tmp_path):
+    (tmp_path / "staging").mkdir()
+    (tmp_path / "files").mkdir()
+    return tmp_path / "staging"
+
+
+@pytest.fixture
+def worker(store, embedder, staging):
+    with working(store, embedder, staging) as worker:
+        yield worker
+
+
+def message(*attachments, subject="Outer"):
+    mail = EmailMessage()
+    mail["From"], mail["Subject"], mail["Message-ID"] = "a@example.org", subject, "<1@example.org>"
+    mail.set_content(f"words of {subject}")
+    for name, content in attachments:
+        if isinstance(content, EmailMessage):
+            mail.add_attachment(content)
+        else:
+            mail.add_attachment(content.encode(), maintype="application", subtype="octet-stream", filename=name)
+    mail.set_boundary(f"the-end-of-{subject}")  # else a random one, and no two messages are the same
+    return mail
+
+
+@pytest.fixture
+def send(store, worker, staging):
+    """Sends messages, each as its job, and waits until nothing waits."""
+
+    def send(mail, **job):
+        name = f"staged{time.monotonic_ns()}"
+        (staging / name).write_bytes(mail.as_bytes())
+        with store.write() as tx:
+            job_id = tx.jobs.add(NewJob("file", staged=name, filename="mail.eml", **job))
+        worker.wake()
+        until_idle(store)
+        return job_id
+
+    return send
+
+
+def until_idle(store):
+    while {"queued", "running"} & {job.status for job in jobs(store)}:
+        time.sleep(0.01)
+
+
+def jobs(store):
+    with store.read() as tx:
+        return tx.jobs.page(status=None, limit=500, before=None)
+
+
+def documents(store):
+    with store.read() as tx:
+        return {
+            document.source_path: document
+            for document in tx.documents.page(Filter(), sort="recent", limit=500, cursor=None)
+        }
+
+
+def test_attachments_are_documents_linked_to_the_message_with_its_tags(store, send, staging):
+    send(message(("a.txt", "one"), ("b.csv", "x,y\n1,2")), source_path="/mail/1.eml", tags=("work",))
+    found = documents(store)
+    assert {path: found[path].doc_type for path in found} == {
+        "/mail/1.eml": "eml",
+        "/mail/1.eml#a.txt": "text",
+        "/mail/1.eml#b.csv": "csv",
+    }
+    assert {document.tags for document in found.values()} == {("work",)}
+    assert list(staging.iterdir()) == []
+
+
+def test_without_a_path_the_job_links_them_and_sending_it_again_adds_nothing(store, send):
+    first = send(message(("a.txt", "one")))
+    send(message(("a.txt", "one")))
+    assert documents(store).keys() == {None, f"job:{first}#a.txt"}
+
+
+def test_a_message_sent_again_with_other_attachments_replaces_them_in_place(store, send):
+    send(message(("a.txt", "old")), source_path="/m")
+    before = documents(store)
+    send(message(("a.txt", "new")), source_path="/m")
+    after = documents(store)
+    assert {path: document.id for path, document in before.items()} == {
+        path: document.id for path, document in after.items()
+    }
+    assert before["/m#a.txt"].content_hash != after["/m#a.txt"].content_hash
+
+
+def test_names_are_numbered_when_repeated_and_lose_folders(store, send):
+    send(message(("a.txt", "1"), ("a.txt", "2"), ("../../etc/a.txt", "3"), ("C:\\x\\b.txt", "4")), source_path="/m")
+    assert documents(store).keys() == {"/m", "/m#a.txt", "/m#a (2).txt", "/m#a (3).txt", "/m#b.txt"}
+
+
+def test_an_attachment_that_cannot_be_read_fails_alone(store, send):
+    send(message(("a.bin", "\0\1\2"), ("b.txt", "words")), source_path="/m")
+    assert documents(store).keys() == {"/m", "/m#b.txt"}
+    [failed] = [job for job in jobs(store) if job.status == "failed"]
+    assert (failed.source_path, failed.filename) == ("/m#a.bin", "a.bin")
+    assert "binary data" in failed.error
+
+
+def test_messages_inside_messages_are_followed_three_deep(store, send):
+    mail = message(("deep.txt", "too deep"), subject="4")
+    for depth in ("3", "2", "1"):
+        mail = message((None, mail), subject=depth)
+    send(mail, source_path="/m")
+    assert documents(store).keys() == {"/m", "/m#2.eml", "/m#2.eml#3.eml", "/m#2.eml#3.eml#4.eml"}
+
+
+def test_no_message_makes_more_than_so_many_documents(store, send):
+    send(message(*((f"{number}.txt", f"number {number}") for number in range(MAX_ATTACHMENTS + 5))), source_path="/m")
+    assert len(documents(store)) == MAX_ATTACHMENTS + 1
+
+
+def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, embedder, staging):
+    (staging / "mail").write_bytes(message(("a.txt", "1"), ("b.txt", "2")).as_bytes())
+    with opened(tmp_path, embedder) as store, store.write() as tx:
+        job_id = tx.jobs.add(NewJob("file", staged="mail", filename="m.eml", source_path="/m"))
+    sql(tmp_path, FAULT)
+    with opened(tmp_path, embedder) as store, working(store, embedder, staging):
+        while not any(job.attempts > 1 for job in jobs(store)):
+            time.sleep(0.005)
+        assert [job.id for job in jobs(store)] == [job_id]
+        assert documents(store) == {}
+    sql(tmp_path, "DROP TRIGGER fault")
+    with opened(tmp_path, embedder) as store, working(store, embedder, staging):
+        until_idle(store)
+        assert documents(store).keys() == {"/m", "/m#a.txt", "/m#b.txt"}
+        assert len(jobs(store)) == 3
+    assert list(staging.iterdir()) == []

@@ -1,0 +1,172 @@
+"""Files that would take the engine down: each fails with its reason, and the next one is read."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from kb.contract.errors import Unreadable
+from kb.ingest.extract import extract
+from kb.ingest.sandbox import Limits, Sandbox, Stopped, resident
+from tests.hostile import document, parser_of, sheet, slow
+from tests.pdf import pdf
+
+pytestmark = [
+    pytest.mark.requirement("E-10"),
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone"),
+]
+
+
+@pytest.fixture
+def sandbox():
+    boxes = []
+
+    def start(**limits):
+        boxes.append(Sandbox(Limits(**limits)))
+        return boxes[-1]
+
+    yield start
+    for box in boxes:
+        box.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    def file(data, name="file.txt"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path, name
+
+    return file
+
+
+def assert_fails(sandbox, file, reason):
+    """The file fails for this reason, within the patience of a test, and the next one is read."""
+    with pytest.raises(Unreadable, match=reason):
+        sandbox.extract(*file)
+    after = file[0].with_name("after.txt")
+    after.write_bytes(b"the next file")
+    assert sandbox.extract(after, "after.txt").text == "the next file"
+
+
+def test_a_file_is_read_as_it_would_be_without_the_process_around_it(sandbox, file, test_data):
+    box = sandbox()
+    for path in sorted((test_data / "files").iterdir()):
+        try:
+            expected = extract(path, path.name)
+        except Unreadable as error:
+            with pytest.raises(Unreadable, match=error.detail[:20]):
+                box.extract(path, path.name)
+        else:
+            assert box.extract(path, path.name) == expected
+
+
+def test_attachments_come_out_whole(sandbox, file):
+    message = b'MIME-Version: 1.0\nFrom: a\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Disposition: attachment; filename="a.bin"\nContent-Transfer-Encoding: base64\n\nAAEC/w==\n--x--'
+    [attachment] = sandbox().extract(*file(message)).attachments
+    assert (attachment.filename, attachment.data) == ("a.bin", b"\0\1\2\xff")
+
+
+def test_one_process_reads_file_after_file(sandbox, file):
+    box = sandbox()
+    box.extract(*file(b"one"))
+    first = parser_of()
+    with pytest.raises(Unreadable, match="the file is empty"):
+        box.extract(*file(b""))
+    box.extract(*file(b"two"))
+    assert parser_of() == first
+
+
+def test_a_zip_bomb_is_refused_by_the_size_it_states(sandbox, file):
+    bomb = document(b"<p/>" * (130 << 20))
+    assert len(bomb) < 1 << 20
+    assert_fails(sandbox(), file(bomb, "bomb.docx"), "unpacks to more than 512 MB")
+
+
+def test_a_smaller_zip_bomb_meets_the_limit_on_memory(sandbox, file):
+    bomb = document(b"<p/>" * (20 << 20))
+    assert_fails(sandbox(memory_mb=256), file(bomb, "bomb.docx"), r"more than 256 MiB of memory, the limit \(KB_PARSE_MEMORY_MB\)")  # fmt: skip
+
+
+def test_a_demand_for_all_memory_at_once_is_a_matter_of_memory_too(sandbox, file):
+    assert_fails(sandbox(), file(sheet("XFD"), "far.xlsx"), "more than 2048 MiB of memory")
+
+
+def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
+    begun = time.monotonic()
+    assert_fails(sandbox(seconds=0.5), file(slow(), "slow.xlsx"), r"more than 0.5 seconds, the limit \(KB_PARSE_SECONDS\)")  # fmt: skip
+    assert time.monotonic() - begun < 10
+
+
+def test_a_pdf_of_ten_thousand_pages_is_read_or_given_up_within_its_time(sandbox, file):
+    many = file(pdf(*(f"page {number}" for number in range(10_000))), "many.pdf")
+    assert len(sandbox().extract(*many).sections) == 10_000
+    assert_fails(sandbox(seconds=0.1), many, "more than 0.1 seconds")
+
+
+def test_a_pdf_that_claims_pages_without_end_is_read_as_far_as_it_goes(sandbox, file):
+    endless = pdf("words").replace(b"/Count 1", b"/Count 99999999")
+    assert sandbox(seconds=5).extract(*file(endless, "endless.pdf")).text == "words\n\n"
+
+
+def test_a_stream_that_inflates_a_thousandfold_meets_a_limit(sandbox, file):
+    content = zlib.compress(b"BT /F1 12 Tf 72 720 Td " + b"(words of the bomb) Tj " * (8 << 20) + b"ET", 9)
+    whole = pdf("x").replace(b"/Length", b"/Filter /FlateDecode /Length")
+    start, end = whole.index(b"stream\n") + 7, whole.index(b"\nendstream")
+    bomb = whole[:start] + content + whole[end:]
+    assert_fails(sandbox(seconds=5, memory_mb=256), file(bomb, "bomb.pdf"), "the limit|damaged")
+
+
+def test_a_file_with_too_much_text_is_refused(sandbox, file):
+    assert_fails(sandbox(output_mb=1), file(b"words " * 200_000), r"more than 1 MiB of text, the limit \(KB_PARSE_OUTPUT_MB\)")  # fmt: skip
+
+
+def test_a_parser_that_is_killed_fails_its_file_alone(sandbox, file):
+    box = sandbox()
+    box.extract(*file(b"words"))
+    threading.Timer(0.3, os.kill, (parser_of(), signal.SIGKILL)).start()
+    assert_fails(box, file(slow(), "slow.xlsx"), r"the parser crashed on it \(SIGKILL\)")
+
+
+def test_stopping_interrupts_a_file_and_blames_it_for_nothing(sandbox, file):
+    box = sandbox()
+    threading.Timer(0.3, box.stop).start()
+    with pytest.raises(Stopped):
+        box.extract(*file(slow(), "slow.xlsx"))
+    with pytest.raises(Stopped):
+        box.extract(*file(b"words"))
+
+
+ENGINE = """
+import sys, threading
+from pathlib import Path
+from kb.ingest.sandbox import Sandbox
+box = Sandbox()
+box.start()
+print("started", flush=True)
+box.extract(Path(sys.argv[1]), "slow.xlsx")
+"""
+
+
+def test_the_parser_ends_with_an_engine_that_is_killed_in_the_middle_of_a_file(file):
+    path, _ = file(slow(), "slow.xlsx")
+    with subprocess.Popen([sys.executable, "-c", ENGINE, path], stdout=subprocess.PIPE) as engine:
+        engine.stdout.readline()
+        parser = parser_of(engine.pid)
+        engine.kill()
+    deadline = time.monotonic() + 5
+    while resident(parser) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert resident(parser) == 0
+
+
+def test_the_parser_knows_no_keys(sandbox, file, monkeypatch):
+    monkeypatch.setenv("KB_API_KEY", "the-secret")
+    sandbox().extract(*file(b"words"))
+    assert b"the-secret" not in Path(f"/proc/{parser_of()}/environ").read_bytes()
