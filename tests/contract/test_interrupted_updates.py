@@ -55,6 +55,7 @@ def new(embedder):
 
 def make(path, old):
     """A store with one note; answers it and the note's id."""
+    path.parent.mkdir(exist_ok=True)
     store = SqliteStore(path, old.vectors.shape[1])
     with store.write() as tx:
         return store, save(tx, old, None, ["sea"])

@@ -167,12 +167,12 @@ class Worker:
             self._forget(job, unfinished)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Iterable[NewJob]) -> None:
-        is_known = tx.documents.with_content(content.content_hash, job.source_path) is not None
+        same = tx.documents.with_content(content.content_hash, job.source_path, note=job.kind == "note")
         before = tx.documents.at_path(job.source_path) if job.source_path else None
         document_id = save(tx, content, job.source_path, job.tags)
         tx.jobs.finish(job.id, document_id)
         # Without a path, what came with the same file before has the path of that job, and is there already.
-        for new in attached if job.source_path or not is_known else ():
+        for new in attached if job.source_path or same is None else ():
             tx.jobs.add(new)
         if job.staged:
             self._kept.add(self._staging / job.staged, content.content_hash)
