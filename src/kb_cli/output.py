@@ -47,7 +47,8 @@ def one_line(text: str) -> str:
 def write(text: str) -> None:
     """Print the text as it is, without a line end."""
     try:
-        print(text, end="")
+        # At once, so that a closed pipe is met here and not in rich, which has its own idea of how to end then.
+        print(text, end="", flush=True)
     except BrokenPipeError:
         raise typer.Exit(PIPE_CLOSED) from None
 

@@ -115,7 +115,7 @@ class Tools:
         total_size: Annotated[int, Field(ge=1, description="The file's size in bytes.")],
         tags: Tags = [],  # noqa: B006 - pydantic copies it
     ) -> UploadStarted:
-        """Begin to add a file (PDF, DOCX, HTML, Markdown, text); notes are easier with kb_addnote.
+        """Begin to add a file (PDF, Office, EPUB, mail, HTML, Markdown, text, …); notes are easier with kb_addnote.
 
         Then send the file in chunks of about 1 MiB with kb_upload_chunk, and end with kb_upload_finish, all within
         ten minutes. Example: a PDF of 2,500,000 bytes is kb_upload_start(filename="report.pdf", total_size=2500000),
