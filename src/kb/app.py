@@ -19,7 +19,7 @@ from kb.asgi.bearer import BearerMiddleware, Key
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
-from kb.asgi.problem import on_disconnect, on_kb_error, on_unexpected
+from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error, on_unexpected
 from kb.contract.errors import KbError
 from kb.contract.settings import listed, reveal
 from kb.embed.model import prepare
@@ -28,6 +28,7 @@ from kb.ingest.kept import KeptFiles
 from kb.ingest.sandbox import Limits
 from kb.ingest.worker import Worker
 from kb.routes import documents, jobs, notes, search, status
+from kb.routes.description import describe
 from kb.routes.engine import Engine
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.settings import Settings
@@ -72,6 +73,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             RequestValidationError: on_invalid,
             HTTPException: on_refused,
             ClientDisconnect: on_disconnect,
+            OSError: on_os_error,
             Exception: on_unexpected,
         },
     )
@@ -82,14 +84,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     else:
         # With a key a foreign page gets nowhere; without one this is what stands between it and the documents.
         app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
-        app.include_router(api_router(), prefix=API)
+        app.include_router(api_router(), prefix=API, responses=problems(403, 421))
+    describe(app, settings)
     app.router.routes += probes(ready)
     return app
 
 
 def api_router() -> APIRouter:
     """Every route under `/api/v1`."""
-    router = APIRouter(responses=problems(422, 503))
+    router = APIRouter(responses=problems(422, 500, 503))
     for module in (search, jobs, documents, notes, status):
         router.include_router(module.router)
     return router

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import resource
-import subprocess
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import apsw
 import pytest
 
+from kb.contract.errors import DiskFull
 from kb.ingest.pipeline import draft_note, with_vectors
 from kb.ingest.save import save, update_note
 from kb.store.base import Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.contract.test_store import look
+from tests.disks import filled, small_disk
 from tests.interrupted import killed_at_each_statement
 
 OLD = "# Harbour\n\n" + "The old lighthouse keeper counts ships. " * 60
@@ -88,30 +88,6 @@ def test_killed_before_any_statement_the_note_is_the_old_one_or_the_new_one(tmp_
 
 
 @contextmanager
-def tmpfs(folder):
-    """A disk of its own, which another file fills."""
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
-    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("only root can mount a disk")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
-
-
-@contextmanager
-def filled(folder):
-    """No room on the disk."""
-    other = folder / "other"
-    with suppress(OSError), other.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-    yield
-    other.unlink()
-
-
-@contextmanager
 def files_no_larger_than(size):
     """No room in a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -123,7 +99,7 @@ def files_no_larger_than(size):
 def old_then_new(store, document_id, old, new, embedder, no_room):
     """Without room the old note stays; with room the same store goes on."""
     for _ in range(3):
-        with no_room(), pytest.raises((apsw.FullError, apsw.IOError)):
+        with no_room(), pytest.raises((DiskFull, apsw.IOError)):
             update_note(store, embedder, document_id, NEW * 4, None)
         assert whole(store, document_id, old)
     update_note(store, embedder, document_id, NEW, None)
@@ -133,7 +109,7 @@ def old_then_new(store, document_id, old, new, embedder, no_room):
 
 @pytest.mark.requirement("N-2")
 def test_on_a_full_disk_the_old_note_stays_and_with_room_again_the_store_goes_on(tmp_path, embedder, old, new):
-    with tmpfs(tmp_path / "disk") as disk:
+    with small_disk(tmp_path / "disk", 4) as disk:
         store, document_id = make(disk / "kb.db", old)
         old_then_new(store, document_id, old, new, embedder, lambda: filled(disk))
         assert sound(disk / "kb.db")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +10,6 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.contract.errors import Invalid
 from kb.search import Legs, candidates
 from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
@@ -237,23 +234,9 @@ def test_pages_follow_each_other_without_gap_or_repetition(store, sort):
             page = tx.documents.page(Filter(), sort=sort, limit=3, cursor=cursor)
             if not page:
                 break
-            cursor = tx.documents.cursor_after(page[-1], sort)
+            cursor = tx.documents.cursor_after(page[-1].id)
         seen += [document.id for document in page]
     assert seen == (documents if sort == "id" else documents[::-1])
-
-
-def forged(key):
-    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
-
-
-@pytest.mark.parametrize(
-    "cursor",
-    ["x", "e30=", "WyJhIl0=", "é", "W10=", "WzEsMiwzXQ==", forged([10**24]), forged([-1]), forged(["\ud800", 1])],
-)
-@pytest.mark.parametrize("sort", ["id", "recent"])
-def test_a_cursor_of_someones_own_making_is_refused(store, cursor, sort):
-    with store.read() as tx, pytest.raises(Invalid, match="cursor"):
-        tx.documents.page(Filter(), sort=sort, limit=3, cursor=cursor)
 
 
 def test_jobs_are_claimed_in_order_and_once(store):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.contract.errors import KbError, TooLarge
+from kb.contract.errors import DiskFull, KbError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,12 @@ class ProblemResponse(JSONResponse):
 
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
     """The response that says `error`."""
-    return _response(error.status, error.code, error.detail, error.extra, headers)
+    return ProblemResponse(body_of(error), status_code=error.status, headers=headers)
+
+
+def body_of(error: KbError) -> dict[str, object]:
+    """What is sent of `error`."""
+    return _body(error.status, error.code, error.detail) | error.extra
 
 
 async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
@@ -46,12 +51,18 @@ async def on_http_exception(_: Request, error: Exception) -> ProblemResponse:
     """Exception handler for what the framework itself refuses: unknown paths, wrong methods, broken bodies."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for this class alone
     code = CODES.get(error.status_code, f"http-{error.status_code}")
-    return _response(error.status_code, code, str(error.detail), {}, error.headers)
+    body = _body(error.status_code, code, str(error.detail))
+    return ProblemResponse(body, status_code=error.status_code, headers=error.headers)
 
 
 async def on_disconnect(_: Request, __: Exception) -> Response:
     """Exception handler for a client that left while it was sending: nobody hears the answer, and it is no fault."""
     return Response(status_code=HTTPStatus.BAD_REQUEST)
+
+
+async def on_os_error(request: Request, error: Exception) -> ProblemResponse:
+    """Exception handler for the operating system's refusals: a full disk is not our fault, and its owner can help."""
+    return await (on_kb_error(request, DiskFull()) if DiskFull.is_why(error) else on_unexpected(request, error))
 
 
 async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:
@@ -60,14 +71,10 @@ async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:
     return problem(KbError())
 
 
-def _response(
-    status: int, code: str, detail: str, extra: Mapping[str, object], headers: Mapping[str, str] | None
-) -> ProblemResponse:
-    body = {
+def _body(status: int, code: str, detail: str) -> dict[str, object]:
+    return {
         "type": f"urn:kb:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
-        **extra,
     }
-    return ProblemResponse(body, status_code=status, headers=headers)

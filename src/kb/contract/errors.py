@@ -16,6 +16,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
     ├── Unavailable              503 unavailable
+    ├── DiskFull                 507 disk-full
     ├── EngineUnreachable        never sent: raised by the client
     ├── Unreadable               never sent: the reason of a failed job
     └── StartError               never sent: stops the start with one line
@@ -26,6 +27,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
 
 from __future__ import annotations
 
+import errno
 import inspect
 
 
@@ -125,6 +127,18 @@ class Unavailable(KbError):
     code = "unavailable"
 
 
+class DiskFull(KbError):
+    """The engine's disk is full: nothing was written. Make room and try again."""
+
+    status = 507
+    code = "disk-full"
+
+    @staticmethod
+    def is_why(error: Exception) -> bool:
+        """Whether the operating system said so."""
+        return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 class EngineUnreachable(KbError):
     """The engine is unreachable."""
 
@@ -165,5 +179,6 @@ BY_CODE: dict[str, type[KbError]] = {
         TooLarge,
         UnsupportedMedia,
         Unavailable,
+        DiskFull,
     )
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +15,9 @@ from pydantic import (
     StringConstraints,
     WithJsonSchema,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
@@ -66,6 +70,31 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_text), Field(strict=False)]
+
+PAGE_BEFORE = "`next_cursor` of the page before."
+DOCUMENTS_CURSOR = r"^[0-9]{1,18}\.([0-9a-f]{2})*$"
+JOBS_CURSOR = r"^[0-9]{1,18}$"
+
+
+def _answered(pattern: str) -> Callable[[str], str]:
+    def check(cursor: str) -> str:
+        if not re.fullmatch(pattern, cursor):
+            raise ValueError("not one that this list answered; leave it out to begin again")
+        return cursor
+
+    return check
+
+
+DocumentsCursor = Annotated[
+    str,
+    Field(max_length=500, description=PAGE_BEFORE, json_schema_extra={"pattern": DOCUMENTS_CURSOR}),
+    AfterValidator(_answered(DOCUMENTS_CURSOR)),
+]
+JobsCursor = Annotated[
+    str,
+    Field(description=PAGE_BEFORE, json_schema_extra={"pattern": JOBS_CURSOR}),
+    AfterValidator(_answered(JOBS_CURSOR)),
+]
 
 
 class Request(BaseModel):

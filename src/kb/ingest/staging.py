@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
+from kb.contract.errors import DiskFull
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,16 +26,20 @@ def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
 
     Returns:
         Its name there, and the SHA-256 of its content.
+
+    Raises:
+        DiskFull: there is no room for it; nothing of it is left.
     """
-    name, digest = f"{uuid4().hex}-{depth}" if depth else uuid4().hex, sha256()
-    with (folder / name).open("xb") as file:
-        while part := content.read(PART):
-            digest.update(part)
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-    _sync_folder(folder)
-    return name, digest.hexdigest()
+    name = f"{uuid4().hex}-{depth}" if depth else uuid4().hex
+    try:
+        digest = _copy(content, folder / name)
+        _sync_folder(folder)
+    except BaseException as error:
+        discard(name, folder)
+        if isinstance(error, OSError) and DiskFull.is_why(error):
+            raise DiskFull from error
+        raise
+    return name, digest
 
 
 def discard(name: str | None, folder: Path) -> None:
@@ -45,6 +51,17 @@ def discard(name: str | None, folder: Path) -> None:
 def depth_of(staged: str) -> int:
     """How deep a staged file was inside others: 0 for one that was sent by itself."""
     return int(staged.partition("-")[2] or 0)
+
+
+def _copy(content: BinaryIO, path: Path) -> str:
+    digest = sha256()
+    with path.open("xb") as file:
+        while part := content.read(PART):
+            digest.update(part)
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kb.contract.errors import Unreadable
+from kb.contract.errors import DiskFull, Unreadable
 from kb.ingest.attached import staged_jobs
 from kb.ingest.pipeline import SLICE, Draft, draft_file, draft_note, with_vectors
 from kb.ingest.sandbox import Limits, Sandbox, Stopped
@@ -118,16 +118,20 @@ class Worker:
         return bool(jobs)
 
     def _do(self, jobs: Sequence[Job]) -> None:
-        unfinished = {job.id for job in jobs}
+        unfinished, failed = {job.id for job in jobs}, True
         try:
             for group in grouped(self._drafts(jobs, unfinished)):
                 if self._stopping:
                     break
                 self._write(group, unfinished)
+            failed = False
+        except (Stopped, DiskFull):
+            failed = False  # neither is a fault of the jobs
+            raise
         finally:
             if unfinished:
                 with self._store.write() as tx:
-                    tx.jobs.release(unfinished, failed=not self._stopping)
+                    tx.jobs.release(unfinished, failed=failed)
 
     def _drafts(self, jobs: Sequence[Job], unfinished: set[int]) -> Iterator[tuple[Job, Draft]]:
         for job in jobs:

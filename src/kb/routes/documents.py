@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from kb.contract.errors import NotFound
 from kb.contract.models import (
@@ -18,10 +18,10 @@ from kb.contract.models import (
     DocType,
     Document,
     DocumentList,
+    DocumentsCursor,
     DocumentText,
     DocumentWithChunks,
     Instant,
-    Request,
     Sort,
     SourcePath,
     Tag,
@@ -30,7 +30,7 @@ from kb.contract.models import (
     TagList,
 )
 from kb.excerpt import part_of
-from kb.routes.engine import MAX_ID, EngineDep, Id
+from kb.routes.engine import MAX_ID, EngineDep, Id, Limit, QueryModel
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
 from kb.store import base
@@ -39,20 +39,16 @@ from kb.store.base import Filter
 router = APIRouter()
 
 
-class TextQuery(Request):
+class TextQuery(QueryModel):
     """Which part: both ends included for lines and pages, the last one excluded for characters."""
-
-    model_config = ConfigDict(extra="forbid", strict=False)
 
     unit: Literal["lines", "characters", "pages"] = "lines"
     start: Annotated[int | None, Field(alias="from", ge=0, le=MAX_ID)] = None
     end: Annotated[int | None, Field(alias="to", ge=0, le=MAX_ID)] = None
 
 
-class ListQuery(Request):
+class ListQuery(QueryModel):
     """What to list."""
-
-    model_config = ConfigDict(extra="forbid", strict=False)
 
     source_path: SourcePath | None = None
     tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]
@@ -62,8 +58,8 @@ class ListQuery(Request):
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     sort: Annotated[Sort, Field(description="`recent`: the last changed or added first.")] = "id"
-    limit: Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")] = DEFAULT_PAGE
-    cursor: Annotated[str | None, Field(max_length=500, description="`next_cursor` of the page before.")] = None
+    limit: Limit = DEFAULT_PAGE
+    cursor: DocumentsCursor | None = None
 
     def where(self) -> Filter:
         """The filters."""
@@ -78,29 +74,39 @@ class ListQuery(Request):
         )
 
 
-@router.get("/documents", tags=["documents"])
+@router.get("/documents", tags=["documents"], summary="List documents")
 def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
-    """List documents, without their text."""
+    """A page of documents, without their text."""
     limit = page_size(query.limit, engine.settings)
-    check_tags([*query.tag, *query.tag_any, *query.tag_not], engine.settings)
+    check_tags(engine.settings, query.tag, query.tag_any, query.tag_not)
     with engine.store.read() as tx:
         page = tx.documents.page(query.where(), sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
-        next_cursor = tx.documents.cursor_after(page[limit - 1], query.sort) if more else None
+        next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
     documents = [Document.model_validate(document) for document in page[:limit]]
     return DocumentList(documents=documents, next_cursor=next_cursor)
 
 
-@router.get("/documents/{document_id}", tags=["documents"], responses={200: links_to_document("/id"), **problems(404)})
+@router.get(
+    "/documents/{document_id}",
+    tags=["documents"],
+    summary="Get a document",
+    responses={200: links_to_document("/id"), **problems(404)},
+)
 def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
-    """Get a document with its chunks."""
+    """A document with its text in chunks."""
     with engine.store.read() as tx:
         return with_chunks(existing(tx, document_id), tx.documents.chunks(document_id))
 
 
-@router.get("/documents/{document_id}/text", tags=["documents"], responses=problems(404, 409))
+@router.get(
+    "/documents/{document_id}/text",
+    tags=["documents"],
+    summary="Get a part of a document's text",
+    responses=problems(404, 409),
+)
 def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
-    """Get a part of a document's text: some lines, characters or pages."""
+    """Some lines, characters or pages of it."""
     with engine.store.read() as tx:
         document = existing(tx, document_id)
         chunks = tx.documents.chunks(document_id)
@@ -111,6 +117,7 @@ def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Que
 @router.get(
     "/documents/{document_id}/file",
     tags=["documents"],
+    summary="Get a document's file",
     response_class=FileResponse,
     responses={
         200: {"content": {"application/octet-stream": {}}, "description": "The file as it was uploaded."},
@@ -118,7 +125,7 @@ def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Que
     },
 )
 def get_file(document_id: Id, engine: EngineDep) -> FileResponse:
-    """Get the file that a document came from, if it came from one and files are kept."""
+    """The file that a document came from, if it came from one and files are kept."""
     with engine.store.read() as tx:
         document = existing(tx, document_id)
     path = engine.kept.path(document.content_hash)
@@ -130,7 +137,9 @@ def get_file(document_id: Id, engine: EngineDep) -> FileResponse:
     )
 
 
-@router.delete("/documents/{document_id}", tags=["documents"], responses=problems(404))
+@router.delete(
+    "/documents/{document_id}", tags=["documents"], summary="Delete a document", responses=problems(404, 507)
+)
 def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     """Delete a document for good, and the file that was kept of it."""
     with engine.store.write() as tx:
@@ -140,19 +149,24 @@ def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     return Deleted(document_id=document_id, title=document.title)
 
 
-@router.patch("/documents/{document_id}/tags", tags=["tags"], responses=problems(400, 404, 413))
+@router.patch(
+    "/documents/{document_id}/tags",
+    tags=["tags"],
+    summary="Change a document's tags",
+    responses=problems(400, 404, 413, 507),
+)
 def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Document:
     """Add tags to a document and remove others, in one step."""
-    check_tags([*change.add, *change.remove], engine.settings)
+    check_tags(engine.settings, change.add, change.remove)
     with engine.store.write() as tx:
         existing(tx, document_id)
         tx.documents.change_tags(document_id, add=change.add, remove=change.remove)
         return Document.model_validate(existing(tx, document_id))
 
 
-@router.get("/tags", tags=["tags"])
+@router.get("/tags", tags=["tags"], summary="List tags")
 def list_tags(engine: EngineDep) -> TagList:
-    """List every tag in use."""
+    """Every tag in use, and how many documents carry it."""
     with engine.store.read() as tx:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
 

@@ -6,10 +6,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Request
+from pydantic import BaseModel, ConfigDict, Field
 
 from kb.contract.errors import Unavailable
-from kb.contract.models import DEFAULT_PAGE
 from kb.embed.base import Embedder
 from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
@@ -45,7 +45,10 @@ def engine_of(request: Request) -> Engine:
 
 EngineDep = Annotated[Engine, Depends(engine_of)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-Limit = Annotated[int, Query(ge=1, le=MAX_ID, description="The most rows of a page.")]
-Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
+Limit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
 
-__all__ = ["DEFAULT_PAGE", "MAX_ID", "Cursor", "Engine", "EngineDep", "Id", "Limit"]
+
+class QueryModel(BaseModel):
+    """A request's query: its values are read from text, an unknown one is refused."""
+
+    model_config = ConfigDict(extra="forbid")

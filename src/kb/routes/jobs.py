@@ -12,16 +12,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from kb.contract.errors import Invalid, KeyReused, NotFound, UnsupportedMedia
 from kb.contract.models import (
     DEFAULT_PAGE,
+    WORD,
     Job,
     JobAccepted,
     JobList,
+    JobsCursor,
     JobStatus,
     NoteRequest,
     SourcePath,
@@ -29,13 +31,30 @@ from kb.contract.models import (
     Title,
 )
 from kb.ingest.staging import discard, stage
-from kb.routes.engine import MAX_ID, Cursor, Engine, EngineDep, Id, Limit
+from kb.routes.engine import MAX_ID, Engine, EngineDep, Id, Limit, QueryModel
+from kb.routes.examples import EXAMPLES
 from kb.routes.limits import check_note, check_tags, page_size
 from kb.routes.problems import problems
 from kb.store import base
 from kb.store.base import NewJob
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+EMPTY_OR_WORD = rf"^$|{WORD}"
+
+
+class ListQuery(QueryModel):
+    """Which jobs to list."""
+
+    status: JobStatus | None = None
+    limit: Limit = DEFAULT_PAGE
+    cursor: JobsCursor | None = None
+
+
+class SubmitQuery(QueryModel):
+    """How long to wait."""
+
+    wait: Annotated[int, Field(ge=0, le=MAX_ID, description="Answer when the job ends, or after so many seconds.")] = 0
 
 
 class FileFields(BaseModel):
@@ -46,52 +65,52 @@ class FileFields(BaseModel):
     tags: Tags = []
 
 
+FORM = {
+    "type": "object",
+    "required": ["file"],
+    "additionalProperties": False,
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "title": {"type": "string", "pattern": EMPTY_OR_WORD, "maxLength": 500},
+        "source_path": {"type": "string", "pattern": EMPTY_OR_WORD, "maxLength": 4096},
+        "tags": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^[^\x00-\x1f\x7f]*$"},
+            "description": "As repeated fields, or as one with commas.",
+        },
+    },
+}
 BODIES = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": NoteRequest.model_json_schema()},
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {
-                        "file": {"type": "string", "format": "binary"},
-                        "title": {"type": "string"},
-                        "source_path": {"type": "string"},
-                        "tags": {"type": "array", "items": {"type": "string"}},
-                    },
-                }
-            },
+            "application/json": {"schema": NoteRequest.model_json_schema() | {"examples": [EXAMPLES["NoteRequest"]]}},
+            "multipart/form-data": {"schema": FORM},
         },
     }
 }
-
-
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": JobAccepted, "description": "The job has ended."},
     202: {
         "description": "The job is accepted.",
         "links": {"job": {"operationId": "get_job", "parameters": {"job_id": "$response.body#/job_id"}}},
     },
-    **problems(400, 409, 413, 415),
+    **problems(400, 409, 413, 415, 507),
 }
 
 
-@router.post("", status_code=202, openapi_extra=BODIES, responses=ANSWERS)
+@router.post("", summary="Add a note or a file", status_code=202, openapi_extra=BODIES, responses=ANSWERS)
 async def submit(
     request: Request,
     response: Response,
     engine: EngineDep,
-    wait: Annotated[
-        int, Query(ge=0, le=MAX_ID, description="Answer when the job is done, or after so many seconds.")
-    ] = 0,
+    query: Annotated[SubmitQuery, Query()],
     prefer: Annotated[str | None, Header(description="`wait=30` does the same (RFC 7240).")] = None,
     idempotency_key: Annotated[
         str | None, Header(min_length=1, max_length=255, description="The same key again is the same job again.")
     ] = None,
 ) -> JobAccepted:
-    """Submit a note (JSON) or a file (multipart); what is accepted survives a crash.
+    """A note as JSON, a file as a form; what is accepted survives a crash.
 
     Answers 202, or 200 when the job that was waited for is done or failed.
     """
@@ -104,7 +123,7 @@ async def submit(
     else:
         raise UnsupportedMedia
     accepted = await run_in_threadpool(_accept, engine, replace(job, idempotency_key=idempotency_key))
-    seconds = wait or preferred_wait(prefer)
+    seconds = query.wait or preferred_wait(prefer)
     if seconds:
         accepted = await until_ended(engine, accepted, min(seconds, engine.settings.max_wait_seconds))
     if accepted.status in ("done", "failed"):
@@ -112,24 +131,20 @@ async def submit(
     return accepted
 
 
-@router.get("")
-def list_jobs(
-    engine: EngineDep,
-    status: Annotated[JobStatus | None, Query()] = None,
-    limit: Limit = DEFAULT_PAGE,
-    cursor: Cursor = None,
-) -> JobList:
-    """List jobs, newest first."""
-    limit = page_size(limit, engine.settings)
+@router.get("", summary="List jobs")
+def list_jobs(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> JobList:
+    """A page of jobs, newest first."""
+    limit = page_size(query.limit, engine.settings)
+    before = int(query.cursor) if query.cursor else None
     with engine.store.read() as tx:
-        page = tx.jobs.page(status=status, limit=limit + 1, before=_before(cursor))
+        page = tx.jobs.page(status=query.status, limit=limit + 1, before=before)
     jobs = [Job.model_validate(job) for job in page[:limit]]
     return JobList(jobs=jobs, next_cursor=str(jobs[-1].id) if len(page) > limit else None)
 
 
-@router.get("/{job_id}", responses=problems(404))
+@router.get("/{job_id}", summary="Get a job", responses=problems(404))
 def get_job(job_id: Id, engine: EngineDep) -> Job:
-    """Get a job."""
+    """How far a note or a file is, and why it failed if it did."""
     with engine.store.read() as tx:
         job = tx.jobs.get(job_id)
     if job is None:
@@ -170,7 +185,7 @@ def _note_job(engine: Engine, body: bytes) -> NewJob:
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False)) from None
     check_note(note.text, engine.settings)
-    check_tags(note.tags, engine.settings)
+    check_tags(engine.settings, note.tags)
     fingerprint = sha256(note.model_dump_json().encode()).hexdigest()
     return NewJob("note", note.title, note.source_path, tuple(note.tags), text=note.text, request_hash=fingerprint)
 
@@ -180,7 +195,7 @@ def _file_job(engine: Engine, form: FormData) -> NewJob:
     if not isinstance(file, UploadFile):
         raise Invalid("file: send the file as the form's part named 'file'.")
     fields = _fields(form)
-    check_tags(fields.tags, engine.settings)
+    check_tags(engine.settings, fields.tags)
     filename = name_of(file.filename or "")
     staged, digest = stage(file.file, engine.settings.staging_dir)
     fingerprint = sha256(f"{digest} {filename} {fields.model_dump_json()}".encode()).hexdigest()
@@ -240,11 +255,3 @@ def _text(field: UploadFile | str | None) -> str | None:
     if isinstance(field, UploadFile):
         raise Invalid("title, source_path, tags: send them as plain fields, not as files.")
     return field or None
-
-
-def _before(cursor: str | None) -> int | None:
-    if cursor is None:
-        return None
-    if not (cursor.isascii() and cursor.isdigit() and int(cursor) <= MAX_ID):
-        raise Invalid("cursor: not one that this list answered; leave it out to begin again.")
-    return int(cursor)

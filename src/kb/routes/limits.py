@@ -9,16 +9,17 @@ from kb.contract.models import DEFAULT_PAGE, DEFAULT_TOP
 from kb.settings import Settings
 
 
-def check_tags(tags: Collection[str], settings: Settings) -> None:
-    """Refuse too many tags, and too long ones.
+def check_tags(settings: Settings, *lists: Collection[str]) -> None:
+    """Refuse a list of too many tags, and too long ones.
 
     Raises:
         Invalid: naming the limit and its setting.
     """
-    if len(tags) > settings.max_tags:
-        raise Invalid(f"tags: at most {settings.max_tags} (KB_MAX_TAGS).")
-    if any(len(tag) > settings.max_tag_chars for tag in tags):
-        raise Invalid(f"tags: a tag has at most {settings.max_tag_chars} characters (KB_MAX_TAG_CHARS).")
+    for tags in lists:
+        if len(tags) > settings.max_tags:
+            raise Invalid(f"tags: at most {settings.max_tags} (KB_MAX_TAGS).")
+        if any(len(tag) > settings.max_tag_chars for tag in tags):
+            raise Invalid(f"tags: a tag has at most {settings.max_tag_chars} characters (KB_MAX_TAG_CHARS).")
 
 
 def check_note(text: str, settings: Settings) -> None:
@@ -31,13 +32,23 @@ def check_note(text: str, settings: Settings) -> None:
         raise TooLarge(f"text: a note has at most {settings.max_note_chars} characters (KB_MAX_NOTE_CHARS).")
 
 
+def most_results(settings: Settings) -> int:
+    """The largest `top` that a search may ask for; the default may always be."""
+    return max(settings.max_top, DEFAULT_TOP)
+
+
+def most_rows(settings: Settings) -> int:
+    """The largest page that may be asked for; the default may always be."""
+    return max(settings.max_page, DEFAULT_PAGE)
+
+
 def top_of(asked: int, settings: Settings) -> int:
     """How many results: as many as asked for; the default gives way to a smaller limit.
 
     Raises:
         Invalid: naming the limit and its setting.
     """
-    if asked > max(settings.max_top, DEFAULT_TOP):
+    if asked > most_results(settings):
         raise Invalid(f"top: at most {settings.max_top} (KB_MAX_TOP).")
     return min(asked, settings.max_top)
 
@@ -48,6 +59,6 @@ def page_size(asked: int, settings: Settings) -> int:
     Raises:
         Invalid: naming the limit and its setting.
     """
-    if asked > max(settings.max_page, DEFAULT_PAGE):
+    if asked > most_rows(settings):
         raise Invalid(f"limit: at most {settings.max_page} (KB_MAX_PAGE).")
     return min(asked, settings.max_page)

@@ -16,7 +16,7 @@ from kb.routes.problems import problems
 router = APIRouter(tags=["notes"])
 
 
-@router.patch("/notes/{document_id}", responses=problems(400, 404, 409, 412, 413))
+@router.patch("/notes/{document_id}", summary="Update a note", responses=problems(400, 404, 409, 412, 413, 507))
 def patch_note(
     document_id: Id,
     update: NoteUpdate,

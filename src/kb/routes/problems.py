@@ -9,8 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from kb.asgi.problem import ProblemResponse, on_http_exception, problem
-from kb.contract.errors import Invalid
+from kb.asgi.problem import ProblemResponse, body_of, on_http_exception, problem
+from kb.contract.errors import BY_CODE, Invalid
 from kb.contract.models import Problem
 
 if TYPE_CHECKING:
@@ -21,20 +21,28 @@ if TYPE_CHECKING:
 DESCRIPTIONS = {
     400: "The body cannot be parsed.",
     401: "A key is needed.",
+    403: "A page of another site may not ask.",
     404: "There is no such thing.",
     409: "The document is not of the kind that this needs, or the Idempotency-Key was used for something else.",
     412: "The note was changed since it was read.",
     413: "The body is too large.",
     415: "Neither JSON nor a form.",
+    421: "The server is not known by this name.",
     422: "The request is not valid.",
+    500: "The engine failed; its log says why.",
     503: "The engine is still starting.",
+    507: "The engine's disk is full; nothing was written.",
 }
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How these statuses are answered, for the API's description."""
-    content = {ProblemResponse.media_type: {"schema": Problem.model_json_schema()}}
-    return {status: {"description": DESCRIPTIONS[status], "content": content} for status in statuses}
+    return {status: {"description": DESCRIPTIONS[status], "content": _content(status)} for status in statuses}
+
+
+def _content(status: int) -> dict[str, Any]:
+    examples = [body_of(error()) for error in BY_CODE.values() if error.status == status]
+    return {ProblemResponse.media_type: {"schema": Problem.model_json_schema() | {"examples": examples}}}
 
 
 def links_to_document(pointer: str) -> dict[str, Any]:

@@ -22,13 +22,13 @@ from kb.store.base import Filter, Transaction
 router = APIRouter(tags=["search"])
 
 
-@router.post("/search", responses=problems(400, 413))
+@router.post("/search", summary="Search", responses=problems(400, 413))
 def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = top_of(request.top, engine.settings)
-    check_tags([*request.tags, *request.tag_any, *request.tag_not], engine.settings)
+    check_tags(engine.settings, request.tags, request.tag_any, request.tag_not)
     words = "" if request.vec_only else request.query
     embed = None if request.fts_only else lambda: engine.embedder.embed([request.query])[0]
     legs = Legs(match_expression(words), embed, where(request))

@@ -11,7 +11,7 @@ from kb.routes.engine import EngineDep
 router = APIRouter(tags=["status"])
 
 
-@router.get("/status")
+@router.get("/status", summary="Get the engine's state")
 def status(engine: EngineDep) -> Status:
     """Say what this engine is, and how much is in it."""
     embedder = engine.embedder

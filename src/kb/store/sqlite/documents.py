@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
-from kb.contract.errors import Invalid
 from kb.store.base import Chunk, Content, Document, Filter
 from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, stored, strings
 
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
     from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
-MAX_ID = 2**63 - 1
 RECENT = "COALESCE(updated_at, created_at)"
 TAGGED = (
     "SELECT document_id FROM document_tags WHERE tag_id IN"
@@ -75,16 +71,15 @@ class SqliteDocuments:
         conditions = [condition, *(f"EXISTS ({CARRIES} AND tag_id = {tag_id})" for tag_id in tag_ids)]
         if cursor is not None:
             conditions.append(AFTER_RECENT if sort == "recent" else f"{key} > ?")
-            key_after = _decode(cursor, sort)
-            parameters += (*key_after[:-1], *key_after)
+            document_id, recent = _decode(cursor)
+            parameters += (recent, recent, document_id) if sort == "recent" else (document_id,)
         order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
         return self._documents(f"{' AND '.join(conditions)} ORDER BY {order} LIMIT ?", (*parameters, limit), source)
 
-    def cursor_after(self, document: Document, sort: Sort) -> str:
-        """An opaque text from which `page` goes on after `document`."""
-        recent = self._execute(f"SELECT {RECENT} FROM documents WHERE id = ?", (document.id,)).get
-        key = [recent, document.id] if sort == "recent" else [document.id]
-        return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+    def cursor_after(self, document_id: int) -> str:
+        """A text from which `page` goes on after the document, in either order."""
+        recent: str = self._execute(f"SELECT {RECENT} FROM documents WHERE id = ?", (document_id,)).get
+        return f"{document_id}.{recent.encode().hex()}"
 
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """The oldest note, or else file, that holds this content under this path."""
@@ -246,14 +241,6 @@ def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
     )
 
 
-def _decode(cursor: str, sort: Sort) -> tuple[object, ...]:
-    types = (str, int) if sort == "recent" else (int,)
-    try:
-        key = json.loads(base64.urlsafe_b64decode(cursor))
-        forged = not isinstance(key, list) or tuple(map(type, key)) != types
-        forged = forged or not 0 <= key[-1] <= MAX_ID or not str(key[0]).isascii()
-    except (binascii.Error, ValueError, RecursionError):
-        forged = True
-    if forged:
-        raise Invalid("cursor: not one that this list answered; leave it out to begin again.")
-    return tuple(key)
+def _decode(cursor: str) -> tuple[int, str]:
+    document_id, _, recent = cursor.partition(".")
+    return int(document_id), bytes.fromhex(recent).decode(errors="replace")

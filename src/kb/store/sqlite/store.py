@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import apsw
+
+from kb.contract.errors import DiskFull
 from kb.store.base import Counts
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
@@ -20,8 +23,6 @@ from kb.store.sqlite.vectors import Vectors
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import apsw
 
 READERS = 8
 
@@ -83,7 +84,11 @@ class SqliteStore:
 
     @contextmanager
     def write(self) -> Iterator[SqliteTransaction]:
-        """A change, whole or not at all; on disk when the block ends."""
+        """A change, whole or not at all; on disk when the block ends.
+
+        Raises:
+            DiskFull: there is no room for it.
+        """
         with self._write_lock:
             self._writer.execute("BEGIN IMMEDIATE")
             before = self._vectors.newest
@@ -92,12 +97,14 @@ class SqliteStore:
                 yield transaction
                 self._publish(transaction.documents)
                 self._writer.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 # SQLite has rolled back by itself after some errors (a full disk, say).
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if self._vectors.newest != before:
                     self._vectors.withdraw()
+                if isinstance(error, apsw.FullError):
+                    raise DiskFull from error
                 raise
 
     def close(self) -> None:

@@ -1,0 +1,62 @@
+"""The API's description (OpenAPI): what FastAPI says of the routes, with examples and this engine's limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kb.routes.examples import EXAMPLES
+from kb.routes.limits import most_results, most_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fastapi import FastAPI
+
+    from kb.settings import Settings
+
+    Schema = dict[str, Any]
+
+
+def describe(app: FastAPI, settings: Settings) -> None:
+    """Complete what the app answers at `/openapi.json`; it is made when first asked for."""
+    generate = app.openapi
+
+    def complete() -> Schema:
+        if app.openapi_schema is None:
+            api = generate()
+            add_examples(api["components"]["schemas"])
+            add_limits(api, settings)
+        return generate()
+
+    app.openapi = complete  # type: ignore[method-assign]
+
+
+def add_examples(models: dict[str, Schema]) -> None:
+    """Show each model's example."""
+    for name in models.keys() & EXAMPLES.keys():
+        models[name]["examples"] = [EXAMPLES[name]]
+
+
+def add_limits(api: Schema, settings: Settings) -> None:
+    """Say in each request's schema what the settings allow."""
+    tags = {"maxItems": settings.max_tags, "items": {"maxLength": settings.max_tag_chars}}
+    limits: dict[str, Schema] = {
+        "top": {"maximum": most_results(settings)},
+        "limit": {"maximum": most_rows(settings)},
+        "text": {"maxLength": settings.max_note_chars},
+        **dict.fromkeys(("tag", "tags", "tag_any", "tag_not", "add", "remove"), tags),
+    }
+    for name, schema in _asked(api):
+        for key, limit in limits.get(name, {}).items():
+            schema[key] = schema[key] | limit if isinstance(limit, dict) else limit
+
+
+def _asked(api: Schema) -> Iterator[tuple[str, Schema]]:
+    """Each parameter and each field of a body that a client may send, with its schema."""
+    for path in api["paths"].values():
+        for operation in path.values():
+            for parameter in operation.get("parameters", []):
+                yield parameter["name"], parameter["schema"]
+            for body in operation.get("requestBody", {}).get("content", {}).values():
+                model = body["schema"].get("$ref", "").rpartition("/")[2]
+                yield from (api["components"]["schemas"][model] if model else body["schema"])["properties"].items()

@@ -1,0 +1,61 @@
+"""A full disk is said as such, and loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+import pytest
+
+from kb.contract.client import EngineClient
+from kb.contract.errors import DiskFull
+from tests.disks import filled, small_disk
+from tests.http.conftest import added, finished
+
+LONG = "The keeper counts ships. " * 30_000
+
+
+@pytest.fixture
+async def on_a_small_disk(start_server, tmp_path):
+    with small_disk(tmp_path / "disk", 16) as disk, start_server(disk) as server:
+        async with EngineClient(server.url) as client:
+            yield client, disk, server
+
+
+async def found(api, words):
+    return [result["document_id"] for result in (await api.search(query=words, fts_only=True))["results"]]
+
+
+@pytest.mark.requirement("N-2")
+@pytest.mark.requirement("E-2")
+async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_disk, tmp_path):
+    api, disk, server = on_a_small_disk
+    note = await added(api, "The old lighthouse")
+    with filled(disk):
+        for attempt in (
+            api.update_note(note, LONG),
+            api.add_note(text=LONG),
+            api.add_file("ships.txt", LONG.encode()),
+        ):
+            with pytest.raises(DiskFull, match="Make room"):
+                await attempt
+        assert await found(api, "lighthouse") == [note]
+        assert not [file for file in (disk / "staging").iterdir() if file.stat().st_size]
+    updated = await api.update_note(note, "The new lighthouse")
+    assert updated["chunks"][0]["text"] == "The new lighthouse"
+    assert httpx2.get(f"{server.url}/readyz").status_code == 200
+
+
+@pytest.mark.requirement("S-5")
+async def test_a_full_disk_fails_no_job(start_server, tmp_path):
+    with small_disk(tmp_path / "disk", 16) as disk:
+        with start_server(disk) as server:
+            async with EngineClient(server.url) as api:
+                accepted = await api.add_note(text=LONG[:100_000])
+                with filled(disk):
+                    await asyncio.sleep(8)
+                    assert (await api.job(accepted["job_id"]))["status"] in ("queued", "running")
+        with start_server(disk) as server:
+            async with EngineClient(server.url) as api:
+                assert (await finished(api, accepted))["status"] == "done"
+                assert await found(api, "keeper ships")

@@ -1,0 +1,63 @@
+"""The API describes itself, and what it says is true."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from kb.contract import models
+from kb.routes.examples import EXAMPLES
+
+
+@pytest.fixture(scope="module")
+def description(server):
+    return httpx2.get(f"{server.url}/openapi.json").json()
+
+
+@pytest.fixture(scope="module")
+def operations(description):
+    return [operation for path in description["paths"].values() for operation in path.values()]
+
+
+def test_every_call_says_in_a_line_what_it_does(operations):
+    assert all(operation["summary"] and operation["description"] for operation in operations)
+    summaries = [operation["summary"] for operation in operations]
+    assert len(set(summaries)) == len(summaries)
+
+
+def bodies(operation):
+    """What a call takes, and what it answers when all is well."""
+    answers = [answer for status, answer in operation["responses"].items() if status < "300"]
+    for place in [operation.get("requestBody", {}), *answers]:
+        yield place.get("content", {}).get("application/json")
+
+
+def test_every_body_has_an_example(description, operations):
+    for operation in operations:
+        for body in filter(None, bodies(operation)):
+            schema = body["schema"]
+            name = schema.get("$ref", "").rpartition("/")[2]
+            assert (description["components"]["schemas"][name] if name else schema)["examples"], operation["summary"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_what_it_is_an_example_of(name):
+    model = getattr(models, name)
+    assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
+
+
+@pytest.mark.parametrize("status", ["401", "422", "500", "503"])
+def test_every_call_documents_every_error_that_any_may_answer(operations, status):
+    for operation in operations:
+        problem = operation["responses"][status]["content"]["application/problem+json"]["schema"]
+        assert problem["examples"][0]["status"] == int(status)
+
+
+def test_limits_that_settings_make_are_in_the_description(start_server, tmp_path):
+    with start_server(tmp_path, KB_MAX_TOP="77", KB_MAX_PAGE="78", KB_MAX_TAGS="7", KB_MAX_TAG_CHARS="9") as server:
+        api = httpx2.get(f"{server.url}/openapi.json").json()
+    search = api["components"]["schemas"]["SearchRequest"]["properties"]
+    assert search["top"]["maximum"] == 77
+    assert (search["tag_not"]["maxItems"], search["tag_not"]["items"]["maxLength"]) == (7, 9)
+    listed = {each["name"]: each["schema"] for each in api["paths"]["/api/v1/documents"]["get"]["parameters"]}
+    assert (listed["limit"]["maximum"], listed["tag"]["maxItems"]) == (78, 7)
