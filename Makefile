@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench
 
-.PHONY: setup serve test test-reference fmt lint types bench bench-quality requirements clean
+.PHONY: setup serve test test-reference test-schema fmt lint types bench bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
 
@@ -17,6 +17,10 @@ test: .venv/dev.stamp
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
+
+# The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
+test-schema: .venv/dev.stamp
+	KB_TEST_EXAMPLES=1000 $(BIN)/pytest -s tests/schema
 
 fmt: .venv/dev.stamp
 	$(BIN)/ruff check --fix $(SOURCES)
@@ -33,6 +37,9 @@ types: .venv/dev.stamp
 bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding
 	.venv-reference/bin/python -m bench.engine
+
+bench-scale: .venv/dev.stamp
+	$(BIN)/python -m bench.scale
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality

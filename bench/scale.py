@@ -1,9 +1,8 @@
-"""What 100,000 documents cost that 1,000 do not: both in one run, written through the store, in turn.
+"""What 100,000 documents cost that 1,000 do not: two real servers in one run, asked in turn.
 
     python -m bench.scale [DOCUMENTS]      100,000 when not given
 
-Vectors are synthetic unit vectors of the model's length. Each act is done on the small and on the large store in
-turns, so that both see the same machine.
+The documents are notes of one chunk with synthetic vectors, written through the store before the servers start.
 """
 
 from __future__ import annotations
@@ -13,156 +12,143 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx2
 import numpy as np
 
-from kb.store.base import Content, Filter, NewChunk, Place
+from bench.serving import serving
+from kb.store.base import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kb.store.base import Document
-
-    Act = Callable[["Filled"], object]
+    Act = Callable[["Engine"], httpx2.Response]
 
 DIMENSIONS = 384
 SMALL, LARGE = 1_000, 100_000
 BATCH = 500
-ROUNDS = 60
+ROUNDS = 100
 PAGE = 50
 MOST = 1.5
 RARE, COMMON = "rare", "common"
+WORDS = [f"word{number}" for number in range(20_000)]
 
 
-class Filled:
-    """A store with so many documents of one chunk; one in two is common, ten are rare."""
+class Engine:
+    """A server over so many documents; one in two is common, ten are rare."""
 
-    def __init__(self, path: Path, size: int) -> None:
+    def __init__(self, folder: Path, size: int, stack: ExitStack) -> None:
         self.size = size
-        self.store = SqliteStore(path, DIMENSIONS)
         self.random = random.Random(size)
-        self.numbers = np.random.default_rng(size)
-        self.ids: list[int] = []
-        self.words = [f"word{number}" for number in range(20_000)]
+        folder.mkdir()
         begun = time.perf_counter()
-        for start in range(0, size, BATCH):
-            with self.store.write() as tx:
-                for number in range(start, start + BATCH):
-                    tags = [COMMON] * (number % 2) + [RARE] * (number % (size // 10) == 0)
-                    self.ids.append(tx.documents.add(self.content(), f"/{number}", tags))
+        self._fill(folder / "kb.db")
         print(f"{size:,} documents written in {time.perf_counter() - begun:.0f} s")
+        url = stack.enter_context(serving(folder))
+        self.http = stack.enter_context(httpx2.Client(base_url=f"{url}/api/v1/"))
 
-    def content(self) -> Content:
+    def _fill(self, database: Path) -> None:
+        store = SqliteStore(database, DIMENSIONS)
+        numbers = np.random.default_rng(self.size)
+        self.ids: list[int] = []
+        for start in range(0, self.size, BATCH):
+            with store.write() as tx:
+                for number in range(start, start + BATCH):
+                    tags = [COMMON] * (number % 2) + [RARE] * (number % (self.size // 10) == 0)
+                    content = _content(self.text(), numbers.normal(size=(1, DIMENSIONS)))
+                    self.ids.append(tx.documents.add(content, f"/{number}", tags))
+        with store.read() as tx:
+            self.cursors = {at: tx.documents.cursor_after(self.ids[self._place(at)]) for at in (0.5, 1.0)}
+            self.recent_cursors = {at: tx.documents.cursor_after(self.ids[-1 - self._place(at)]) for at in (0.5, 1.0)}
+        store.close()
+
+    def _place(self, at: float) -> int:
+        return int(at * self.size) - PAGE - 1
+
+    def text(self) -> str:
         """A note of 40 words."""
-        text = " ".join(self.random.choices(self.words, k=40))
-        vector = self.numbers.normal(size=(1, DIMENSIONS)).astype(np.float32)
-        chunk = NewChunk(text, text[:20], Place(1, 1, 0, len(text)))
-        return Content("note", text[:20], text, [chunk], vector / np.linalg.norm(vector))
+        return " ".join(self.random.choices(WORDS, k=40))
 
-    def page(self, *, where: Filter | None = None, sort: str = "id", at: float = 0.0) -> list[Document]:
+    def page(self, at: float = 0.0, *, recent: bool = False, **query: object) -> httpx2.Response:
         """A page that begins at so large a share of the documents."""
-        with self.store.read() as tx:
-            return tx.documents.page(
-                where or Filter(),
-                sort=sort,
-                limit=PAGE,
-                cursor=self.cursors.get((sort, at)),  # type: ignore[arg-type]
-            )
+        cursors = self.recent_cursors if recent else self.cursors
+        sort = "recent" if recent else "id"
+        cursor = {"cursor": cursors[at]} if at else {}
+        return self.http.get("documents", params={"sort": sort, "limit": PAGE, **cursor, **query})  # type: ignore[dict-item]
 
-    def remember_cursors(self) -> None:
-        """Where the middle and the last page begin."""
-        self.cursors = {}
-        with self.store.read() as tx:
-            for at in (0.5, 1.0):
-                document = tx.documents.get(self.ids[max(int(at * self.size) - PAGE - 1, 0)])
-                assert document is not None
-                self.cursors["id", at] = tx.documents.cursor_after(document, "id")
-                document = tx.documents.get(self.ids[max(int((1 - at) * self.size), PAGE + 1)])
-                assert document is not None
-                self.cursors["recent", at] = tx.documents.cursor_after(document, "recent")
+    def some(self) -> int:
+        """Any document."""
+        return self.random.choice(self.ids)
 
 
-def _get(filled: Filled) -> object:
-    with filled.store.read() as tx:
-        document_id = filled.random.choice(filled.ids)
-        return tx.documents.get(document_id), tx.documents.chunks(document_id)
+def _content(text: str, vector: np.ndarray) -> Content:
+    unit = (vector / np.linalg.norm(vector)).astype(np.float32)
+    return Content("note", text[:20], text, [NewChunk(text, "", Place(1, 1, 0, len(text)))], unit)
 
 
-def _delete(filled: Filled) -> None:
-    place = filled.random.randrange(len(filled.ids))
-    document_id = filled.ids.pop(place)
-    with filled.store.write() as tx:
-        tx.documents.delete(document_id)
+def _delete(engine: Engine) -> httpx2.Response:
+    return engine.http.delete(f"documents/{engine.ids.pop(engine.random.randrange(len(engine.ids)))}")
 
 
-def _update(filled: Filled) -> None:
-    content = filled.content()
-    with filled.store.write() as tx:
-        tx.documents.replace(filled.random.choice(filled.ids), content)
-
-
-def _add(filled: Filled) -> None:
-    content = filled.content()
-    with filled.store.write() as tx:
-        filled.ids.append(tx.documents.add(content, None, [COMMON]))
-
-
-def _retag(filled: Filled) -> None:
-    with filled.store.write() as tx:
-        tx.documents.change_tags(filled.random.choice(filled.ids), add=[RARE], remove=[COMMON])
+def _retag(engine: Engine) -> httpx2.Response:
+    return engine.http.patch(f"documents/{engine.some()}/tags", json={"add": [RARE], "remove": [COMMON]})
 
 
 ACTS: dict[str, Act] = {
-    "first page": lambda filled: filled.page(),
-    "middle page": lambda filled: filled.page(at=0.5),
-    "last page": lambda filled: filled.page(at=1.0),
-    "first page, recent": lambda filled: filled.page(sort="recent"),
-    "middle page, recent": lambda filled: filled.page(sort="recent", at=0.5),
-    "last page, recent": lambda filled: filled.page(sort="recent", at=1.0),
-    "rare tag": lambda filled: filled.page(where=Filter((RARE,))),
-    "rare tag, recent": lambda filled: filled.page(where=Filter((RARE,)), sort="recent"),
-    "common tag": lambda filled: filled.page(where=Filter((COMMON,))),
-    "common tag, recent": lambda filled: filled.page(where=Filter((COMMON,)), sort="recent"),
-    "common tag, middle": lambda filled: filled.page(where=Filter((COMMON,)), at=0.5),
-    "both tags": lambda filled: filled.page(where=Filter((COMMON, RARE))),
-    "type": lambda filled: filled.page(where=Filter(doc_type="note")),
-    "type, recent": lambda filled: filled.page(where=Filter(doc_type="note"), sort="recent"),
-    "path": lambda filled: filled.page(where=Filter(source_path="/77")),
-    "one document": _get,
+    "first page": lambda engine: engine.page(),
+    "middle page": lambda engine: engine.page(0.5),
+    "last page": lambda engine: engine.page(1.0),
+    "first page, recent": lambda engine: engine.page(recent=True),
+    "middle page, recent": lambda engine: engine.page(0.5, recent=True),
+    "last page, recent": lambda engine: engine.page(1.0, recent=True),
+    "rare tag": lambda engine: engine.page(tag=RARE),
+    "rare tag, recent": lambda engine: engine.page(tag=RARE, recent=True),
+    "common tag": lambda engine: engine.page(tag=COMMON),
+    "common tag, recent": lambda engine: engine.page(tag=COMMON, recent=True),
+    "common tag, middle": lambda engine: engine.page(0.5, tag=COMMON),
+    "both tags": lambda engine: engine.page(tag=[COMMON, RARE]),
+    "either tag": lambda engine: engine.page(tag_any=[COMMON, RARE]),
+    "either tag, recent": lambda engine: engine.page(tag_any=[COMMON, RARE], recent=True),
+    "without a common tag": lambda engine: engine.page(tag_not=COMMON),
+    "without a rare tag": lambda engine: engine.page(tag_not=RARE, recent=True),
+    "type": lambda engine: engine.page(doc_type="note"),
+    "type, recent": lambda engine: engine.page(doc_type="note", recent=True),
+    "path": lambda engine: engine.page(source_path="/77"),
+    "one document": lambda engine: engine.http.get(f"documents/{engine.some()}"),
     "delete one": _delete,
-    "update a note": _update,
-    "add a note": _add,
+    "update a note": lambda engine: engine.http.patch(f"notes/{engine.some()}", json={"text": engine.text()}),
+    "add a note": lambda engine: engine.http.post("jobs?wait=9", json={"text": engine.text(), "tags": [COMMON]}),
     "change tags": _retag,
 }
 
 
-def measure(act: Act, small: Filled, large: Filled) -> tuple[float, float]:
+def measure(act: Act, engines: tuple[Engine, Engine]) -> tuple[float, float]:
     """The medians in milliseconds."""
-    times: dict[Filled, list[float]] = {small: [], large: []}
+    times: dict[Engine, list[float]] = {engine: [] for engine in engines}
     for _ in range(ROUNDS):
-        for filled, taken in times.items():
+        for engine, taken in times.items():
             begun = time.perf_counter()
-            act(filled)
+            act(engine).raise_for_status()
             taken.append((time.perf_counter() - begun) * 1000)
-    return statistics.median(times[small]), statistics.median(times[large])
+    few, many = map(statistics.median, times.values())
+    return few, many
 
 
 def main() -> int:
     """0 if every ratio is within its limit."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else LARGE
     worst = 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        small, large = Filled(Path(folder, "small.db"), SMALL), Filled(Path(folder, "large.db"), size)
-        for filled in (small, large):
-            filled.remember_cursors()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        engines = Engine(Path(folder, "small"), SMALL, stack), Engine(Path(folder, "large"), size, stack)
         print(f"{'p50 in ms':24}{SMALL:>12,}{size:>12,}   ratio")
         for name, act in ACTS.items():
-            few, many = measure(act, small, large)
+            few, many = measure(act, engines)
             worst = max(worst, many / few)
-            print(f"{name:24}{few:12.3f}{many:12.3f}{many / few:8.2f}", flush=True)
+            print(f"{name:24}{few:12.2f}{many:12.2f}{many / few:8.2f}", flush=True)
     print(f"worst ratio {worst:.2f} (at most {MOST})")
     return int(worst > MOST)
 

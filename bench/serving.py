@@ -47,14 +47,17 @@ def collection(name: str) -> Collection:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """The URL of a fresh server; its model is that of KB_MODEL_DIR or of the user's own data directory, if there."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
+def serving(data_dir: Path | None = None) -> Iterator[str]:
+    """The URL of a server, fresh if no data directory is given.
+
+    Its model is that of KB_MODEL_DIR or of the user's own data directory, if there.
+    """
+    with tempfile.TemporaryDirectory() as scratch, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
         process = subprocess.Popen(
-            [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(port), "--data-dir", folder],
+            [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(port), "--data-dir", data_dir or scratch],
             stderr=subprocess.DEVNULL,
         )
         try:

@@ -22,6 +22,8 @@ from kb.embed.onnx import OnnxEmbedder
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
 ROOT = Path(__file__).parents[1]
+REQUIREMENTS = {"S": 9, "E": 11, "N": 6, "G": 16, "C": 6, "D": 2, "L": 3, "R": 5}
+"""How many requirements each group has."""
 
 
 @pytest.fixture(scope="session")
@@ -138,6 +140,8 @@ def pytest_collection_modifyitems(items):
     """Let each report carry the requirements its test proves."""
     for item in items:
         numbers = [mark.args[0] for mark in item.iter_markers("requirement")]
+        for group, number in (each.split("-") for each in numbers):
+            assert 1 <= int(number) <= REQUIREMENTS[group], item.nodeid
         item.user_properties += [("requirement", number) for number in numbers]
 
 
@@ -150,6 +154,10 @@ def pytest_terminal_summary(terminalreporter):
                 if name == "requirement" and (report.when == "call" or outcome != "passed"):
                     outcomes[number][outcome] += 1
     terminalreporter.section("requirements")
-    for number in sorted(outcomes, key=lambda number: (number[0], int(number[2:]))):
+    numbers = [f"{group}-{each}" for group, last in REQUIREMENTS.items() for each in range(1, last + 1)]
+    for number in filter(outcomes.get, numbers):
         counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes[number].items())
         terminalreporter.write_line(f"{number:5} {counts}")
+    terminalreporter.write_line(
+        f"no test ran: {', '.join(number for number in numbers if number not in outcomes) or 'for none'}"
+    )

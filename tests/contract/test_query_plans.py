@@ -18,11 +18,20 @@ IN_ORDER = {
     "the first page": {"SCAN documents"},
     "the first page of recent ones": {"SCAN documents USING INDEX documents_recent"},
     "the first page of recent ones with a common tag": {"SCAN documents USING INDEX documents_recent"},
+    "the first page with either of two tags": {"SCAN documents"},
+    "the first page of recent ones with either of two tags": {"SCAN documents USING INDEX documents_recent"},
+    "the first page without a tag": {"SCAN documents"},
+    "the first page of recent ones without a tag": {"SCAN documents USING INDEX documents_recent"},
     "the first page of jobs": {"SCAN jobs"},
 }
 
 # A rare tag has few documents, a path or a claim too: they may be put in order when they are found.
-SORTED = {"the first page of recent ones with a rare tag", "the next page of recent ones with a rare tag"}
+SORTED = {
+    "the first page of recent ones with a rare tag",
+    "the next page of recent ones with a rare tag",
+    "the first page with either of two rare tags",
+    "the first page of recent ones with either of two rare tags",
+}
 
 
 def a_note(number):
@@ -43,6 +52,7 @@ def jobs(status=None, before=None):
 
 
 COMMON, RARE = Filter(("common",)), Filter(("rare",))
+EITHER, RARE_ONES = Filter(tag_any=("common", "rare")), Filter(tag_any=("rare", "rarest"))
 ACTS = {
     "a document": lambda tx: (tx.documents.get(5), tx.documents.chunks(5)),
     "the first page": page(),
@@ -56,6 +66,14 @@ ACTS = {
     "the next page of recent ones with a rare tag": page(RARE, sort="recent", next_=True),
     "the first page of recent ones with a common tag": page(COMMON, sort="recent"),
     "the next page of recent ones with a common tag": page(COMMON, sort="recent", next_=True),
+    "the first page with either of two tags": page(EITHER),
+    "the next page with either of two tags": page(EITHER, next_=True),
+    "the first page of recent ones with either of two tags": page(EITHER, sort="recent"),
+    "the next page of recent ones with either of two tags": page(EITHER, sort="recent", next_=True),
+    "the first page with either of two rare tags": page(RARE_ONES),
+    "the first page of recent ones with either of two rare tags": page(RARE_ONES, sort="recent"),
+    "the first page without a tag": page(Filter(tag_not=("common",))),
+    "the first page of recent ones without a tag": page(Filter(tag_not=("common",)), sort="recent"),
     "the first page of a type": page(Filter(doc_type="note")),
     "the next page of a type": page(Filter(doc_type="note"), next_=True),
     "the first page of recent ones of a type": page(Filter(doc_type="note"), sort="recent"),
@@ -87,7 +105,7 @@ def store(tmp_path_factory):
     opened = SqliteStore(tmp_path_factory.mktemp("plans") / "kb.db", DIMENSIONS)
     with opened.write() as tx:
         for number in range(1500):
-            tags = ["common"] * (number % 5 > 0) + ["rare"] * (number % 100 == 0)
+            tags = ["common"] * (number % 5 > 0) + ["rare"] * (number % 100 == 0) + ["rarest"] * (number == 77)
             tx.documents.add(a_note(number), f"/{number}", tags)
         for number in range(50):
             tx.jobs.add(NewJob("note", text=f"text {number}"))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 import io
 from uuid import uuid4
 
 import pytest
 
+from kb.contract.client import EngineClient
 from kb.contract.errors import Changed, Invalid, NotANote, NotFound
+from tests.conftest import KEY
 from tests.http.conftest import added, finished
 
 
@@ -66,3 +69,29 @@ async def test_of_two_who_read_the_same_note_one_may_write(api, word):
     with pytest.raises(Changed, match="was changed"):
         await api.update_note(document_id, f"{word} second", if_match=read)
     assert (await api.document(document_id))["chunks"][0]["text"] == f"{word} first"
+
+
+async def _attempt(api, document_id, text, read):
+    """The note's hash now, and whether this update made it."""
+    try:
+        return (await api.update_note(document_id, text, if_match=read))["content_hash"], True
+    except Changed as error:
+        return error.extra["content_hash"], False
+
+
+@pytest.mark.requirement("N-6")
+async def test_of_two_who_write_at_once_exactly_one_wins_a_thousand_times_in_a_row(server, api, word):
+    document_id = await added(api, word)
+    read = (await api.document(document_id))["content_hash"]
+    async with EngineClient(server.url, KEY) as other:
+        for turn in range(1000):
+            (one, first), (two, second) = await asyncio.gather(
+                _attempt(api, document_id, f"{word} {turn} from one", read),
+                _attempt(other, document_id, f"{word} {turn} from two", read),
+            )
+            assert first != second
+            assert one == two != read
+            read = one
+    document = await api.document(document_id)
+    assert document["content_hash"] == read
+    assert document["chunks"][0]["text"] in (f"{word} 999 from one", f"{word} 999 from two")

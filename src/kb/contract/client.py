@@ -18,6 +18,10 @@ LONG_SECONDS = 900
 """How long a call may take in which the engine embeds a whole text."""
 
 
+STANDARD = {"type", "title", "status", "detail"}
+"""The members of every problem (RFC 9457); what else there is belongs to the kind of error."""
+
+
 class EngineClient:
     """One connection pool to one engine.
 
@@ -148,7 +152,7 @@ def _error(response: httpx2.Response) -> errors.KbError:
     try:
         problem = response.json()
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
-        error = kind(problem["detail"], extra={"errors": problem.get("errors")})
+        error = kind(problem["detail"], extra={name: problem[name] for name in problem.keys() - STANDARD})
     except (ValueError, LookupError, TypeError, AttributeError):
         error = errors.KbError(f"The engine answered {response.status_code} {response.reason_phrase}.")
     error.status = response.status_code

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     StringConstraints,
     WithJsonSchema,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
@@ -25,33 +26,30 @@ DEFAULT_PAGE = 50
 JobStatus = Literal["queued", "running", "done", "failed"]
 Sort = Literal["id", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-Tag = Annotated[
-    str,
-    StringConstraints(
-        strip_whitespace=True,
-        min_length=1,
-        pattern=r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f][^,\x00-\x1f\x7f]*$",
-    ),
-]
-"""A tag has no comma and no control character; white space around it does not count."""
 
 
-def _distinct(tags: list[str]) -> list[str]:
-    return list(dict.fromkeys(tags))
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A text that matches a pattern somewhere; `otherwise` says in plain words what is wrong with one that does not."""
+
+    pattern: str
+    otherwise: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(schema) | {"pattern": self.pattern}
+
+    def _check(self, text: str) -> str:
+        if not re.search(self.pattern, text):
+            raise PydanticCustomError("like", "{otherwise}", {"otherwise": self.otherwise})
+        return text
 
 
-Tags = Annotated[list[Tag], AfterValidator(_distinct)]
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must hold more than white space")
-    return text
-
-
-def _text(value: object) -> object:
-    if not isinstance(value, str):
-        raise ValueError("must be a text such as 2026-01-31T12:00:00Z")
+def _date_and_time(value: object) -> object:
+    if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d", value):
+        raise PydanticCustomError("instant", "must be a text such as 2026-01-31T12:00:00Z")
     return value
 
 
@@ -59,42 +57,37 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-WORD = r"\S"
+# \s is not the same everywhere: the separators \x1c to \x1f are white space to Python alone.
+WORD = r"[^\s\x1c-\x1f]"
 """The pattern of a text that holds more than white space."""
 
-NoteText = Annotated[str, Field(min_length=1, pattern=WORD), AfterValidator(_not_blank)]
-Title = Annotated[str, Field(min_length=1, max_length=500, pattern=WORD), AfterValidator(_not_blank)]
-SourcePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=WORD), AfterValidator(_not_blank)]
+NOT_BLANK = Like(WORD, "must hold more than white space")
+ANSWERED = "not one that this list answered; leave it out to begin again"
+PAGE_BEFORE = "`next_cursor` of the page before."
+
+Tag = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1),
+    Like(
+        r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f][^,\x00-\x1f\x7f]*$",
+        "a tag has no comma and no control character, and is more than white space",
+    ),
+]
+"""White space around a tag does not count."""
+
+Tags = list[Tag]
+NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
+Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
+SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 DocType = Annotated[str, Field(min_length=1, max_length=100)]
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
-Instant = Annotated[AwareDatetime, BeforeValidator(_text), Field(strict=False)]
-
-PAGE_BEFORE = "`next_cursor` of the page before."
-DOCUMENTS_CURSOR = r"^[0-9]{1,18}\.([0-9a-f]{2})*$"
-JOBS_CURSOR = r"^[0-9]{1,18}$"
-
-
-def _answered(pattern: str) -> Callable[[str], str]:
-    def check(cursor: str) -> str:
-        if not re.fullmatch(pattern, cursor):
-            raise ValueError("not one that this list answered; leave it out to begin again")
-        return cursor
-
-    return check
-
-
+Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), Field(strict=False)]
 DocumentsCursor = Annotated[
-    str,
-    Field(max_length=500, description=PAGE_BEFORE, json_schema_extra={"pattern": DOCUMENTS_CURSOR}),
-    AfterValidator(_answered(DOCUMENTS_CURSOR)),
+    str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
-JobsCursor = Annotated[
-    str,
-    Field(description=PAGE_BEFORE, json_schema_extra={"pattern": JOBS_CURSOR}),
-    AfterValidator(_answered(JOBS_CURSOR)),
-]
+JobsCursor = Annotated[str, Field(description=PAGE_BEFORE), Like(r"^[0-9]{1,18}$", ANSWERED)]
 
 
 class Request(BaseModel):
@@ -109,6 +102,12 @@ class Reply(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
+BOTH_MODES: dict[str, Any] = {
+    "required": ["fts_only", "vec_only"],
+    "properties": {"fts_only": {"const": True}, "vec_only": {"const": True}},
+}
+
+
 class SearchRequest(Request):
     """A search among the documents that pass every filter; at most one of the two mode flags may be set.
 
@@ -116,7 +115,9 @@ class SearchRequest(Request):
     `max_tokens`, as many results as fit come back; the last one may be cut after a word.
     """
 
-    query: Annotated[str, Field(min_length=1, max_length=20_000, pattern=WORD), AfterValidator(_not_blank)]
+    model_config = ConfigDict(json_schema_extra={"not": BOTH_MODES})
+
+    query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
     top: Count = DEFAULT_TOP
     tags: Annotated[Tags, Field(description="All of them must match.")] = []
     tag_any: Annotated[Tags, Field(description="At least one of them must match.")] = []

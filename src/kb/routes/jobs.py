@@ -187,7 +187,7 @@ def _note_job(engine: Engine, body: bytes) -> NewJob:
     check_note(note.text, engine.settings)
     check_tags(engine.settings, note.tags)
     fingerprint = sha256(note.model_dump_json().encode()).hexdigest()
-    return NewJob("note", note.title, note.source_path, tuple(note.tags), text=note.text, request_hash=fingerprint)
+    return NewJob("note", note.title, note.source_path, distinct(note.tags), text=note.text, request_hash=fingerprint)
 
 
 def _file_job(engine: Engine, form: FormData) -> NewJob:
@@ -203,11 +203,16 @@ def _file_job(engine: Engine, form: FormData) -> NewJob:
         "file",
         fields.title,
         fields.source_path,
-        tuple(fields.tags),
+        distinct(fields.tags),
         staged=staged,
         filename=filename,
         request_hash=fingerprint,
     )
+
+
+def distinct(tags: Iterable[str]) -> tuple[str, ...]:
+    """Each tag once, in order."""
+    return tuple(dict.fromkeys(tags))
 
 
 def _accept(engine: Engine, job: NewJob) -> JobAccepted:

@@ -10,7 +10,7 @@ from kb.store.base import Chunk, Content, Document, Filter
 from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, stored, strings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     import apsw
     import numpy as np
@@ -30,9 +30,6 @@ TAGGED = (
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
 
 CARRIES = "SELECT 1 FROM document_tags WHERE document_id = documents.id"
-BY_TAG = "document_tags CROSS JOIN documents ON id = document_id"
-"""Documents by way of a tag. CROSS JOIN: SQLite shall begin on the left, where the tag's documents stand in order."""
-
 MANY = 1000
 """From so many documents on, those of a tag are looked for among the recent ones, not sorted."""
 
@@ -61,14 +58,15 @@ class SqliteDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        condition, parameters = condition_of(replace(where, tags=()))
-        tag_ids = self._rarest_first(where.tags)
-        if tag_ids is None:
+        condition, parameters = condition_of(replace(where, tags=(), tag_any=(), tag_not=()))
+        groups = [(tag,) for tag in where.tags] + ([where.tag_any] if where.tag_any else [])
+        wanted = [self._tag_ids(group) for group in groups]
+        if "" in wanted:
             return []
-        source, key = "documents", "id"
-        if tag_ids and (sort == "id" or self._carriers(tag_ids[0]) < MANY):
-            source, key = f"{BY_TAG} AND tag_id = {tag_ids.pop(0)}", "document_id"
-        conditions = [condition, *(f"EXISTS ({CARRIES} AND tag_id = {tag_id})" for tag_id in tag_ids)]
+        source, key = self._source(wanted, sort)
+        conditions = [condition, *(f"EXISTS ({CARRIES} AND tag_id IN ({ids}))" for ids in wanted)]
+        if where.tag_not and (unwanted := self._tag_ids(where.tag_not)):
+            conditions.append(f"NOT EXISTS ({CARRIES} AND tag_id IN ({unwanted}))")
         if cursor is not None:
             conditions.append(AFTER_RECENT if sort == "recent" else f"{key} > ?")
             document_id, recent = _decode(cursor)
@@ -144,17 +142,28 @@ class SqliteDocuments:
         """The content hash of every document."""
         return {hash_ for (hash_,) in self._execute("SELECT content_hash FROM documents")}
 
-    def _rarest_first(self, tags: Iterable[str]) -> list[int] | None:
-        """The tags' ids; None if no document carries one of them."""
-        ids = [self._execute("SELECT id FROM tags WHERE name = ?", (tag,)).get for tag in tags]
-        if None in ids:
-            return None
-        return sorted(ids, key=self._carriers) if len(ids) > 1 else ids
+    def _source(self, wanted: Sequence[str], sort: Sort) -> tuple[str, str]:
+        """Where a page is looked for, and the id there: among the carriers of the rarest tag if that is less work."""
+        if wanted:
+            rarest = min(wanted, key=self._carriers) if len(wanted) > 1 else wanted[0]
+            single = "," not in rarest
+            if (single and sort == "id") or self._carriers(rarest) < MANY:
+                # CROSS JOIN: SQLite shall begin on the left, where the documents of a tag stand in order.
+                carriers = (
+                    f"SELECT {'' if single else 'DISTINCT '}document_id FROM document_tags WHERE tag_id IN ({rarest})"
+                )
+                return f"({carriers}) CROSS JOIN documents ON id = document_id", "document_id"
+        return "documents", "id"
 
-    def _carriers(self, tag_id: int) -> int:
-        """How many documents carry the tag, counted up to `MANY`."""
-        sql = "SELECT count(*) FROM (SELECT 1 FROM document_tags WHERE tag_id = ? LIMIT ?)"
-        number: int = self._execute(sql, (tag_id, MANY)).get
+    def _tag_ids(self, tags: Collection[str]) -> str:
+        """The ids of those tags that are in use, with commas between them."""
+        rows = self._execute("SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?))", (json.dumps(tags),))
+        return ",".join(str(tag_id) for (tag_id,) in rows)
+
+    def _carriers(self, tag_ids: str) -> int:
+        """How many documents carry any of the tags, counted up to `MANY`."""
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM document_tags WHERE tag_id IN ({tag_ids}) LIMIT ?)"
+        number: int = self._execute(sql, (MANY,)).get
         return number
 
     def _documents(self, rest: str, parameters: tuple[object, ...], source: str = "documents") -> list[Document]:

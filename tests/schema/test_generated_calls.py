@@ -1,0 +1,45 @@
+"""Calls made up from the engine's own description: each is answered as the description says.
+
+`KB_TEST_EXAMPLES` says how many examples of each call are made up; `make test-schema` takes many.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+EXAMPLES = os.environ.get("KB_TEST_EXAMPLES", "10")
+COMMAND = Path(sys.executable).with_name("schemathesis")
+OPTIONS = (
+    "--checks=all",
+    "--phases=examples,coverage,fuzzing,stateful",
+    "--suppress-health-check=all",
+    "--generation-database=none",
+    "--no-color",
+)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.requirement("E-1")
+@pytest.mark.requirement("E-2")
+@pytest.mark.parametrize("key", ["", "secret"], ids=["open", "with-a-key"])
+def test_made_up_calls_are_answered_as_described(start_server, tmp_path, key):
+    with start_server(tmp_path / "data", KB_API_KEY=key) as server:
+        run = subprocess.run(
+            [COMMAND, "run", f"{server.url}/openapi.json", *OPTIONS, "--max-examples", EXAMPLES]
+            + ["--header", f"Authorization: Bearer {key}"] * bool(key),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        print(*re.findall(r"\d+ generated, .*", run.stdout))
+        assert run.returncode == 0, "\n".join(line[:400] for line in run.stdout.splitlines()[-150:])
+        assert "Traceback" not in server.log.read_text()
