@@ -111,7 +111,7 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, embedder.dimensions))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
-    limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb)
+    limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
     worker = Worker(store, embedder, settings.staging_dir, kept, limits)
     worker.start()
     stack.callback(worker.stop)

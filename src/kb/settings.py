@@ -32,6 +32,7 @@ class Settings(EnvSettings):
         parse_seconds: how long reading one file may take.
         parse_memory_mb: how much memory that may take, in MiB.
         parse_output_mb: how much text one file may hold, in MiB.
+        parse_pages: how many pages one file may have.
         max_note_chars: the longest note.
         max_tags: how many tags a request may name.
         max_tag_chars: the longest tag.
@@ -51,6 +52,7 @@ class Settings(EnvSettings):
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
+    parse_pages: Annotated[int, Field(ge=1)] = 5000
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
     max_tags: Annotated[int, Field(ge=1)] = 100
     max_tag_chars: Annotated[int, Field(ge=1)] = 200

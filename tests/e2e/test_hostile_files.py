@@ -25,6 +25,7 @@ FILES = {
     "everything.xlsx": (sheet("XFD"), "more than 256 MiB of memory"),
     "hangs.xlsx": (slow(), "more than 2 seconds"),
     "endless.txt": (b"words " * (2 << 20), "more than 8 MiB of text"),
+    "many.pdf": (pdf(*(f"page {number}" for number in range(10_000))), "the limit"),
     "broken.pdf": (pdf("words")[:200], "the PDF is damaged"),
 }
 LIMITS = {"KB_PARSE_SECONDS": "2", "KB_PARSE_MEMORY_MB": "256", "KB_PARSE_OUTPUT_MB": "8"}

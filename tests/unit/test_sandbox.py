@@ -104,9 +104,10 @@ def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
     assert time.monotonic() - begun < 10
 
 
-def test_a_pdf_of_ten_thousand_pages_is_read_or_given_up_within_its_time(sandbox, file):
+def test_a_pdf_of_ten_thousand_pages_is_over_a_limit_that_can_be_raised(sandbox, file):
     many = file(pdf(*(f"page {number}" for number in range(10_000))), "many.pdf")
-    assert len(sandbox().extract(*many).sections) == 10_000
+    assert_fails(sandbox(), many, r"it has 10000 pages; 5000 is the limit \(KB_PARSE_PAGES\)")
+    assert len(sandbox(pages=10_000).extract(*many).sections) == 10_000
     assert_fails(sandbox(seconds=0.1), many, "more than 0.1 seconds")
 
 

@@ -55,11 +55,12 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What reading one file may take: wall-clock seconds, MiB of memory, MiB of text."""
+    """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages."""
 
     seconds: float = 120
     memory_mb: int = 2048
     output_mb: int = 64
+    pages: int = 5000
 
     @property
     def too_slow(self) -> str:
@@ -75,6 +76,10 @@ class Limits:
     def too_much_text(self) -> str:
         """Why a file failed that holds too much text."""
         return f"it holds more than {self.output_mb} MiB of text, the limit (KB_PARSE_OUTPUT_MB)"
+
+    def too_many_pages(self, pages: int) -> str:
+        """Why a file failed that has too many pages."""
+        return f"it has {pages} pages; {self.pages} is the limit (KB_PARSE_PAGES)"
 
 
 class Sandbox:
@@ -118,7 +123,7 @@ class Sandbox:
         if process is None or self._stopped:
             raise Stopped
         try:
-            return process.extract(path, filename)
+            extracted = process.extract(path, filename)
         except Unreadable:
             if self._stopped and not process.is_fit:
                 raise Stopped from None
@@ -126,6 +131,10 @@ class Sandbox:
         finally:
             if not process.is_fit:
                 self.close()
+        pages = max((section.page or 0 for section in extracted.sections), default=0)
+        if pages > self._limits.pages:
+            raise Unreadable(self._limits.too_many_pages(pages))
+        return extracted
 
 
 @dataclass
