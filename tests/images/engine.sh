@@ -28,7 +28,7 @@ finish() {
 }
 
 install_packages() {
-  command -v dockerd mmdebstrap iptables >/dev/null && return
+  command -v dockerd >/dev/null && command -v mmdebstrap >/dev/null && command -v iptables >/dev/null && return
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io mmdebstrap iptables >/dev/null
 }

@@ -16,10 +16,10 @@ DEVICES = [(), ("cuda",), ("rocm",)]
 PORTS = [(), ("engine-port",)]
 
 
-def configured(*overrides, **settings):
+def configured(*overrides):
     files = [word for name in ("compose", *overrides) for word in ("-f", f"compose/{name}.yaml")]
     command = ["docker", "compose", "--env-file", "compose/.env.example", *files, "config", "--format", "json"]
-    return json.loads(output_of(*command, cwd=ROOT, env=without_settings() | settings))
+    return json.loads(output_of(*command, cwd=ROOT, env=without_settings() | {"KB_ROCM_IMAGE": "base"}))
 
 
 @pytest.mark.parametrize("overrides", [device + port for device, port in product(DEVICES, PORTS)])
