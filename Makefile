@@ -4,15 +4,41 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench
 
-.PHONY: setup serve test test-reference test-schema fmt lint types bench bench-quality bench-scale requirements clean
+.PHONY: setup serve up up-gpu up-rocm down logs test test-images test-reference test-schema fmt lint types bench \
+  bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
 
 serve: .venv/runtime.stamp
 	@$(BIN)/kb serve
 
+# The stack of containers. It needs Docker with compose, and nothing of what stands below.
+COMPOSE = docker compose -f compose/compose.yaml \
+  $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml)
+export KB_REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
+
+up: OVERRIDE :=
+up-gpu: OVERRIDE := -f compose/cuda.yaml
+up-rocm: OVERRIDE := -f compose/rocm.yaml
+up-rocm: export KB_VIDEO_GID ?= $(shell getent group video | cut -d: -f3)
+up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
+
+up up-gpu up-rocm:
+	@compose/make-env.sh
+	$(COMPOSE) $(OVERRIDE) up --build --detach --wait
+
+down:
+	$(COMPOSE) down
+
+logs:
+	$(COMPOSE) logs --follow --tail 100
+
 test: .venv/dev.stamp
 	$(BIN)/pytest
+
+# The images and the stack, where Docker is to be had; tests/images/engine.sh brings it to a Debian machine.
+test-images: .venv/dev.stamp
+	$(BIN)/pytest -m images tests/images
 
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
@@ -30,6 +56,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/lint-imports
+	$(BIN)/hadolint containers/*.Containerfile
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
@@ -44,12 +71,18 @@ bench-scale: .venv/dev.stamp
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality
 
-# What pyproject.toml asks for, pinned with hashes for every platform.
+# What pyproject.toml asks for, pinned with hashes for every platform; the images take what the tests ran with.
+COMPILE := $(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \
+  --no-emit-find-links
+COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes requirements/not-in-images.in pyproject.toml
+
 requirements: .venv/dev.stamp
-	$(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \
-	  --no-emit-find-links pyproject.toml --extra engine --extra gateway --extra cpu -o requirements/runtime.txt
-	$(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \
-	  --no-emit-find-links pyproject.toml --extra engine --extra gateway --extra cpu --extra dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu -o requirements/runtime.txt
+	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu --extra dev -o requirements/dev.txt
+	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
+	for device in cpu cuda rocm; do \
+	  $(COMPILE_IMAGE) --extra engine --extra $$device -o requirements/engine-$$device.txt || exit; done
+	$(COMPILE) --group build -o requirements/build.txt
 
 clean:
 	rm -rf .venv .venv-reference .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

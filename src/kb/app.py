@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
@@ -56,7 +57,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            app.state.engine = await run_in_threadpool(start, settings, stack)
+            starting = asyncio.get_running_loop().run_in_executor(None, start, settings, stack)
+            try:
+                app.state.engine = await asyncio.shield(starting)
+            finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
+                await asyncio.wait([starting])
             yield
             app.state.engine = None
 

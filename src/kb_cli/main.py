@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "jobs": "kb_cli.jobs:jobs",
     "status": "kb_cli.status:status",
     "serve": "kb_cli.serving:serve",
+    "healthcheck": "kb_cli.healthcheck:healthcheck",
 }
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"

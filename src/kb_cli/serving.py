@@ -1,5 +1,6 @@
 """kb serve: its flags. What it does is in kb_cli.serve, which needs the engine's packages."""
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,8 @@ def serve(
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")] = None,
 ) -> None:
     """Serve the engine and its companions in one process."""
+    # The first process of a container is not told of what it does not handle, and a start takes seconds.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         from kb_cli.serve import run
     except ModuleNotFoundError as error:

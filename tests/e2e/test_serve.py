@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import sys
 import time
@@ -121,6 +122,32 @@ async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start
     assert "Traceback" not in server.log.read_text()
     with apsw.Connection(str(tmp_path / "kb.db")) as database:
         assert database.execute("SELECT status, attempts FROM jobs").fetchall() == [("queued", 0)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, number):
+    command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path), "--port", "0"]
+    environment = without_settings() | {"KB_MODEL_DIR": str(model_files.onnx.parent)}
+    starting = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "kb.lock").exists():  # what it makes first
+        time.sleep(0.01)
+    starting.send_signal(number)
+    _, said = starting.communicate(timeout=30)
+    assert starting.returncode == 130
+    assert said == ""
+
+
+def test_it_checks_its_own_health(server):
+    def healthcheck(port):
+        command = [sys.executable, "-m", "kb_cli.main", "healthcheck"]
+        environment = without_settings() | {"KB_HOST": "0.0.0.0", "KB_PORT": str(port)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    healthy = healthcheck(server.port)
+    assert (healthy.returncode, healthy.stdout) == (0, "ready\n")
+    nobody = healthcheck(free_port())
+    assert nobody.returncode == 3
+    assert "Nothing answers at 0.0.0.0" in nobody.stderr
 
 
 @pytest.mark.requirement("E-9")

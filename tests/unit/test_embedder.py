@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -88,6 +90,18 @@ def test_a_device_that_is_not_there_stops_the_start(model_files, device):
         pytest.skip("this build of ONNX Runtime has it")
     with pytest.raises(ModelError, match="KB_DEVICE"):
         OnnxEmbedder(model_files, device)
+
+
+@pytest.mark.requirement("S-6")
+def test_the_runtime_does_not_report_to_its_makers(model_files, tmp_path):
+    folder = str(model_files.onnx.parent)
+    code = (
+        "from pathlib import Path; from kb.embed.model import prepare; from kb.embed.onnx import OnnxEmbedder;"
+        f"OnnxEmbedder(prepare(Path({folder!r}), None), 'cpu').embed(['x'])"
+    )
+    # Not this process's environment: the runtime keeps quiet where it believes that it is being tested.
+    subprocess.run([sys.executable, "-c", code], env={"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}, check=True)
+    assert list(tmp_path.iterdir()) == []  # it would keep a name for this machine, and what it has to say
 
 
 def test_a_file_that_is_no_model_stops_the_start(model_files, tmp_path):

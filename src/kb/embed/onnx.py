@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 from tokenizers import Tokenizer
 
 from kb.contract.errors import ModelError
+
+# From 1.29 ONNX Runtime reports to its makers unless it is told not to before it is loaded (requirement S-6).
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

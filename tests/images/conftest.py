@@ -1,0 +1,110 @@
+"""The stack as its users get it: a fresh copy of the tree, `make up`, and Docker to look at what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from fastmcp import Client
+
+from tests.conftest import ROOT, free_port, without_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = "kb-test"
+VERSION = "test"
+
+
+def output_of(*command, **options):
+    """What a command says on both streams; it must succeed."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+@dataclass
+class Stack:
+    """A running stack, in a copy of the tree."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    @property
+    def mcp_url(self):
+        return f"http://127.0.0.1:{self.environment['KB_MCP_PORT']}/mcp"
+
+    @property
+    def env_file(self):
+        return self.folder / "compose" / ".env"
+
+    def key(self, name):
+        [line] = [line for line in self.env_file.read_text().splitlines() if line.startswith(f"{name}=")]
+        return line.partition("=")[2]
+
+    def agent(self):
+        """An MCP client on the gateway's port."""
+        return Client(self.mcp_url, auth=self.key("KB_MCP_API_KEY"))
+
+    def make(self, *words):
+        return output_of("make", "-s", *words, cwd=self.folder, env=self.environment)
+
+    def compose(self, *words, **options):
+        command = ["docker", "compose", "-f", "compose/compose.yaml", *words]
+        return output_of(*command, cwd=self.folder, env=self.environment, **options)
+
+    def container(self, service):
+        return f"{PROJECT}-{service}-1"
+
+    def inside(self, service, *command):
+        """What a command says in a service's container."""
+        return output_of("docker", "exec", self.container(service), *command)
+
+    def inspected(self, service):
+        return json.loads(output_of("docker", "inspect", self.container(service)))[0]
+
+
+@pytest.fixture(scope="session")
+def docker():
+    """Docker, which must be there: who asks for these tests wants them to run."""
+    output_of("docker", "compose", "version")
+    output_of("docker", "info")
+
+
+@pytest.fixture(scope="session")
+def stack(docker, tmp_path_factory):
+    folder = fresh_copy(tmp_path_factory.mktemp("stack") / "kb")
+    environment = without_settings() | {
+        "COMPOSE_PROJECT_NAME": PROJECT,
+        "KB_VERSION": VERSION,
+        "KB_MCP_PORT": str(free_port()),
+        "KB_BUILD_NETWORK": os.environ.get("KB_BUILD_NETWORK", "default"),
+    }
+    stack = Stack(folder, environment)
+    try:
+        (folder / "up.log").write_text(stack.make("up"))
+        yield stack
+    finally:
+        subprocess.run(
+            ["docker", "compose", "-f", "compose/compose.yaml", "down", "--volumes", "--timeout", "20"],
+            cwd=folder,
+            env=environment,
+            check=True,
+        )
+
+
+def fresh_copy(folder):
+    """What a clone would have, changes that are not committed yet included."""
+    names = output_of("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder

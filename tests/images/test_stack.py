@@ -1,0 +1,253 @@
+"""The stack, brought up by `make up` and used as agents and operators use it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import subprocess
+import threading
+import time
+
+import httpx2
+import pytest
+from fastmcp.exceptions import ToolError
+
+from tests.conftest import free_port
+from tests.images.conftest import PROJECT, VERSION, output_of
+from tests.pdf import pdf
+
+pytestmark = pytest.mark.images
+SERVICES = ["engine", "gateway"]
+MOST = {"kb-engine": 450, "kb-mcp": 200}
+"""Megabytes of an image."""
+
+FIND = """
+import importlib.util, shutil, sys
+print(*(name for name in sys.argv[1].split(",") if importlib.util.find_spec(name)))
+print(*(name for name in sys.argv[2].split(",") if shutil.which(name)))
+"""
+CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)"
+
+
+async def call(agent, tool, **arguments):
+    return (await agent.call_tool(tool, arguments)).structured_content
+
+
+async def done(agent, job_id):
+    """The id of the document that a job became."""
+    while True:
+        [job] = (await call(agent, "kb_jobs", job_id=job_id))["jobs"]
+        if job["status"] in ("done", "failed"):
+            assert job["status"] == "done", job
+            return job["document_id"]
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.requirement("G-3")
+@pytest.mark.requirement("R-4")
+async def test_an_agent_adds_a_note_and_finds_it_also_after_the_stack_went_down_and_up(stack):
+    async with stack.agent() as agent:
+        job = await call(agent, "kb_addnote", text="The spare key hangs behind the blue boiler.", tags=["home"])
+        document = await done(agent, job["job_id"])
+    stack.make("down")
+    stack.make("up")
+    async with stack.agent() as agent:
+        found = await call(agent, "kb_search", query="where is the spare key")
+    assert found["results"][0]["document_id"] == document
+
+
+async def test_a_file_is_parsed_in_the_locked_container(stack):
+    content = pdf("Quarterly report of the lighthouse", "The lamp was replaced in March")
+    async with stack.agent() as agent:
+        upload = await call(agent, "kb_upload_start", filename="lamp.pdf", total_size=len(content))
+        data = base64.b64encode(content).decode()
+        await call(agent, "kb_upload_chunk", upload_id=upload["upload_id"], data=data, chunk_index=0)
+        job = await call(agent, "kb_upload_finish", upload_id=upload["upload_id"])
+        document = await done(agent, job["job_id"])
+        found = await call(agent, "kb_search", query="when was the lamp replaced")
+    assert found["results"][0]["document_id"] == document
+    assert "lamp was replaced in March" in found["results"][0]["text"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_container_can_do_no_more_than_it_must(stack, service):
+    host = stack.inspected(service)["HostConfig"]
+    assert host["ReadonlyRootfs"] is True
+    assert host["CapDrop"] == ["ALL"]
+    assert host["SecurityOpt"] == ["no-new-privileges:true"]
+    assert host["Privileged"] is False
+    status = dict(line.split(":\t", 1) for line in stack.inside(service, "cat", "/proc/1/status").splitlines())
+    assert set(status["Uid"].split()) == {"10001"}
+    assert set(status["Gid"].split()) == {"10001"}
+    assert {int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb")} == {0}
+    assert status["NoNewPrivs"] == "1"
+    for place in ("/", "/opt/kb", "/etc"):
+        refused = subprocess.run(["docker", "exec", stack.container(service), "touch", f"{place}/x"], check=False)
+        assert refused.returncode != 0
+
+
+@pytest.mark.requirement("S-2")
+@pytest.mark.parametrize(
+    ("service", "present", "absent"),
+    [
+        ("engine", "apsw,sqlite_vec,onnxruntime", "fastmcp,mcp"),
+        ("gateway", "fastmcp,mcp", "apsw,sqlite_vec,onnxruntime,tokenizers,numpy,fastapi"),
+    ],
+)
+def test_an_image_holds_what_it_needs_and_no_tools(stack, service, present, absent):
+    never = "pip,setuptools,ensurepip,uv,hatchling,torch,transformers,sentence_transformers,onnx,huggingface_hub,pytest"
+    tools = "pip,pip3,uv,gcc,cc,make,git,curl,wget,strip"
+    modules, programs = stack.inside(service, "python", "-c", FIND, f"{present},{absent},{never}", tools).splitlines()
+    assert modules.split() == present.split(",")
+    assert programs == ""
+
+
+def test_the_model_is_in_the_engines_image_alone(stack):
+    find = ["find", "/opt", "-name", "*.onnx", "-size", "+1M"]
+    assert stack.inside("engine", *find).split() == ["/opt/model/model.onnx"]
+    assert stack.inside("gateway", *find).split() == []
+
+
+@pytest.mark.parametrize("image", MOST)
+def test_an_image_is_small_and_says_what_it_is(stack, image):
+    [inspected] = json.loads(output_of("docker", "image", "inspect", f"{image}:{VERSION}"))
+    labels = inspected["Config"]["Labels"]
+    assert inspected["Size"] / 1e6 <= MOST[image]
+    assert inspected["Config"]["User"] == "10001:10001"
+    assert inspected["Config"]["Healthcheck"]["Test"] == ["CMD", "kb", "healthcheck"]
+    assert labels["org.opencontainers.image.version"] == VERSION
+    assert labels["org.opencontainers.image.title"]
+
+
+async def test_the_keys_are_needed_and_not_told(stack):
+    keys = [stack.key("KB_API_KEY"), stack.key("KB_MCP_API_KEY")]
+    async with httpx2.AsyncClient() as http:
+        refused = await http.post(stack.mcp_url, json={"jsonrpc": "2.0", "id": 1, "method": "server/discover"})
+    assert refused.status_code == 401
+    said = stack.compose("logs") + (stack.folder / "up.log").read_text()
+    assert not any(key in said for key in keys)
+    assert "KB_MCP_API_KEY" not in stack.inside("engine", "env")
+
+
+def reaches(network, address, port):
+    """Whether a container in `network` gets a connection."""
+    command = ["docker", "run", "--rm", "--network", network, "--entrypoint", "python", f"kb-mcp:{VERSION}", "-c"]
+    return subprocess.run([*command, CONNECT, address, str(port)], capture_output=True, check=False).returncode == 0
+
+
+def test_the_engine_is_reachable_from_the_gateways_network_alone(stack):
+    networks = stack.inspected("engine")["NetworkSettings"]
+    assert not any(networks["Ports"].values())
+    [network] = networks["Networks"].values()
+    assert reaches(f"{PROJECT}_inside", network["IPAddress"], 8000)
+    assert not reaches(f"{PROJECT}_outside", network["IPAddress"], 8000)
+    assert not reaches("bridge", network["IPAddress"], 8000)
+
+
+@pytest.mark.requirement("S-6")
+def test_the_engine_is_on_a_network_without_a_way_out_alone(stack):
+    [network] = stack.inspected("engine")["NetworkSettings"]["Networks"]
+    [inspected] = json.loads(output_of("docker", "network", "inspect", network))
+    assert inspected["Internal"] is True
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_stop_is_quick_and_clean_also_while_it_starts(stack, service):
+    name = stack.container(service)
+    for seconds in (0.5, 1.0, 5.0):
+        output_of("docker", "restart", "--time", "20", name)
+        time.sleep(seconds)
+        begun = time.monotonic()
+        output_of("docker", "stop", "--time", "20", name)
+        assert time.monotonic() - begun < 10
+        assert stack.inspected(service)["State"]["ExitCode"] in (0, 130)
+    stack.make("up")
+
+
+def test_a_second_engine_on_the_same_volume_is_refused_and_the_first_serves_on(stack):
+    command = ["docker", "compose", "-f", "compose/compose.yaml", "run", "--rm", "--no-deps", "engine"]
+    second = subprocess.run(
+        command, cwd=stack.folder, env=stack.environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert second.returncode == 8
+    assert second.stderr.splitlines()[-1] == "kb: Another kb engine is using /data (kb.lock); stop it first."
+    assert stack.inside("engine", "kb", "healthcheck") == "ready\n"
+
+
+class Writer(threading.Thread):
+    """An agent that adds notes until it is told to stop, and sends a note again that was not acknowledged."""
+
+    def __init__(self, stack, number):
+        super().__init__()
+        self.stack, self.number = stack, number
+        self.enough = threading.Event()
+        self.acknowledged = {}
+        self.retried = []
+        self.is_whole = False
+
+    def run(self):
+        asyncio.run(self._write())
+        self.is_whole = True
+
+    async def _write(self):
+        async with self.stack.agent() as agent:
+            while not self.enough.is_set():
+                text = f"Writer {self.number} saw ship number {len(self.acknowledged)} pass the harbour."
+                try:
+                    job = await call(agent, "kb_addnote", text=text)
+                except ToolError as error:
+                    self.retried.append(str(error))
+                    await asyncio.sleep(0.2)
+                else:
+                    self.acknowledged[text] = job["job_id"]
+
+
+async def test_an_upgrade_under_load_loses_nothing_that_was_acknowledged(stack):
+    writers = [Writer(stack, number) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    await asyncio.sleep(2)
+    before = [len(writer.acknowledged) for writer in writers]
+    stack.environment["KB_VERSION"] = f"{VERSION}-next"
+    upgrade = ["up", "--build", "--detach", "--wait", "--no-deps", "engine"]
+    await asyncio.to_thread(stack.compose, *upgrade)
+    await asyncio.sleep(2)
+    for writer in writers:
+        writer.enough.set()
+        writer.join()
+        assert writer.is_whole
+    assert stack.inspected("engine")["Config"]["Image"] == f"kb-engine:{VERSION}-next"
+    assert all(len(writer.acknowledged) > count > 0 for writer, count in zip(writers, before, strict=True))
+    assert {reason for writer in writers for reason in writer.retried if "unreachable" not in reason} == set()
+    async with stack.agent() as agent:
+        for writer in writers:
+            for text, job in writer.acknowledged.items():
+                document = await call(agent, "kb_get", document_id=await done(agent, job))
+                assert document["chunks"][0]["text"] == text
+    print(f"{sum(map(len, (writer.acknowledged for writer in writers)))} notes acknowledged,")
+    print(f"{sum(len(writer.retried) for writer in writers)} attempts repeated")
+
+
+async def test_a_backup_made_while_it_runs_can_be_restored(stack):
+    async with stack.agent() as agent:
+        kept = await done(agent, (await call(agent, "kb_addnote", text="Kept by the backup."))["job_id"])
+        stack.inside("engine", "python", "-m", "apsw", "/data/kb.db", ".backup /data/backup.db")
+        lost = await done(agent, (await call(agent, "kb_addnote", text="Written after the backup."))["job_id"])
+    stack.compose("stop", "engine")
+    restore = "rm -f /data/kb.db-wal /data/kb.db-shm && mv /data/backup.db /data/kb.db"
+    stack.compose("run", "--rm", "--no-deps", "--entrypoint", "sh", "engine", "-c", restore)
+    stack.make("up")
+    async with stack.agent() as agent:
+        assert (await call(agent, "kb_get", document_id=kept))["id"] == kept
+        with pytest.raises(ToolError, match=str(lost)):
+            await call(agent, "kb_get", document_id=lost)
+
+
+def test_the_engines_port_is_published_on_this_machine_if_asked(stack):
+    stack.environment["KB_ENGINE_PORT"] = str(free_port())
+    stack.make("up")
+    url = f"http://127.0.0.1:{stack.environment['KB_ENGINE_PORT']}"
+    answer = httpx2.get(f"{url}/api/v1/status", headers={"Authorization": f"Bearer {stack.key('KB_API_KEY')}"})
+    assert answer.json()["device"] == "cpu"
+    assert httpx2.get(f"{url}/api/v1/status").status_code == 401

@@ -1,0 +1,61 @@
+"""What stands around the containers and needs no Docker to be tried: settings, keys, make."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+
+import pytest
+
+from kb.settings import Settings as EngineSettings
+from kb_mcp.settings import Settings as GatewaySettings
+from tests.conftest import ROOT
+from tests.images.conftest import fresh_copy, output_of
+
+IN_THE_IMAGE = {"data_dir", "model_dir", "database_url"}
+
+
+@pytest.mark.requirement("R-3")
+@pytest.mark.parametrize(("service", "settings"), [("engine", EngineSettings), ("gateway", GatewaySettings)])
+def test_every_setting_reaches_its_container(service, settings):
+    compose = (ROOT / "compose" / "compose.yaml").read_text()
+    [environment] = re.findall(rf"\n  {service}:\n.*?\n    environment:\n(.*?)\n    \w", compose, re.DOTALL)
+    names = {f"KB_{name.upper()}" for name in settings.model_fields.keys() - IN_THE_IMAGE}
+    assert names <= set(re.findall(r"\bKB_\w+", environment))
+
+
+def test_keys_are_made_once_for_their_owner_alone_and_never_shown(tmp_path):
+    script = fresh_copy(tmp_path) / "compose" / "make-env.sh"
+    file = script.with_name(".env")
+    said = output_of(script)
+    made = file.read_text()
+    keys = [line.partition("=")[2] for line in made.splitlines() if line.startswith(("KB_API_KEY=", "KB_MCP_API_KEY="))]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [len(key) for key in keys] == [64, 64]
+    assert keys[0] != keys[1]
+    assert not any(key in said for key in keys)
+    assert output_of(script) == ""
+    assert file.read_text() == made
+
+
+def test_a_key_that_is_missing_is_made_and_the_rest_left_alone(tmp_path):
+    script = fresh_copy(tmp_path) / "compose" / "make-env.sh"
+    file = script.with_name(".env")
+    file.write_text("KB_API_KEY=mine\nKB_MCP_PORT=9000\n")
+    output_of(script)
+    first, second, third = file.read_text().splitlines()
+    assert (first, second) == ("KB_API_KEY=mine", "KB_MCP_PORT=9000")
+    assert third.startswith("KB_MCP_API_KEY=")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_make_publishes_the_engine_only_if_asked(tmp_path):
+    folder = fresh_copy(tmp_path)
+    command = ["make", "-n", "up-gpu"]
+    asked = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+    assert "engine-port.yaml" not in output_of(*command, cwd=folder, env=asked)
+    (folder / "compose" / ".env").write_text("KB_ENGINE_PORT=8001\n")
+    said = subprocess.run(command, cwd=folder, env=asked, capture_output=True, text=True, check=True).stdout
+    assert "-f compose/compose.yaml -f compose/engine-port.yaml -f compose/cuda.yaml up" in said
