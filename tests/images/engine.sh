@@ -3,8 +3,8 @@
 #
 # With a Docker engine at hand it only runs the command. Otherwise it takes everything from Debian's packages, as root:
 # Docker, compose, and a base image with Debian's Python, for no registry may be within reach. The engine it starts lives
-# in a folder of its own and ends with the command.
-set -euo pipefail
+# in a folder of its own and ends with the command. Exit status 75: there is none, and none could be started.
+set -eEuo pipefail
 docker info >/dev/null 2>&1 && docker compose version >/dev/null 2>&1 && exec "$@"
 
 SUITE=trixie # the first with compose v2; Python 3.13
@@ -14,10 +14,12 @@ export DOCKER_HOST=unix://$work/docker.sock DOCKER_CONFIG=$work/config
 
 main() {
   trap finish EXIT
+  trap 'echo "no Docker engine can be had here" >&2; exit 75' ERR
   install_packages
   install_plugins
   start_engine
   make_base
+  trap - ERR
   # Build steps use the host's network, which is known to reach the package indexes.
   PYTHON_IMAGE=$BASE KB_BUILD_NETWORK=host "$@"
 }
