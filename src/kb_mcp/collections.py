@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 PREFIX = "collection:"
 
 CONVENTION = (
-    " A document is in one collection: {names}. It is kept as the tag collection:<name>, shown as `collection`."
+    " A document is in one collection ({names}). It is kept as the tag collection:<name> and shown as `collection`."
 )
 ON_SEARCH = " Give collection to search only there."
 ON_ADDING = " It goes to the collection {default} unless you give another."

@@ -25,8 +25,6 @@ MOST = 100
 RECENT = 500
 """How many documents are looked through for paths: those that were added or changed last."""
 
-TagsArgument = Annotated[str, Field(description="Tags, with commas between them.")]
-
 
 def add_prompts(server: FastMCP, engine: EngineClient) -> None:
     """Add both, and their completions."""
@@ -37,7 +35,7 @@ def add_prompts(server: FastMCP, engine: EngineClient) -> None:
 
 def answer(
     question: Annotated[str, Field(description="What to answer.")],
-    tags: TagsArgument = "",
+    tags: Annotated[str, Field(description="Tags, with commas between them.")] = "",
     source_path: Annotated[str, Field(description="Answer from this document alone.")] = "",
 ) -> str:
     """Answer a question from the knowledge base, with citations."""
@@ -54,7 +52,7 @@ def answer(
 
 def remember(
     what: Annotated[str, Field(description="What to keep.")],
-    tags: TagsArgument = "",
+    tags: Annotated[str, Field(description="Tags, with commas between them.")] = "",
 ) -> str:
     """Keep something in the knowledge base, without keeping it twice."""
     tagged = f" Tag a new note with: {tags}." if tags else ""

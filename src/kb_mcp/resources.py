@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from fastmcp.exceptions import NotFoundError, ResourceError
+from fastmcp.exceptions import FastMCPError, ResourceError, ValidationError
 from fastmcp.resources import ResourceContent, ResourceResult, TextResource
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic_core import to_json
 
-from kb.contract.errors import KbError, NotFound
+from kb.contract.errors import Invalid, KbError, NotFound
 from kb_mcp.answers import NOTICE
 from kb_mcp.calls import said
 
@@ -114,11 +114,10 @@ def _rest(part: JSON, end: int) -> str:
 
 def _number(text: str, name: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise ResourceError(f"{name}: must be a number.", log_level=logging.INFO)
+        raise ValidationError(f"{name}: must be a number.", log_level=logging.INFO)
     return int(text)
 
 
-def _told(error: KbError) -> Exception:
-    if isinstance(error, NotFound):
-        return NotFoundError(error.detail)
-    return ResourceError(said(error, {}), log_level=logging.INFO)
+def _told(error: KbError) -> FastMCPError:
+    kind = ValidationError if isinstance(error, Invalid | NotFound) else ResourceError
+    return kind(said(error, {}), log_level=logging.INFO)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastmcp.tools import ToolResult
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from kb.contract import models
 from kb.contract.errors import Invalid
 from kb_mcp.answers import answer
 
@@ -25,7 +26,8 @@ def _no_truth_value(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_no_truth_value)]
-Tags = Annotated[list[str], Field(description="Exactly these tags are set.")]
+Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
+Tags = Annotated[list[Tag], Field(description="Exactly these tags are set.")]
 DocumentId = Annotated[Whole, Field(ge=1, description="The document's id.")]
 
 
@@ -78,8 +80,8 @@ class Tools:
         """Replace the text of a note in place.
 
         Use it when what a note says has changed, rather than adding a second one that contradicts it. Only notes can
-        be updated, not files. The note keeps its id, tags and creation time, and is found by its new text when this
-        returns. Returns the updated document.
+        be updated, not files. The note keeps its id, tags and creation time, and kb_search finds its new text when
+        this returns. Returns the updated document.
         """
         return answer(self._budget.part(await self._engine.update_note(document_id, text), 0))
 

@@ -51,11 +51,9 @@ def start_gateway(tmp_path_factory):
         log = tmp_path_factory.mktemp("gateway") / "gateway.log"
         port = free_port()
         with log.open("wb") as output:
+            command = [sys.executable, "-m", "uvicorn", "kb_mcp.app:create_app", "--factory"]
             process = subprocess.Popen(
-                [
-                    sys.executable, "-m", "uvicorn", "kb_mcp.app:create_app", "--factory",
-                    "--port", str(port), "--workers", str(workers),
-                ],  # fmt: skip
+                [*command, "--port", str(port), "--workers", str(workers)],
                 env=without_settings() | {"FASTMCP_ENABLE_RICH_LOGGING": "false"} | environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,

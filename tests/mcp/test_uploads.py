@@ -120,7 +120,7 @@ def test_more_than_was_announced_is_refused_and_not_kept(uploads):
 @pytest.mark.parametrize("data", ["###", "YWJj*", "YWJ", "é", "", "\n"])
 def test_garbled_base64_is_refused(uploads, data):
     upload_id = uploads.start("a.txt", 4, [])
-    with pytest.raises(Invalid, match="^data: "):
+    with pytest.raises(Invalid, match=r"^data: "):
         uploads.add_chunk(upload_id, 0, data)
 
 
@@ -135,7 +135,7 @@ def test_base64_in_lines_is_read(uploads):
 def test_a_chunk_that_was_garbled_on_its_way_is_told_by_its_digest_and_can_be_sent_again(uploads):
     right = hashlib.sha256(b"abc").hexdigest()
     upload_id = uploads.start("a.txt", 3, [])
-    with pytest.raises(Invalid, match="^sha256: .*send chunk 0 again"):
+    with pytest.raises(Invalid, match=r"^sha256: .*send chunk 0 again"):
         uploads.add_chunk(upload_id, 0, encoded(b"abd"), right)
     uploads.add_chunk(upload_id, 0, encoded(b"abc"), right.upper())
     assert whole(uploads, upload_id, right) == b"abc"
@@ -145,7 +145,7 @@ def test_a_chunk_that_was_garbled_on_its_way_is_told_by_its_digest_and_can_be_se
 def test_a_file_with_another_digest_than_announced_is_not_handed_over(uploads, tmp_path):
     upload_id = uploads.start("a.txt", 3, [])
     uploads.add_chunk(upload_id, 0, encoded(b"abd"))
-    with pytest.raises(Invalid, match="^sha256: .*kb_upload_start"):
+    with pytest.raises(Invalid, match=r"^sha256: .*kb_upload_start"):
         uploads.take(upload_id, hashlib.sha256(b"abc").hexdigest())
     assert staged(next(tmp_path.iterdir())) == []
 
