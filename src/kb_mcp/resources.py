@@ -69,7 +69,8 @@ class Documents:
         """As much of a document's text as fits; what stands after it says where it is from and how to read on."""
         document_id, first = _number(id, "id"), _number(start, "start")
         try:
-            part = await self._engine.text(document_id, unit="characters", start=first, end=first + self._budget.bytes)
+            end = first + self._budget.most_characters
+            part = await self._engine.text(document_id, unit="characters", start=first, end=end)
         except KbError as error:
             raise _told(error) from error
         text = self._budget.cut(part["text"])
