@@ -30,7 +30,7 @@ GRACE_SECONDS = 10
 
 APPS = {
     ENGINE: SubApp(("/api", "/docs", "/openapi.json", "/healthz", "/readyz"), "kb.app:create_app"),
-    "mcp": SubApp(("/mcp", "/healthz", "/readyz"), "kb_mcp.app:create_app", is_client=True),
+    "mcp": SubApp(("/mcp", "/collections/mcp", "/healthz", "/readyz"), "kb_mcp.app:create_app", is_client=True),
 }
 
 
@@ -47,6 +47,7 @@ class Settings(EnvSettings):
     apps: str = ",".join(APPS)
     api_key: Key | None = None
     mcp_api_key: Key | None = None
+    mcp_api_key_file: str | None = None
     allow_open: bool = False
 
 
@@ -75,10 +76,10 @@ def refuse_open_network(settings: Settings, chosen: Collection[str]) -> None:
     if settings.allow_open or is_loopback(settings.host):
         return
     for app, variable, key in (
-        (ENGINE, "KB_API_KEY", settings.api_key),
-        ("mcp", "KB_MCP_API_KEY", settings.mcp_api_key),
+        (ENGINE, "KB_API_KEY", reveal(settings.api_key)),
+        ("mcp", "KB_MCP_API_KEY", reveal(settings.mcp_api_key) or settings.mcp_api_key_file),
     ):
-        if app in chosen and not reveal(key):
+        if app in chosen and not key:
             raise SettingError(
                 f"{variable}: needed to listen on {settings.host}, where others can connect;"
                 " or set KB_ALLOW_OPEN=1 to serve anyone."

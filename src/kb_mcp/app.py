@@ -7,33 +7,26 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx2
-from fastmcp import FastMCP
 
-from kb import __version__
-from kb.asgi.bearer import Key
 from kb.asgi.probes import probes
 from kb.contract.client import EngineClient
 from kb.contract.settings import listed, reveal
-from kb_mcp.auth import KeyVerifier
+from kb_mcp.answers import Budget
+from kb_mcp.auth import verifier
 from kb_mcp.calls import PlainCalls
+from kb_mcp.rate import Rate, RateLimit
+from kb_mcp.server import fill, new_server
 from kb_mcp.settings import Settings
-from kb_mcp.tools import Tools, add_tools
-from kb_mcp.uploads import Uploads
+from kb_mcp.uploads import Bounds, Uploads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from fastmcp import FastMCP
+    from fastmcp.server.middleware import Middleware
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.types import ASGIApp
-
-EXPIRY_SECONDS = 15
-
-INSTRUCTIONS = (
-    "kb is the user's own knowledge base: notes and files on their machine. Search it with kb_search before you answer"
-    " about their work, and cite the title and place of what you use. Keep what is worth remembering with kb_addnote,"
-    " and correct it with kb_update_note."
-)
 
 
 def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = None) -> Starlette:
@@ -48,53 +41,65 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     """
     settings = settings or Settings.read()
     client = engine_client(settings, engine)
-    uploads = Uploads(settings.mcp_max_upload_mb << 20)
+    uploads = Uploads(bounds(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             stack.callback(uploads.close)
             await stack.enter_async_context(client)
-            expiry = asyncio.create_task(_expire(uploads))
+            expiry = asyncio.create_task(_expire(uploads, settings.mcp_upload_seconds / 40))
             stack.callback(expiry.cancel)
             yield
 
-    key = reveal(settings.mcp_api_key)
-    server: FastMCP = FastMCP(
-        "kb",
-        instructions=INSTRUCTIONS,
-        version=__version__,
-        auth=KeyVerifier(Key(key)) if key else None,
-        middleware=[PlainCalls()],
-        lifespan=lifespan,
-        mask_error_details=True,
-    )
-    add_tools(server, Tools(client, uploads))
-    # Without it each call lists all tools to look for parameters sent as headers; none of ours is.
-    server._mcp_server.get_tool_input_schema = lambda _: None
-    app = server.http_app(
-        path="/mcp",
+    auth, middleware = verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file), around_calls(settings)
+    server = new_server(auth, middleware, lifespan=lifespan)
+    fill(server, client, uploads, Budget(settings.mcp_max_tokens))
+    app = http_app(server, "/mcp", settings)
+    app.router.routes += probes(_started)
+    if settings.mcp_collections:
+        from kb_mcp import collections
+
+        names = collections.names_of(settings.mcp_collection_names)
+        surface = collections.collections_server(server, client, names, middleware)
+        collections.mount(app, http_app(surface, "/collections/mcp", settings))
+    return app
+
+
+def http_app(server: FastMCP, path: str, settings: Settings) -> Starlette:
+    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by."""
+    return server.http_app(
+        path=path,
         stateless_http=True,
         json_response=False,
         host_origin_protection=True,
         allowed_hosts=listed(settings.mcp_allowed_hosts),
     )
-    app.router.routes += probes(_started)
-    return app
+
+
+def around_calls(settings: Settings) -> list[Middleware]:
+    """What every tool call passes through."""
+    limit = [RateLimit(Rate(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
+    return [*limit, PlainCalls()]
+
+
+def bounds(settings: Settings) -> Bounds:
+    """What uploads may take."""
+    return Bounds(settings.mcp_max_upload_mb << 20, settings.mcp_max_uploads_mb << 20, settings.mcp_upload_seconds)
 
 
 def engine_client(settings: Settings, engine: ASGIApp | None) -> EngineClient:
     """The way to the engine: in this process, or over the network."""
     if engine is None:
-        return EngineClient(settings.engine_url, reveal(settings.api_key))
+        return EngineClient(settings.engine_url, reveal(settings.api_key), timeout=settings.mcp_engine_seconds)
     transport = httpx2.ASGITransport(engine, raise_app_exceptions=False)
     return EngineClient("http://localhost", reveal(settings.api_key), transport=transport)
 
 
-async def _expire(uploads: Uploads) -> None:
+async def _expire(uploads: Uploads, pause: float) -> None:
     while True:
-        await asyncio.sleep(EXPIRY_SECONDS)
-        uploads.expire()
+        await asyncio.sleep(pause)
+        await asyncio.to_thread(uploads.expire)
 
 
 async def _started(_: Request) -> bool:

@@ -11,16 +11,25 @@ from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as InvalidArguments
 
-from kb.contract.errors import KbError
+from kb.contract.errors import KbError, NotFound, Unauthorized
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
 
 LISTS = {"tags"}
 """The parameters that are lists."""
+
+MAX_NAME = 100
+"""How much of the name of a parameter that there is not is repeated."""
+
+WAYS_ON = {
+    "document_id": "Find its id with kb_search.",
+    "job_id": "kb_jobs without job_id lists the latest.",
+}
+"""What to do when there is nothing of that number."""
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -40,7 +49,7 @@ class PlainCalls(Middleware):
         try:
             return await call_next(context.copy(message=message))
         except (ValidationError, InvalidArguments) as error:
-            raise ToolError(_one_line(error)) from error
+            raise ToolError(_invalid(error)) from error
 
 
 def in_plain_words(tool: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arguments, Awaitable[Answer]]:
@@ -51,14 +60,37 @@ def in_plain_words(tool: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arg
         try:
             return await tool(*args, **kwargs)
         except KbError as error:
-            raise ToolError(error.detail, log_level=logging.INFO) from error
+            raise ToolError(said(error, kwargs), log_level=logging.INFO) from error
 
     return wrapped
+
+
+def said(error: KbError, arguments: Mapping[str, object]) -> str:
+    """The error in one line: the field, what is the case, what to do.
+
+    Args:
+        error: the engine's, or our own.
+        arguments: those of the call, to name the one that names nothing.
+    """
+    if isinstance(error, Unauthorized):
+        return "The engine does not know the gateway's key: tell the user to set KB_API_KEY for the gateway, too."
+    if error.status >= KbError.status and type(error) is KbError:
+        return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
+    if isinstance(error, NotFound):
+        for field, way_on in WAYS_ON.items():
+            if arguments.get(field):
+                return f"{field}: {one_line(error.detail)} {way_on}"
+    return one_line(error.detail)
 
 
 def in_order(arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments without nulls, which strict clients send for what they leave out, and with lists sent as JSON read."""
     return {name: _list(value) if name in LISTS else value for name, value in arguments.items() if value is not None}
+
+
+def one_line(text: str) -> str:
+    """The text with its lines put together."""
+    return " ".join(text.split())
 
 
 def _list(value: object) -> object:
@@ -70,9 +102,10 @@ def _list(value: object) -> object:
     return value
 
 
-def _one_line(error: Exception) -> str:
+def _invalid(error: Exception) -> str:
     cause = error if isinstance(error, InvalidArguments) else error.__cause__
     if not isinstance(cause, InvalidArguments):
-        return str(error)
+        return one_line(str(error))
     first = cause.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    field = ".".join(str(part)[:MAX_NAME] for part in first["loc"])
+    return one_line(f"{field}: {first['msg'].removeprefix('Value error, ')}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from kb.contract.settings import EnvSettings, Key, Url
 
@@ -15,13 +16,33 @@ class Settings(EnvSettings):
     Args:
         engine_url: where the engine is.
         api_key: the engine's key, if it has one.
-        mcp_api_key: the key that agents must send; without one the gateway is open.
+        mcp_api_key: the keys that agents may send, with commas between them.
+        mcp_api_key_file: a file with such keys, one a line, read again when it changes. Without a key the gateway is
+            open.
         mcp_allowed_hosts: names besides loopback that the gateway may be called by, with commas between them.
+        mcp_calls_per_minute: how many tool calls a key has a minute; 0 is no limit.
+        mcp_max_tokens: how long an answer may be, in estimated tokens.
+        mcp_engine_seconds: how long to wait for the engine's answer.
+        mcp_upload_dir: where uploads are staged; several processes that serve the same agents must share one. Otherwise
+            each process has its own, and loses what is in it when it ends.
+        mcp_upload_seconds: how long an upload may take.
         mcp_max_upload_mb: the largest file an agent may upload, in MiB.
+        mcp_max_uploads_mb: how much all uploads in progress together may announce, in MiB.
+        mcp_collections: serve the collections surface, too, at /collections/mcp.
+        mcp_collection_names: the collections, with commas between them; new documents go to the first one.
     """
 
     engine_url: Url = "http://127.0.0.1:8000"
     api_key: Key | None = None
     mcp_api_key: Key | None = None
+    mcp_api_key_file: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
     mcp_allowed_hosts: str = ""
+    mcp_calls_per_minute: Annotated[int, Field(ge=0)] = 0
+    mcp_max_tokens: Annotated[int, Field(ge=5000)] = 10_000
+    mcp_engine_seconds: Annotated[float, Field(gt=0)] = 60
+    mcp_upload_dir: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
+    mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    mcp_max_uploads_mb: Annotated[int, Field(ge=1)] = 2048
+    mcp_collections: bool = False
+    mcp_collection_names: str = "documents,memory,workspace"

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager, contextmanager
+from uuid import uuid4
 
+import httpx2
 import pytest
 from fastmcp import Client
 
-from tests.conftest import MCP_KEY
+from kb.contract.client import EngineClient
+from tests.conftest import KEY, MCP_KEY, Server, free_port, without_settings
 
 ERAS = ["legacy", "2026-07-28"]
 
@@ -17,9 +24,79 @@ async def agent(request, server):
         yield client
 
 
+@pytest.fixture
+async def engine(server):
+    """The engine behind the gateway."""
+    async with EngineClient(server.url, KEY) as client:
+        yield client
+
+
+@pytest.fixture
+def word():
+    """A word that no other test uses."""
+    return f"w{uuid4().hex}"
+
+
+@pytest.fixture
+def unused_port():
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def start_gateway(tmp_path_factory):
+    """Starts gateways as their image does: `with start_gateway(KB_ENGINE_URL="…", workers=2) as gateway`."""
+
+    @contextmanager
+    def start(*, workers=1, **environment):
+        log = tmp_path_factory.mktemp("gateway") / "gateway.log"
+        port = free_port()
+        with log.open("wb") as output:
+            command = [sys.executable, "-m", "uvicorn", "kb_mcp.app:create_app", "--factory"]
+            process = subprocess.Popen(
+                [*command, "--port", str(port), "--workers", str(workers)],
+                env=without_settings() | {"FASTMCP_ENABLE_RICH_LOGGING": "false"} | environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        gateway = Server(port, process, log)
+        try:
+            wait_for(gateway)
+            yield gateway
+        finally:
+            gateway.stop()
+
+    return start
+
+
+def wait_for(gateway):
+    """Wait until it answers."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and gateway.process.poll() is None:
+        try:
+            httpx2.get(f"{gateway.url}/readyz").raise_for_status()
+            return
+        except httpx2.HTTPError:
+            time.sleep(0.05)
+    raise RuntimeError(f"the gateway did not start:\n{gateway.log.read_text()}")
+
+
+@asynccontextmanager
+async def connected(gateway, path="/mcp", auth=None):
+    """An agent of a gateway."""
+    async with Client(f"{gateway.url}{path}", auth=auth) as client:
+        yield client
+
+
 async def call(client, tool, **arguments):
     """What a tool answers, in its structured form."""
     return (await client.call_tool(tool, arguments)).structured_content
+
+
+async def refusal(client, tool, **arguments):
+    """What a tool says when it refuses."""
+    result = await client.call_tool(tool, arguments, raise_on_error=False)
+    assert result.is_error, result
+    return result.content[0].text
 
 
 async def done(client, accepted):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from uuid import uuid4
 
 import httpx2
 import pytest
@@ -21,12 +20,6 @@ TOOLS = {
     "kb_search", "kb_addnote", "kb_upload_start", "kb_upload_chunk", "kb_upload_finish",
     "kb_update_note", "kb_get", "kb_delete", "kb_status", "kb_jobs",
 }  # fmt: skip
-
-
-@pytest.fixture
-def word():
-    """A word that no other test uses."""
-    return f"w{uuid4().hex}"
 
 
 @pytest.mark.requirement("G-16")
@@ -138,7 +131,8 @@ async def test_a_long_document_is_read_part_by_part(agent, word):
         at = part["next_chunk"]
     assert len(chunks) > 40
     assert "".join(chunk["text"] for chunk in chunks) == text
-    assert len((await call(agent, "kb_update_note", document_id=document_id, text=f"{text} more"))["chunks"]) == 40
+    updated = await call(agent, "kb_update_note", document_id=document_id, text=f"{text} more")
+    assert 0 < len(updated["chunks"]) < len(chunks)
 
 
 async def test_a_text_that_looks_like_a_list_stays_a_text(agent, word):
@@ -171,7 +165,7 @@ async def test_status_and_jobs_mirror_the_engine(agent, word):
         ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only"),
         ("kb_search", {"query": " "}, "query: "),
         ("kb_get", {}, "document_id, source_path"),
-        ("kb_get", {"document_id": 999_999}, "no document 999999"),
+        ("kb_get", {"document_id": 999_999}, "document_id: There is no document 999999. Find"),
         ("kb_update_note", {"document_id": 999_999, "text": "x"}, "no document 999999"),
         ("kb_delete", {"document_id": -1}, "document_id: "),
         ("kb_upload_start", {"filename": "a", "total_size": 2**40}, "total_size: at most"),

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kb.contract.errors import Invalid, NotFound, TooLarge
-from kb_mcp.uploads import LIFETIME_SECONDS, MAX_CHUNK, Uploads
+from kb.contract.errors import Invalid, NotFound, SettingError, TooLarge
+from kb_mcp.uploads import LIFETIME_SECONDS, MAX_CHUNK, Bounds, Uploads
 
 
 class Clock:
@@ -25,7 +27,7 @@ def clock():
 @pytest.fixture
 def uploads(clock, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    opened = Uploads(10_000_000, clock)
+    opened = Uploads(Bounds(10_000_000, 30_000_000), clock=clock)
     yield opened
     opened.close()
     assert list(tmp_path.iterdir()) == []
@@ -35,12 +37,13 @@ def encoded(raw):
     return base64.b64encode(raw).decode()
 
 
-def files_in(folder):
-    return [path for path in folder.rglob("*") if path.is_file()]
+def staged(folder):
+    """What is there of uploads."""
+    return [path for path in folder.rglob("*") if path.name not in ("lock",) and path.parent != folder]
 
 
-def whole(uploads, upload_id):
-    upload, file = uploads.take(upload_id)
+def whole(uploads, upload_id, digest=""):
+    upload, file = uploads.take(upload_id, digest)
     with file:
         content = file.read()
     uploads.discard(upload)
@@ -55,6 +58,15 @@ def test_chunks_in_any_order_and_sent_again_make_the_file(uploads):
     assert whole(uploads, upload_id) == b"aaabbbccc"
 
 
+@pytest.mark.requirement("G-8")
+def test_a_chunk_sent_again_replaces_itself_also_with_another_size(uploads):
+    upload_id = uploads.start("a.txt", 4, [])
+    assert uploads.add_chunk(upload_id, 0, encoded(b"abcd")) == (4, 4)
+    assert uploads.add_chunk(upload_id, 0, encoded(b"x")) == (1, 4)
+    uploads.add_chunk(upload_id, 1, encoded(b"yz!"))
+    assert whole(uploads, upload_id) == b"xyz!"
+
+
 @pytest.mark.requirement("G-9")
 def test_an_upload_that_is_taken_is_over_and_leaves_nothing(uploads, clock, tmp_path):
     upload_id = uploads.start("a.txt", 3, [])
@@ -67,23 +79,33 @@ def test_an_upload_that_is_taken_is_over_and_leaves_nothing(uploads, clock, tmp_
     with file:
         assert file.read() == b"abc"
     uploads.discard(upload)
-    assert files_in(tmp_path) == []
+    assert staged(tmp_path / next(tmp_path.iterdir()).name) == []
 
 
 @pytest.mark.requirement("G-10")
 def test_an_upload_that_takes_too_long_is_gone_with_its_chunks(uploads, clock, tmp_path):
-    late, fresh = uploads.start("a.txt", 3, []), None
+    [folder] = tmp_path.iterdir()
+    late = uploads.start("a.txt", 3, [])
     uploads.add_chunk(late, 0, encoded(b"abc"))
     clock.now += LIFETIME_SECONDS - 1
     fresh = uploads.start("b.txt", 3, [])
     uploads.expire()
-    assert len(files_in(tmp_path)) == 1
+    assert (folder / late).is_dir()
     clock.now += 1
-    uploads.expire()
-    assert files_in(tmp_path) == []
     with pytest.raises(NotFound, match="more than ten minutes"):
         uploads.add_chunk(late, 0, encoded(b"abc"))
+    uploads.expire()
+    assert not (folder / late).exists()
     uploads.add_chunk(fresh, 0, encoded(b"abc"))
+
+
+@pytest.mark.requirement("G-10")
+@pytest.mark.parametrize("upload_id", ["", "x", "..", "../lock", "a" * 10_000, "00000000-0000-0000-0000-00000000000"])
+def test_an_unknown_upload_is_an_error_that_says_so(uploads, upload_id):
+    for attempt in (lambda: uploads.add_chunk(upload_id, 0, encoded(b"a")), lambda: uploads.take(upload_id)):
+        with pytest.raises(NotFound, match="there is no upload") as refused:
+            attempt()
+        assert len(str(refused.value)) < 300
 
 
 def test_more_than_was_announced_is_refused_and_not_kept(uploads):
@@ -95,22 +117,93 @@ def test_more_than_was_announced_is_refused_and_not_kept(uploads):
     assert whole(uploads, upload_id) == b"abcd"
 
 
-@pytest.mark.parametrize("data", ["###", "YWJj*", "YWJ", "é"])
+@pytest.mark.parametrize("data", ["###", "YWJj*", "YWJ", "é", "", "\n"])
 def test_garbled_base64_is_refused(uploads, data):
     upload_id = uploads.start("a.txt", 4, [])
-    with pytest.raises(Invalid, match="base64"):
+    with pytest.raises(Invalid, match=r"^data: "):
         uploads.add_chunk(upload_id, 0, data)
+
+
+def test_base64_in_lines_is_read(uploads):
+    raw = bytes(range(256))
+    upload_id = uploads.start("a.bin", len(raw), [])
+    uploads.add_chunk(upload_id, 0, base64.encodebytes(raw).decode())
+    assert whole(uploads, upload_id) == raw
+
+
+@pytest.mark.requirement("G-8")
+def test_a_chunk_that_was_garbled_on_its_way_is_told_by_its_digest_and_can_be_sent_again(uploads):
+    right = hashlib.sha256(b"abc").hexdigest()
+    upload_id = uploads.start("a.txt", 3, [])
+    with pytest.raises(Invalid, match=r"^sha256: .*send chunk 0 again"):
+        uploads.add_chunk(upload_id, 0, encoded(b"abd"), right)
+    uploads.add_chunk(upload_id, 0, encoded(b"abc"), right.upper())
+    assert whole(uploads, upload_id, right) == b"abc"
+
+
+@pytest.mark.requirement("G-9")
+def test_a_file_with_another_digest_than_announced_is_not_handed_over(uploads, tmp_path):
+    upload_id = uploads.start("a.txt", 3, [])
+    uploads.add_chunk(upload_id, 0, encoded(b"abd"))
+    with pytest.raises(Invalid, match=r"^sha256: .*kb_upload_start"):
+        uploads.take(upload_id, hashlib.sha256(b"abc").hexdigest())
+    assert staged(next(tmp_path.iterdir())) == []
 
 
 def test_files_and_chunks_have_their_limits(uploads):
     with pytest.raises(TooLarge, match="KB_MCP_MAX_UPLOAD_MB"):
         uploads.start("a.txt", 10_000_001, [])
     upload_id = uploads.start("a.txt", 10_000_000, [])
-    with pytest.raises(Invalid, match="at most"):
+    with pytest.raises(Invalid, match="1 to"):
         uploads.add_chunk(upload_id, 0, encoded(b"x" * (MAX_CHUNK + 1)))
+
+
+def test_all_uploads_together_have_their_limit_however_small_they_are(uploads, clock):
+    for _ in range(28):
+        uploads.start("a.txt", 1, [])
+    with pytest.raises(TooLarge, match="KB_MCP_MAX_UPLOADS_MB"):
+        uploads.start("a.txt", 1, [])
+    clock.now += LIFETIME_SECONDS
+    uploads.expire()
+    uploads.start("a.txt", 1, [])
+
+
+def test_the_limit_of_all_holds_when_many_begin_at_once(uploads):
+    def begin(_):
+        try:
+            return uploads.start("a.txt", 10_000_000, [])
+        except TooLarge:
+            return None
+
+    with ThreadPoolExecutor(16) as pool:
+        assert len([each for each in pool.map(begin, range(64)) if each]) == 3
+
+
+def test_two_processes_share_a_folder_and_each_upload_is_taken_once(tmp_path):
+    first, second = (Uploads(Bounds(1_000_000, 2_000_000), tmp_path / "staging") for _ in range(2))
+    upload_id = first.start("a.txt", 6, ["t"])
+    first.add_chunk(upload_id, 1, encoded(b"def"))
+    assert second.add_chunk(upload_id, 0, encoded(b"abc")) == (6, 6)
+    first.close()
+    upload, file = second.take(upload_id)
+    with file:
+        assert (file.read(), upload.tags) == (b"abcdef", ["t"])
+    with pytest.raises(NotFound):
+        first.take(upload_id)
+    second.discard(upload)
 
 
 def test_staged_files_are_for_this_user_alone(uploads, tmp_path):
     uploads.start("a.txt", 3, [])
     [folder] = tmp_path.iterdir()
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())] == [0o700, 0o700]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir()) if path.is_dir()] == [0o700] * 2
+
+
+def test_a_shared_folder_is_made_for_this_user_alone_or_refused(tmp_path):
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir(mode=0o755)
+    Uploads(Bounds(1, 1), open_to_all)
+    assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o700
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR"):
+        Uploads(Bounds(1, 1), tmp_path / "file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from uuid import uuid4
 
 import httpx2
 
@@ -17,6 +18,10 @@ JSON = dict[str, Any]
 LONG_SECONDS = 900
 """How long a call may take in which the engine embeds a whole text."""
 
+CONNECT_SECONDS = 5
+
+POOL = httpx2.Limits(max_connections=200, max_keepalive_connections=200)
+
 
 STANDARD = {"type", "title", "status", "detail"}
 """The members of every problem (RFC 9457); what else there is belongs to the kind of error."""
@@ -24,6 +29,9 @@ STANDARD = {"type", "title", "status", "detail"}
 
 class EngineClient:
     """One connection pool to one engine.
+
+    A call whose connection breaks, as kept ones do when the engine restarts, is made once more if that is safe: reads,
+    changes that come to the same when repeated, and additions, which carry an Idempotency-Key.
 
     Methods answer the engine's JSON as it came, which keeps fields of a newer engine and costs no validation;
     `kb.contract.models` names the shapes. They raise the `KbError` that the engine answered with, or
@@ -47,12 +55,13 @@ class EngineClient:
         self.base_url = base_url.rstrip("/")
         if transport is None and self.base_url.startswith("http://"):
             # Without it certificates are loaded that plain HTTP never needs, which takes longer than most calls.
-            transport = httpx2.AsyncHTTPTransport(verify=False)
+            transport = httpx2.AsyncHTTPTransport(verify=False, limits=POOL)
         self._http = httpx2.AsyncClient(
             base_url=f"{self.base_url}/api/v1/",
             headers={"Authorization": f"Bearer {token}"} if token else {},
             transport=transport,
-            timeout=timeout,
+            limits=POOL,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
         )
 
     async def __aenter__(self) -> Self:
@@ -70,7 +79,7 @@ class EngineClient:
 
     async def add_note(self, **request: object) -> JSON:
         """POST /jobs with the fields of `models.NoteRequest`."""
-        return await self._call("POST", "jobs", json=request)
+        return await self._call("POST", "jobs", json=request, headers=_once())
 
     async def add_file(
         self,
@@ -83,7 +92,8 @@ class EngineClient:
     ) -> JSON:
         """POST /jobs with a file, read from `content` while it is sent."""
         fields = _set(title=title, source_path=source_path) | {"tags": list(tags)}
-        return await self._call("POST", "jobs", data=fields, files={"file": (filename, content)})
+        files = {"file": (filename, content)}
+        return await self._call("POST", "jobs", data=fields, files=files, headers=_once(), timeout=LONG_SECONDS)
 
     async def jobs(self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None) -> JSON:
         """GET /jobs: a page, newest first."""
@@ -101,9 +111,13 @@ class EngineClient:
         """GET /documents/{id}: the document with its chunks."""
         return await self._call("GET", f"documents/{document_id}")
 
+    async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
+        """GET /documents/{id}/text: the part from `start` to `end`, counted in `unit`."""
+        return await self._call("GET", f"documents/{document_id}/text", params={"unit": unit, "from": start, "to": end})
+
     async def delete_document(self, document_id: int) -> JSON:
         """DELETE /documents/{id}."""
-        return await self._call("DELETE", f"documents/{document_id}")
+        return await self._call("DELETE", f"documents/{document_id}", repeatable=False)
 
     async def change_tags(self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> JSON:
         """PATCH /documents/{id}/tags."""
@@ -114,7 +128,14 @@ class EngineClient:
         """PATCH /notes/{id}; with `if_match`, only while the note's content_hash is still that one."""
         headers = {"If-Match": f'"{if_match}"'} if if_match else {}
         body = {"text": text}
-        return await self._call("PATCH", f"notes/{document_id}", json=body, headers=headers, timeout=LONG_SECONDS)
+        return await self._call(
+            "PATCH",
+            f"notes/{document_id}",
+            repeatable=not if_match,
+            json=body,
+            headers=headers,
+            timeout=LONG_SECONDS,
+        )
 
     async def tags(self) -> JSON:
         """GET /tags."""
@@ -124,15 +145,22 @@ class EngineClient:
         """GET /status."""
         return await self._call("GET", "status")
 
-    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - httpx2's own options
+    async def _call(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> JSON:  # noqa: ANN401 - httpx2's own options
         try:
-            response = await self._http.request(method, path, **options)
+            response = await self._sent(method, path, repeatable, options)
         except httpx2.TimeoutException:
-            raise errors.EngineUnreachable(f"The engine at {self.base_url} did not answer in time.") from None
-        except httpx2.TransportError as error:
+            raise errors.EngineSlow(
+                f"The engine at {self.base_url} did not answer in time. It may be busy: try again in a minute."
+            ) from None
+        except httpx2.ConnectError as error:
             raise errors.EngineUnreachable(
-                f"The engine at {self.base_url} is unreachable ({str(error) or type(error).__name__}). "
+                f"The engine at {self.base_url} is unreachable ({_reason(error)}). "
                 "Is it running? 'kb serve' starts it; KB_ENGINE_URL says where to look."
+            ) from None
+        except httpx2.RequestError as error:
+            raise errors.EngineUnreachable(
+                f"The engine at {self.base_url} is unreachable: it broke off its answer ({_reason(error)}). "
+                "It may be restarting: try again in a moment; what was being changed may be done already."
             ) from None
         if response.is_error:
             raise _error(response)
@@ -141,6 +169,22 @@ class EngineClient:
         except ValueError:
             raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
         return answer
+
+    async def _sent(self, method: str, path: str, repeatable: bool, options: dict[str, Any]) -> httpx2.Response:
+        try:
+            return await self._http.request(method, path, **options)
+        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            if not repeatable:
+                raise
+            return await self._http.request(method, path, **options)
+
+
+def _once() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid4())}
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _set(**fields: object) -> dict[str, Any]:

@@ -18,6 +18,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── Unavailable              503 unavailable
     ├── DiskFull                 507 disk-full
     ├── EngineUnreachable        never sent: raised by the client
+    │   └── EngineSlow           likewise
     ├── Unreadable               never sent: the reason of a failed job
     └── StartError               never sent: stops the start with one line
         ├── SettingError
@@ -141,6 +142,10 @@ class DiskFull(KbError):
 
 class EngineUnreachable(KbError):
     """The engine is unreachable."""
+
+
+class EngineSlow(EngineUnreachable):
+    """The engine did not answer in time."""
 
 
 class Unreadable(KbError):

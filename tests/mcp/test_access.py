@@ -1,0 +1,136 @@
+"""Who may call, how often, and what strangers learn."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+
+import httpx2
+import pytest
+from fastmcp import Client
+
+from kb.contract.errors import SettingError
+from kb_mcp.auth import verifier
+from kb_mcp.rate import Rate
+from tests.conftest import KEY
+from tests.mcp.conftest import call, connected, done, refusal
+
+
+async def status_for(gateway, token):
+    async with httpx2.AsyncClient() as http:
+        return (
+            await http.post(f"{gateway.url}/mcp", json={}, headers={"Authorization": f"Bearer {token}"})
+        ).status_code
+
+
+@pytest.mark.requirement("G-4")
+async def test_several_keys_are_served_and_their_parts_are_not(start_gateway):
+    with start_gateway(KB_MCP_API_KEY="old-key,new-key") as gateway:
+        for key in ("old-key", "new-key"):
+            async with connected(gateway, auth=key) as agent:
+                assert len(await agent.list_tools()) == 10
+        for wrong in ("old-key,new-key", "old", "OLD-KEY", ","):
+            assert await status_for(gateway, wrong) == 401, wrong
+
+
+@pytest.mark.requirement("G-4")
+async def test_keys_of_a_file_are_rotated_without_a_restart(start_gateway, tmp_path):
+    file = tmp_path / "keys"
+    file.write_text("first\n")
+    with start_gateway(KB_MCP_API_KEY_FILE=str(file), KB_MCP_API_KEY="fixed") as gateway:
+        assert [await status_for(gateway, key) for key in ("first", "second", "fixed")] == [400, 401, 400]
+        file.write_text("first\nsecond\n")
+        assert [await status_for(gateway, key) for key in ("first", "second", "fixed")] == [400, 400, 400]
+        file.write_text("second\n")
+        os.utime(file, (1, 1))
+        assert [await status_for(gateway, key) for key in ("first", "second", "fixed")] == [401, 400, 400]
+        file.unlink()
+        assert [await status_for(gateway, key) for key in ("first", "second", "fixed")] == [401, 400, 400]
+    assert "second" not in gateway.log.read_text()
+
+
+@pytest.mark.requirement("G-4")
+@pytest.mark.parametrize(("keys", "content"), [(",", None), (" , ", None), (None, ""), (None, None)])
+def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_door_open(tmp_path, keys, content):
+    file = tmp_path / "keys"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY"):
+        verifier(keys, None if keys else file)
+
+
+@pytest.mark.requirement("G-4")
+async def test_the_token_is_not_kept_in_what_is_known_of_its_bearer():
+    token = await verifier("secret-key", None).verify_token("secret-key")
+    assert "secret-key" not in token.model_dump_json()
+
+
+@pytest.mark.requirement("G-4")
+async def test_no_key_is_in_the_log_whatever_is_called(start_gateway, server):
+    secrets = ("the-agents-secret", KEY)
+    with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY, KB_MCP_API_KEY=secrets[0]) as gateway:
+        async with connected(gateway, auth=secrets[0]) as agent:
+            await call(agent, "kb_status")
+            await refusal(agent, "kb_get", document_id=999_999)
+            await refusal(agent, "kb_search")
+        await status_for(gateway, "a-wrong-secret")
+    log = gateway.log.read_text()
+    assert not any(secret in log for secret in (*secrets, "a-wrong-secret"))
+
+
+async def test_probes_say_no_more_than_a_word_and_need_no_key(start_gateway):
+    with start_gateway(KB_MCP_API_KEY="k") as gateway:
+        async with httpx2.AsyncClient() as http:
+            assert (await http.get(f"{gateway.url}/healthz")).text == "ok"
+            assert (await http.get(f"{gateway.url}/readyz")).text == "ready"
+
+
+def test_so_many_calls_a_minute_may_come_at_once_and_then_one_by_one():
+    now = [0.0]
+    rate = Rate(60, lambda: now[0])
+    assert [rate.wait("a") for _ in range(60)] == [0] * 60
+    assert rate.wait("a") == pytest.approx(1)
+    assert rate.wait("b") == 0
+    now[0] += 1
+    assert (rate.wait("a"), rate.wait("a")) == (0, pytest.approx(1))
+    now[0] += 3600
+    assert [rate.wait("a") > 0 for _ in range(61)] == [False] * 60 + [True]
+
+
+async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(start_gateway, server):
+    settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_COLLECTIONS": "1"}
+    with start_gateway(**settings, KB_MCP_API_KEY="a,b", KB_MCP_CALLS_PER_MINUTE="3") as gateway:
+        async with connected(gateway, auth="a") as agent, connected(gateway, "/collections/mcp", "a") as other:
+            await call(agent, "kb_status")
+            await call(other, "kb_status")
+            assert "no document" in await refusal(other, "kb_set_collection", document_id=999_999)
+            for client in (agent, other):
+                said = await refusal(client, "kb_status")
+                assert said.startswith("Too many calls: this key has 3 a minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
+            assert len(await agent.list_tools()) == 10
+        async with connected(gateway, auth="b") as agent:
+            await call(agent, "kb_status")
+
+
+@pytest.mark.requirement("G-9")
+async def test_two_workers_take_the_chunks_of_one_upload(start_gateway, server, tmp_path, word):
+    settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(tmp_path)}
+    with start_gateway(workers=2, **settings) as gateway:
+        content = (f"{word} " + "ledger " * 300).encode()
+        async with connected(gateway) as agent:
+            started = await call(agent, "kb_upload_start", filename="a.txt", total_size=len(content), tags=[word])
+        pieces = [content[at : at + 100] for at in range(0, len(content), 100)]
+
+        async def send(index):
+            # A connection each, so that both workers get some.
+            async with Client(f"{gateway.url}/mcp") as agent:
+                data = base64.b64encode(pieces[index]).decode()
+                await call(agent, "kb_upload_chunk", upload_id=started["upload_id"], chunk_index=index, data=data)
+
+        await asyncio.gather(*map(send, reversed(range(len(pieces)))))
+        async with connected(gateway) as agent:
+            document_id = await done(agent, await call(agent, "kb_upload_finish", upload_id=started["upload_id"]))
+            document = await call(agent, "kb_get", document_id=document_id)
+    assert "".join(chunk["text"] for chunk in document["chunks"]).encode() == content
+    assert gateway.log.read_text().count("Application startup complete") == 2

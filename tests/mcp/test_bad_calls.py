@@ -1,0 +1,126 @@
+"""Bad calls, made from the schemas: each is refused in one line that names the field, and nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+import pytest
+from fastmcp import Client
+
+from tests.conftest import KEY
+from tests.mcp.conftest import ERAS, call, refusal
+
+VALID = {"string": "x", "integer": 1, "boolean": True, "array": ["x"]}
+WRONG_TYPES = {
+    "string": [1, 1.5, True, [], {}, ["x"]],
+    "integer": ["many", 1.5, True, [], {}, "1.5", ""],
+    "boolean": ["perhaps", 2, [], {}],
+    "array": ["x", 1, {}, [1], [None], [["x"]], '["x"', "[1]", '{"0": "x"}', "null"],
+}
+EXTREMES = {"string": [], "integer": [-1, -(2**63), 2**63, 10**30], "boolean": [], "array": [[""], ["a,b"], ["x\ty"]]}
+
+HARMLESS = [("from_chunk", 2**63), ("from_chunk", 10**30)]
+"""Behind a document's end there is nothing, which is no error."""
+
+
+@pytest.fixture(scope="module")
+def staging(tmp_path_factory):
+    return tmp_path_factory.mktemp("staging")
+
+
+@pytest.fixture(scope="module")
+def gateway(start_gateway, server, staging):
+    settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(staging)}
+    with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="5") as running:
+        yield running
+
+
+@pytest.fixture(params=ERAS)
+async def agent(request, gateway):
+    async with Client(gateway.url + "/mcp", mode=request.param) as client:
+        yield client
+
+
+def bad_calls(tools):
+    """(tool, arguments, field) for every way in which one argument is wrong while the others are right."""
+    for tool in tools:
+        properties = tool.input_schema["properties"]
+        required = {name: VALID[properties[name]["type"]] for name in tool.input_schema.get("required", ())}
+        yield tool.name, required | {"unheard_of": 1}, "unheard_of"
+        yield tool.name, required | {"x" * 5000: 1}, "x" * 100
+        for name in required:
+            yield tool.name, {other: value for other, value in required.items() if other != name}, name
+            yield tool.name, required | {name: None}, name
+        for name, schema in properties.items():
+            for value in WRONG_TYPES[schema["type"]] + EXTREMES[schema["type"]]:
+                if (name, value) not in HARMLESS:
+                    yield tool.name, required | {name: value}, name
+
+
+async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_names_the_field(agent, gateway, staging):
+    calls = list(bad_calls(await agent.list_tools()))
+    assert len(calls) >= 200
+    for tool, arguments, field in calls:
+        result = await agent.call_tool(tool, arguments, raise_on_error=False)
+        assert result.is_error, (tool, arguments)
+        said = result.content[0].text
+        assert field in said.partition(" ")[0], (tool, arguments, said)
+        assert len(said.splitlines()) == 1, (tool, arguments, said)
+        assert len(said) < 400, (tool, arguments, said)
+        assert "pydantic" not in said, (tool, arguments, said)
+        assert "Traceback" not in said
+    assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+    while [path for path in staging.iterdir() if path.name != "lock"]:
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("kb_search", {"query": "x" * 20_001}, "query: "),
+        ("kb_search", {"query": "x", "tags": ["t" * 201]}, "tags: "),
+        ("kb_search", {"query": "x", "tags": [str(n) for n in range(101)]}, "tags: "),
+        ("kb_search", {"query": "x", "top": 101}, "top: "),
+        ("kb_search", {"query": "x", "doc_type": "y" * 101}, "doc_type: "),
+        ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only, vec_only: "),
+        ("kb_addnote", {"text": "x" * 1_000_001}, "text: "),
+        ("kb_addnote", {"text": "x", "title": "y" * 501}, "title: "),
+        ("kb_addnote", {"text": "\n \t"}, "text: "),
+        ("kb_addnote", {"text": ""}, "text: "),
+        ("kb_update_note", {"document_id": 1, "text": " "}, "text: "),
+        ("kb_get", {}, "document_id, source_path: "),
+        ("kb_get", {"document_id": 1, "source_path": "x"}, "document_id, source_path: "),
+        ("kb_jobs", {"cursor": "nowhere"}, "cursor: "),
+        ("kb_jobs", {"status": "lost"}, "status: "),
+        ("kb_jobs", {"job_id": 999_999}, "job_id: There is no job 999999. kb_jobs without job_id lists the latest."),
+        ("kb_upload_start", {"filename": "", "total_size": 1}, "filename: "),
+        ("kb_upload_start", {"filename": "x" * 256, "total_size": 1}, "filename: "),
+        ("kb_upload_start", {"filename": "a", "total_size": 0}, "total_size: "),
+        ("kb_upload_start", {"filename": "a", "total_size": 2**40}, "total_size: at most"),
+    ],
+)
+async def test_what_schemas_cannot_say_is_refused_by_the_name_of_the_field_too(agent, tool, arguments, said):
+    assert (await refusal(agent, tool, **arguments)).startswith(said)
+
+
+async def test_uploads_that_do_not_add_up_are_refused_by_the_name_of_the_field(agent):
+    upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=3))["upload_id"]
+    for arguments, field in (
+        ({"chunk_index": 0, "data": "###"}, "data: "),
+        ({"chunk_index": 0, "data": "YWJjZA=="}, "data: "),
+        ({"chunk_index": 0, "data": ""}, "data: "),
+        ({"chunk_index": -1, "data": "YQ=="}, "chunk_index: "),
+        ({"chunk_index": 10_000, "data": "YQ=="}, "chunk_index: "),
+        ({"chunk_index": 0, "data": "YQ==", "sha256": "0" * 64}, "sha256: "),
+    ):
+        assert (await refusal(agent, "kb_upload_chunk", upload_id=upload_id, **arguments)).startswith(field)
+    await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=1, data="YQ==")
+    assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: chunk 0 is missing")
+
+
+async def test_a_body_over_four_mib_is_refused_before_it_is_read(gateway):
+    async with httpx2.AsyncClient() as http:
+        headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        reply = await http.post(f"{gateway.url}/mcp", content=b"x" * (4 << 20) + b"x", headers=headers)
+    assert reply.status_code == 413

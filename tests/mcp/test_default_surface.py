@@ -1,0 +1,210 @@
+"""The scenarios of the default surface (original/05, and what of original/03 it keeps), each under its own name."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from uuid import UUID
+
+import pytest
+
+from tests.conftest import KEY, MCP_KEY
+from tests.mcp.conftest import call, connected, done, refusal
+
+
+@pytest.mark.requirement("G-1")
+async def test_mcp_server_starts_and_connects_to_engine(start_gateway, server, word):
+    with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY) as gateway:
+        async with connected(gateway, auth=MCP_KEY) as agent:
+            assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+
+
+@pytest.mark.requirement("G-2")
+async def test_engine_unreachable_at_startup(start_gateway, start_server, tmp_path, unused_port):
+    url = f"http://127.0.0.1:{unused_port}"
+    with start_gateway(KB_ENGINE_URL=url) as gateway:
+        async with connected(gateway) as agent:
+            assert len(await agent.list_tools()) == 10
+            assert f"The engine at {url} is unreachable" in await refusal(agent, "kb_search", query="x")
+            with start_server(tmp_path, port=unused_port, KB_APPS="api"):
+                assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+
+
+@pytest.mark.requirement("G-3")
+async def test_a_service_name_is_looked_up_as_any_host_name(start_gateway, server):
+    with start_gateway(KB_ENGINE_URL=server.url.replace("127.0.0.1", "localhost"), KB_API_KEY=KEY) as gateway:
+        async with connected(gateway) as agent:
+            assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+    with start_gateway(KB_ENGINE_URL="http://engine.invalid:8000") as gateway:
+        async with connected(gateway) as agent:
+            assert "http://engine.invalid:8000 is unreachable" in await refusal(agent, "kb_status")
+
+
+@pytest.mark.requirement("G-4")
+async def test_mcp_auth_disabled(start_gateway, server):
+    with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY) as gateway:
+        for auth in (None, "any"):
+            async with connected(gateway, auth=auth) as agent:
+                assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+
+
+@pytest.mark.requirement("G-5")
+async def test_basic_search(agent, word):
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} pension revaluation", tags=[word]))
+    [found] = (await call(agent, "kb_search", query="pension revaluation", top=5, tags=[word]))["results"]
+    assert found["text"] == f"{word} pension revaluation"
+    assert {"score", "fts_score", "vec_score", "title", "doc_type", "place", "created_at"} <= set(found)
+
+
+@pytest.mark.requirement("G-5")
+async def test_search_results_show_all_tags(agent, word):
+    tags = ["agent:mybot", "collection:documents", "draft"]
+    await done(agent, await call(agent, "kb_addnote", text=word, tags=tags))
+    [found] = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    assert sorted(found["tags"]) == tags
+    assert "collection" not in found
+
+
+@pytest.mark.requirement("G-5")
+async def test_search_with_mode_override(agent, word):
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} error log"))
+    [found] = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    assert found["vec_score"] is None
+
+
+@pytest.mark.requirement("G-5")
+async def test_filter_by_tag_instead_of_collection(agent, word):
+    tagged = await done(agent, await call(agent, "kb_addnote", text=f"{word} test", tags=[f"agent:{word}"]))
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} test too"))
+    [found] = (await call(agent, "kb_search", query="test", tags=[f"agent:{word}"]))["results"]
+    assert found["document_id"] == tagged
+    assert "collection" not in found
+    assert (
+        await refusal(agent, "kb_search", query="test", collection="memory")
+        == "collection: Unexpected keyword argument"
+    )
+
+
+@pytest.mark.requirement("G-16")
+async def test_kb_set_collection_no_longer_exists(agent):
+    assert (
+        await refusal(agent, "kb_set_collection", document_id=1, collection="x") == "Unknown tool: 'kb_set_collection'"
+    )
+
+
+@pytest.mark.requirement("G-6")
+async def test_add_note_with_explicit_tags(agent, word):
+    document_id = await done(
+        agent, await call(agent, "kb_addnote", text=f"hello {word}", tags=["agent:mybot", "memory"])
+    )
+    assert sorted((await call(agent, "kb_get", document_id=document_id))["tags"]) == ["agent:mybot", "memory"]
+
+
+@pytest.mark.requirement("G-7")
+async def test_start_an_upload(agent):
+    started = await call(agent, "kb_upload_start", filename="report.pdf", total_size=5242880, tags=["insurance"])
+    assert started == {"upload_id": str(UUID(started["upload_id"]))}
+
+
+@pytest.mark.requirement("G-7")
+@pytest.mark.requirement("G-9")
+async def test_an_upload_gets_no_tag_that_was_not_given(agent, word):
+    assert await refusal(agent, "kb_upload_start", filename="a", total_size=1, collection="memory")
+    upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=len(word)))["upload_id"]
+    await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=encoded(word))
+    document_id = await done(agent, await call(agent, "kb_upload_finish", upload_id=upload_id))
+    assert (await call(agent, "kb_get", document_id=document_id))["tags"] == []
+
+
+@pytest.mark.requirement("G-8")
+async def test_upload_multiple_chunks_in_sequence(agent, word):
+    upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=6))["upload_id"]
+    for index, text in enumerate(("ab", "cd", "ef")):
+        kept = await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=index, data=encoded(text))
+        assert (kept["received"], kept["total_size"]) == (2 * index + 2, 6)
+
+
+@pytest.mark.requirement("G-10")
+async def test_upload_with_invalid_upload_id(agent):
+    for tool, arguments in (("kb_upload_chunk", {"data": "YQ==", "chunk_index": 0}), ("kb_upload_finish", {})):
+        said = await refusal(agent, tool, upload_id="00000000-0000-4000-8000-000000000000", **arguments)
+        assert said.startswith("upload_id: there is no upload '00000000-0000-4000-8000-000000000000'.")
+
+
+@pytest.mark.requirement("G-10")
+async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
+    with start_gateway(KB_ENGINE_URL=server.url, KB_MCP_UPLOAD_DIR=str(tmp_path), KB_MCP_UPLOAD_SECONDS="1") as gateway:
+        async with connected(gateway) as agent:
+            upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
+            await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=encoded("abc"))
+            assert (tmp_path / upload_id / "0").is_file()
+            while (tmp_path / upload_id).exists():
+                await asyncio.sleep(0.05)
+            assert "there is no upload" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+    assert [path.name for path in tmp_path.iterdir()] in ([], ["lock"])
+
+
+@pytest.mark.requirement("G-10")
+async def test_mcp_server_restart_during_upload(start_gateway, server):
+    with start_gateway(KB_ENGINE_URL=server.url) as gateway:
+        async with connected(gateway) as agent:
+            upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
+    with start_gateway(KB_ENGINE_URL=server.url) as gateway:
+        async with connected(gateway) as agent:
+            said = await refusal(agent, "kb_upload_chunk", upload_id=upload_id, data="YQ==", chunk_index=0)
+    assert said.endswith("the gateway restarted: begin again with kb_upload_start.")
+
+
+@pytest.mark.requirement("G-11")
+async def test_update_an_existing_note_returns_it_with_all_tags(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["collection:memory", "x"]))
+    updated = await call(agent, "kb_update_note", document_id=document_id, text=f"{word} prefers bullet points")
+    assert sorted(updated["tags"]) == ["collection:memory", "x"]
+    assert "".join(chunk["text"] for chunk in updated["chunks"]) == f"{word} prefers bullet points"
+    assert "collection" not in updated
+
+
+@pytest.mark.requirement("G-11")
+async def test_update_a_non_existent_document(agent):
+    said = await refusal(agent, "kb_update_note", document_id=999_999, text="x")
+    assert said == "document_id: There is no document 999999. Find its id with kb_search."
+
+
+@pytest.mark.requirement("G-12")
+async def test_get_by_document_id_shows_all_tags(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["collection:memory"]))
+    document = await call(agent, "kb_get", document_id=document_id)
+    assert (document["tags"], document["next_chunk"]) == (["collection:memory"], None)
+    assert "collection" not in document
+
+
+@pytest.mark.requirement("G-13")
+async def test_delete_answers_with_what_was_deleted(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word))
+    deleted = await call(agent, "kb_delete", document_id=document_id)
+    assert deleted == {"status": "deleted", "document_id": document_id, "title": word}
+    assert "no document" in await refusal(agent, "kb_delete", document_id=document_id)
+
+
+@pytest.mark.requirement("G-14")
+async def test_get_engine_status(agent, engine):
+    status = await call(agent, "kb_status")
+    assert status.keys() == (await engine.status()).keys()
+
+
+@pytest.mark.requirement("G-14")
+async def test_list_recent_jobs_and_filter_them_by_status(agent, engine, word):
+    await done(agent, await call(agent, "kb_addnote", text=word))
+    assert (await call(agent, "kb_jobs", limit=1))["jobs"] == (await engine.jobs(limit=1))["jobs"]
+    upload_id = (await call(agent, "kb_upload_start", filename="a.pdf", total_size=12))["upload_id"]
+    await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=encoded("%PDF-1.7\n\x00\x01\x02"))
+    accepted = await call(agent, "kb_upload_finish", upload_id=upload_id)
+    with pytest.raises(AssertionError, match="failed"):
+        await done(agent, accepted)
+    failed = (await call(agent, "kb_jobs", status="failed"))["jobs"]
+    assert {job["status"] for job in failed} == {"failed"}
+    assert next(job for job in failed if job["id"] == accepted["job_id"])["error"]
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,140 @@
+"""What agents are told when the engine is away, slow, starting, or refuses the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from kb.contract.client import EngineClient
+from kb.contract.errors import EngineUnreachable
+from tests.conftest import KEY
+from tests.mcp.conftest import call, connected, refusal
+
+
+@asynccontextmanager
+async def engine_that(*answers):
+    """A server that gives one answer after the other, the last one for ever, and the requests that it was sent.
+
+    None closes the connection instead, a number is how many seconds nothing is said before that.
+    """
+    requests, left, writers = [], list(answers), []
+
+    async def serve(reader, writer):
+        writers.append(writer)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                length = re.search(r"(?i)content-length: (\d+)", head)
+                await reader.readexactly(int(length[1]) if length else 0)
+                requests.append((writer, head))
+                answer = left.pop(0) if len(left) > 1 else left[0]
+                if not isinstance(answer, tuple):
+                    await asyncio.sleep(answer or 0)
+                    break
+                status, body = answer
+                writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests
+    finally:
+        server.close()
+        for writer in writers:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+def problem(code, detail):
+    return json.dumps({"type": f"urn:kb:problem:{code}", "title": "x", "status": 0, "detail": detail})
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (("401 Unauthorized", problem("unauthorized", "no")), "tell the user to set KB_API_KEY for the gateway"),
+        (
+            ("503 Service Unavailable", problem("unavailable", "The engine is not ready yet; try again in a moment.")),
+            "not ready yet",
+        ),
+        (("500 Internal Server Error", problem("internal", "The engine failed.")), "The engine failed. Try once more;"),
+        (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more;"),
+        (("200 OK", "<html>"), "is no kb engine"),
+        (None, "broke off its answer"),
+    ],
+)
+async def test_each_trouble_has_its_own_message(start_gateway, answer, said):
+    async with engine_that(answer) as (url, _):
+        with start_gateway(KB_ENGINE_URL=url, KB_API_KEY=KEY) as gateway:
+            async with connected(gateway) as agent:
+                message = await refusal(agent, "kb_status")
+    assert said in message
+    assert len(message.splitlines()) == 1
+    assert KEY not in message
+    assert KEY not in gateway.log.read_text()
+
+
+async def test_a_slow_engine_is_said_to_be_slow(start_gateway):
+    async with engine_that(1.0) as (url, _):
+        with start_gateway(KB_ENGINE_URL=url, KB_MCP_ENGINE_SECONDS="0.3") as gateway:
+            async with connected(gateway) as agent:
+                assert f"The engine at {url} did not answer in time" in await refusal(agent, "kb_status")
+
+
+@pytest.mark.requirement("G-2")
+async def test_the_gateway_recovers_by_itself_when_the_engine_was_restarted(
+    start_gateway, start_server, tmp_path, unused_port
+):
+    with start_gateway(KB_ENGINE_URL=f"http://127.0.0.1:{unused_port}") as gateway:
+        async with connected(gateway) as agent:
+            for _ in range(2):
+                with start_server(tmp_path, port=unused_port, KB_APPS="api") as engine:
+                    assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+                    engine.kill()
+                assert "is unreachable" in await refusal(agent, "kb_status")
+
+
+async def test_a_kept_connection_that_broke_is_made_again_for_what_may_be_repeated():
+    async with engine_that(None, ("200 OK", "{}")) as (url, requests), EngineClient(url) as client:
+        assert await client.status() == {}
+        assert len(requests) == 2
+
+
+async def test_what_is_added_is_added_once_when_the_connection_breaks(server, word):
+    async with engine_that(None, ("200 OK", "{}")) as (url, requests), EngineClient(url) as client:
+        await client.add_note(text=word)
+        keys = [
+            line for _, head in requests for line in head.splitlines() if line.lower().startswith("idempotency-key")
+        ]
+        assert len(keys) == 2
+        assert len(set(keys)) == 1
+
+
+async def test_a_deletion_is_not_repeated():
+    async with engine_that(None, ("200 OK", "{}")) as (url, requests), EngineClient(url) as client:
+        with pytest.raises(EngineUnreachable, match="may be done already"):
+            await client.delete_document(1)
+        assert len(requests) == 1
+
+
+async def test_connections_to_the_engine_are_kept():
+    async with engine_that(("200 OK", "{}")) as (url, requests), EngineClient(url) as client:
+        for _ in range(20):
+            await client.status()
+    assert len(requests) == 20
+    assert len({connection for connection, _ in requests}) == 1
+
+
+@pytest.mark.requirement("G-9")
+async def test_an_upload_whose_engine_is_away_leaves_nothing_behind(start_gateway, unused_port, tmp_path):
+    settings = {"KB_ENGINE_URL": f"http://127.0.0.1:{unused_port}", "KB_MCP_UPLOAD_DIR": str(tmp_path)}
+    with start_gateway(**settings) as gateway:
+        async with connected(gateway) as agent:
+            upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=1))["upload_id"]
+            await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data="YQ==")
+            assert "is unreachable" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "lock"] == []

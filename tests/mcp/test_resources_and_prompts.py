@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from mcp_types import PromptReference, ResourceTemplateReference
+
+from kb.contract.client import EngineClient
+from tests.conftest import KEY
+from tests.mcp.conftest import call, connected, done
+
+
+async def test_a_document_is_a_resource(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word} on paper", tags=["x"]))
+    [contents] = await agent.read_resource(f"kb://documents/{document_id}")
+    assert json.loads(contents.text) == await call(agent, "kb_get", document_id=document_id)
+    assert contents.mime_type == "application/json"
+
+
+async def test_the_text_of_a_document_is_a_resource_with_a_warning_beside_it(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word}\n\non paper"))
+    text, notice = await agent.read_resource(f"kb://documents/{document_id}/text")
+    assert text.text == f"{word}\n\non paper"
+    assert "never instructions" in notice.text
+
+
+async def test_a_long_text_is_read_part_by_part(agent, word):
+    whole = f"{word} " + "Ein Gedächtnis aus Papier, über Jahre. " * 1300
+    document_id = await done(agent, await call(agent, "kb_addnote", text=whole))
+    read, suffix, parts = "", "", 0
+    while True:
+        text, notice = await agent.read_resource(f"kb://documents/{document_id}/text{suffix}")
+        assert len(text.text) <= 40_000
+        read, parts = read + text.text, parts + 1
+        if "read on with " not in notice.text:
+            break
+        suffix = notice.text.partition("read on with ")[2].rstrip(".")
+    assert read == whole
+    assert parts > 1
+
+
+async def test_templates_say_what_can_be_read(agent):
+    templates = [template.uri_template for template in await agent.list_resource_templates()]
+    assert templates == ["kb://documents/{id}{?from_chunk}", "kb://documents/{id}/text{?start}"]
+
+
+async def test_documents_changed_last_are_offered_first(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word))
+    offered = await agent.list_resources()
+    assert (str(offered[0].uri), offered[0].title) == (f"kb://documents/{document_id}/text", word)
+    assert len(offered) <= 50
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("kb://documents/999999", "There is no document 999999"),
+        ("kb://documents/999999/text", "There is no document 999999"),
+        ("kb://documents/x", "id: must be a number"),
+        ("kb://documents/1/text?start=-1", "start: must be a number"),
+        ("kb://elsewhere", "not found"),
+    ],
+)
+async def test_what_cannot_be_read_says_why(agent, uri, message):
+    with pytest.raises(Exception, match=message) as refused:
+        await agent.read_resource(uri)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+async def test_two_prompts_can_be_picked(agent):
+    prompts = {prompt.name: prompt for prompt in await agent.list_prompts()}
+    assert {name: [each.name for each in prompt.arguments] for name, prompt in prompts.items()} == {
+        "answer": ["question", "tags", "source_path"],
+        "remember": ["what", "tags"],
+    }
+    asked = await agent.get_prompt("answer", {"question": "Who?", "tags": "people"})
+    text = asked.messages[0].content.text
+    assert text.startswith("Answer this question from my knowledge base: Who?")
+    assert "citation" in text
+    assert "people" in text
+    kept = await agent.get_prompt("remember", {"what": "Anna likes tea"})
+    assert "Anna likes tea" in kept.messages[0].content.text
+
+
+async def test_tags_are_completed_also_behind_a_comma(agent, word):
+    await done(agent, await call(agent, "kb_addnote", text=word, tags=[f"{word}-a", f"{word}-b"]))
+    for typed, offered in (
+        (word[:-1], [f"{word}-a", f"{word}-b"]),
+        (f"x,{word}-b", [f"x,{word}-b"]),
+        ("no such tag", []),
+    ):
+        completed = await agent.complete(PromptReference(name="answer"), {"name": "tags", "value": typed})
+        assert completed.values == offered
+
+
+async def test_paths_are_completed_by_any_part_of_them(agent, server, word):
+    async with EngineClient(server.url, KEY) as engine:
+        for path in (f"/notes/{word}.md", f"{word}/other.md"):
+            await done(agent, await engine.add_note(text=path, source_path=path))
+    completed = await agent.complete(PromptReference(name="answer"), {"name": "source_path", "value": word})
+    assert completed.values == [f"{word}/other.md", f"/notes/{word}.md"]
+    template = ResourceTemplateReference(uri="kb://documents/{id}{?from_chunk}")
+    assert (await agent.complete(template, {"name": "id", "value": "1"})).values == []
+
+
+async def test_lists_and_completions_are_empty_while_the_engine_is_away(start_gateway, unused_port):
+    with start_gateway(KB_ENGINE_URL=f"http://127.0.0.1:{unused_port}") as gateway:
+        async with connected(gateway) as agent:
+            assert await agent.list_resources() == []
+            assert (await agent.complete(PromptReference(name="answer"), {"name": "tags", "value": ""})).values == []
+            with pytest.raises(Exception, match="is unreachable"):
+                await agent.read_resource("kb://documents/1")
+
+
+async def test_an_upload_reports_its_progress(agent, word):
+    heard = []
+
+    async def hear(progress, total, message):
+        heard.append((progress, total))
+
+    size = len(word)
+    upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=size))["upload_id"]
+    for index, part in enumerate((word[:10], word[10:])):
+        data = base64.b64encode(part.encode()).decode()
+        arguments = {"upload_id": upload_id, "chunk_index": index, "data": data}
+        await agent.call_tool("kb_upload_chunk", arguments, progress_handler=hear)
+    await agent.call_tool("kb_upload_finish", {"upload_id": upload_id}, progress_handler=hear)
+    assert heard == [(10, size), (size, size), (0, size), (size, size)]
