@@ -94,7 +94,7 @@ class EngineClient:
         return await self._call("GET", f"jobs/{job_id}")
 
     async def documents(self, **query: object) -> JSON:
-        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
+        """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
         return await self._call("GET", "documents", params=_set(**query))
 
     async def document(self, document_id: int) -> JSON:

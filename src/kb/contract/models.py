@@ -79,6 +79,7 @@ Tags = list[Tag]
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
 Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
+SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100)]
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
@@ -124,6 +125,7 @@ class SearchRequest(Request):
     tag_not: Annotated[Tags, Field(description="None of them may match.")] = []
     doc_type: DocType | None = None
     source_path: SourcePath | None = None
+    source_prefix: SourcePrefix | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     fts_only: bool = False

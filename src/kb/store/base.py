@@ -98,7 +98,7 @@ class Hit:
 class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
-    `created_after` is included, `created_before` is not.
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins.
     """
 
     tags: tuple[str, ...] = ()
@@ -108,6 +108,7 @@ class Filter:
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    source_prefix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
+SURROGATES = range(0xD800, 0xE000)
+AFTER_SURROGATES = 0xE000
 RECENT = "COALESCE(updated_at, created_at)"
 TAGGED = (
     "SELECT document_id FROM document_tags WHERE tag_id IN"
     " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
 )
+PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
+"""Ids come out of it in their order, so that a page need not sort what its filter admits."""
 
 # SQLite does not look a pair up in an index on an expression.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
@@ -240,6 +245,8 @@ def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
         if value is not None
     ]
     conditions += [(f"id IN ({TAGGED})", [json.dumps([tag])]) for tag in where.tags]
+    if where.source_prefix is not None:
+        conditions.append((f"id IN ({PREFIXED})", [where.source_prefix, after_prefix(where.source_prefix)]))
     if where.tag_any:
         conditions.append((f"id IN ({TAGGED})", [json.dumps(where.tag_any)]))
     if where.tag_not:
@@ -248,6 +255,15 @@ def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
         " AND ".join(condition for condition, _ in conditions),
         tuple(parameter for _, parameters in conditions for parameter in parameters),
     )
+
+
+def after_prefix(prefix: str) -> str | bytes:
+    """What comes after all texts with this prefix, and before any other; SQLite puts bytes after all texts."""
+    stem = prefix.rstrip(chr(sys.maxunicode))
+    if not stem:
+        return b""
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(AFTER_SURROGATES if following in SURROGATES else following)
 
 
 def _decode(cursor: str) -> tuple[int, str]:
