@@ -345,6 +345,7 @@ def test_readers_and_a_writer_work_at_once(store):
         reader.join()
     assert errors == []
 
+
 @pytest.mark.parametrize(
     ("prefix", "inside", "outside"),
     [
@@ -365,3 +366,17 @@ def test_a_prefix_admits_what_begins_with_it_and_nothing_else(store, prefix, ins
         assert [document.id for document in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
         assert {document.id for document in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
     assert len(find(store, None, unit(0), where).ids) == len(ids)
+
+
+def test_a_database_of_an_earlier_build_gets_the_columns_it_lacks(tmp_path):
+    store = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    document_id = add(store, "kept")
+    store.close()
+    connection = apsw.Connection(str(tmp_path / "kb.db"))
+    for table, column in (("documents", "date"), ("documents", "own_tags"), ("jobs", "content_hash")):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.close()
+    store = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    with store.read() as tx:
+        assert (tx.documents.get(document_id).date, tx.documents.get(document_id).own_tags) == (None, ())
+    store.close()

@@ -193,6 +193,7 @@ class SearchResult(Passage):
     doc_type: str
     tags: list[str]
     more: list[Passage]
+    date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
 
@@ -209,7 +210,7 @@ class SearchReply(Reply):
 
 
 class Document(Reply):
-    """A document without its text."""
+    """A document without its text. `date` is the one that it gives itself, as written."""
 
     id: int
     title: str
@@ -217,6 +218,7 @@ class Document(Reply):
     doc_type: str
     content_hash: str
     tags: list[str]
+    date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
 
@@ -273,7 +275,10 @@ class DocumentText(Reply):
 
 
 class Job(Reply):
-    """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed."""
+    """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed.
+
+    `content_hash` is the SHA-256 of what was sent, as the document then has it.
+    """
 
     id: int
     status: JobStatus
@@ -281,6 +286,7 @@ class Job(Reply):
     title: str | None
     filename: str | None
     source_path: str | None
+    content_hash: str | None
     tags: list[str]
     progress: float
     document_id: int | None

@@ -23,7 +23,7 @@ DESCRIPTIONS = {
     401: "A key is needed.",
     403: "A page of another site may not ask.",
     404: "There is no such thing.",
-    409: "The document is not of the kind that this needs, or the Idempotency-Key was used for something else.",
+    409: "What this needs is not the case: the kind of the document, the state of the job, or a fresh Idempotency-Key.",
     412: "The note was changed since it was read.",
     413: "The body is too large.",
     415: "Neither JSON nor a form.",
