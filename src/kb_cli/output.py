@@ -34,9 +34,14 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def visible(text: str) -> str:
+    """The text with control characters made visible, one for one, but for line ends and tabs."""
+    return text.translate(VISIBLE)
+
+
 def clean(text: str) -> str:
     """The text with control characters made visible, but for line ends and tabs."""
-    return text.replace("\r\n", "\n").translate(VISIBLE)
+    return visible(text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
@@ -63,8 +68,14 @@ def print_exactly(text: str) -> None:
     if is_terminal():
         write(clean(text))
         return
+    write_bytes(text.encode())
+
+
+def write_bytes(content: bytes) -> None:
+    """Print bytes as they are."""
     try:
-        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise typer.Exit(PIPE_CLOSED) from None
 
@@ -72,6 +83,13 @@ def print_exactly(text: str) -> None:
 def complain(text: str) -> None:
     """Print a line on standard error."""
     print(f"kb: {one_line(text)}", file=sys.stderr)
+
+
+def print_line(answer: object) -> None:
+    """Print one JSON document in one line."""
+    import json
+
+    write(json.dumps(answer, ensure_ascii=False).translate(UNESCAPED_BY_JSON) + "\n")
 
 
 def print_json(answer: object) -> None:

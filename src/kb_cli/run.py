@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from kb.contract.errors import KbError, WrongVersion
+from kb.contract.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli import config
+from kb_cli.output import complain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -14,8 +17,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def ask(work: Callable[[EngineClient], Awaitable[T]]) -> T:
-    """What `work` answers when it is given the configured engine.
+def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = 60) -> T:
+    """What `work` answers when it is given the configured engine, which has `timeout` seconds for each answer.
 
     Raises:
         KbError: what the engine answered, or that it did not.
@@ -27,10 +30,29 @@ def ask(work: Callable[[EngineClient], Awaitable[T]]) -> T:
     settings = config.read()
 
     async def session() -> T:
-        async with EngineClient(settings.engine_url, settings.api_key) as engine:
-            return await work(engine)
+        async with EngineClient(settings.engine_url, settings.api_key, timeout=timeout) as engine:
+            answer = await explained(work, engine)
+        if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
+            complain(reason)
+        return answer
 
     return asyncio.run(session())
+
+
+async def explained(work: Callable[[EngineClient], Awaitable[T]], engine: EngineClient) -> T:
+    """What `work` answers.
+
+    Raises:
+        WrongVersion: it failed, and the reason is the engine's version (requirement S-9).
+    """
+    try:
+        return await work(engine)
+    except KbError as error:
+        if type(error) is KbError and engine.engine_version is None:
+            await engine.status()
+        if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
+            raise WrongVersion(reason) from None
+        raise
 
 
 async def in_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], at_once: int) -> None:

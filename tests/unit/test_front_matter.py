@@ -63,7 +63,16 @@ def test_aliases_are_a_list_or_a_single_one():
 
 @pytest.mark.parametrize(
     "matter",
-    ["title: a: b\ntags: [x]", "title: {{title}}", "- a list", "just words", "a: &a [*a]", "[" * 5000, "x" * 70_000, "\t- :"],
+    [
+        "title: a: b\ntags: [x]",
+        "title: {{title}}",
+        "- a list",
+        "just words",
+        "a: &a [*a]",
+        "[" * 5000,
+        "x" * 70_000,
+        "\t- :",
+    ],
 )
 def test_front_matter_that_makes_no_sense_is_only_text(matter):
     said = markdown(matter, "# Heading\n")
