@@ -12,7 +12,7 @@ from kb_cli.files import Found, files_at, source_path_of
 from kb_cli.jobs import finished
 from kb_cli.known import known_at
 from kb_cli.options import STDIN, Exclude, Json, Tags, Wait, split
-from kb_cli.run import ask
+from kb_cli.run import ask_at_length
 from kb_cli.upload import Digests, Sender, Sent, complain_of, summary, unlisted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def add(
             await sender.settle_all(files)
 
     try:
-        ask(work)
+        ask_at_length(work)
     except KeyboardInterrupt:
         accepted = sum(each.job is not None or each.document_id is not None for each in files)
         output.complain(f"interrupted: {accepted} of {len(files)} are in or on their way; the same command goes on")
@@ -90,5 +90,5 @@ def add_standard_input(paths: list[str], fields: dict[str, Any], wait: bool, jso
             sent.job = await finished(engine, sent.job["job_id"])
             sent.error, sent.document_id = sent.job["error"], sent.job["document_id"]
 
-    ask(work)
+    ask_at_length(work)
     return told([sent], Found(), wait, json)

@@ -9,7 +9,7 @@ from kb_cli import exits, output
 from kb_cli.known import jobs as all_jobs
 from kb_cli.options import Json
 from kb_cli.progress import watching
-from kb_cli.run import ask
+from kb_cli.run import ask, ask_at_length
 
 if TYPE_CHECKING:
     from kb.contract.client import EngineClient
@@ -46,7 +46,7 @@ def jobs(
         raise exits.UsageError("Give one ID, or 'retry' and the IDs.")
     job_id = numbers(words)[0] if words else None
     if follow:
-        return ask(lambda engine: followed(engine, job_id, json))
+        return ask_at_length(lambda engine: followed(engine, job_id, json))
     if job_id is None:
         answer = ask(lambda engine: engine.jobs(status=status, limit=limit))
     else:

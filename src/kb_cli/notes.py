@@ -9,7 +9,7 @@ from kb_cli import exits, output
 from kb_cli.editor import edited, new_draft
 from kb_cli.jobs import finished
 from kb_cli.options import Id, Json, Tags, Wait, split, text_of
-from kb_cli.run import ask
+from kb_cli.run import ask, ask_at_length
 
 if TYPE_CHECKING:
     from kb.contract.client import EngineClient
@@ -40,7 +40,7 @@ def addnote(
         receipt = await engine.add_note(**note)
         return await finished(engine, receipt["job_id"]) if wait else receipt
 
-    answer = ask(add)
+    answer = (ask_at_length if wait else ask)(add)
     if json:
         output.print_json(answer)
     elif answer["status"] == "failed":

@@ -12,7 +12,7 @@ from kb_cli import exits, output
 from kb_cli.files import Found, absolute, files_at, source_path_of
 from kb_cli.known import Known, known_below
 from kb_cli.options import Exclude, Json, Tags, split
-from kb_cli.run import ask, in_parallel
+from kb_cli.run import ask_at_length, in_parallel
 from kb_cli.upload import AT_ONCE, Digests, Sender, Sent, complain_of, summary, unlisted
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def sync(
     wanted = Folder(absolute(folder.expanduser()), prefix, tuple(split(tags)), tuple(exclude or ()), delete, yes)
     digests = Digests()
     if dry_run:
-        return told_plan(ask(lambda engine: plan(engine, wanted, digests)), json)
+        return told_plan(ask_at_length(lambda engine: plan(engine, wanted, digests)), json)
     if watch:
-        ask(lambda engine: follow(engine, wanted, digests))
+        ask_at_length(lambda engine: follow(engine, wanted, digests))
         return exits.OK
-    return told(ask(lambda engine: one_round(engine, wanted, digests, quiet=json)), json)
+    return told(ask_at_length(lambda engine: one_round(engine, wanted, digests, quiet=json)), json)
 
 
 async def one_round(engine: "EngineClient", folder: Folder, digests: Digests, *, quiet: bool) -> Outcome:
