@@ -1,7 +1,7 @@
 """How long commands take to start, as ratios to what they cannot do without, in one run.
 
-The engine behind them answers at once: what is measured is the command line alone. Rounds are interleaved, so that a busy
-machine slows all alike; the ratio is that of the medians.
+The engine behind them answers at once: what is measured is the command line alone. Rounds are interleaved, so that a
+busy machine slows all alike; the ratio is that of the medians.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 def api_router() -> APIRouter:
     """Every route under `/api/v1`."""
-    router = APIRouter(responses=problems(422, 500, 503))
+    router = APIRouter(responses=problems(422, 426, 500, 503))
     for module in (search, jobs, documents, notes, status):
         router.include_router(module.router)
     return router

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kb.contract.client import EngineClient
 
 RETRY_SECONDS = 5
+TICK = 500
+"""How many milliseconds pass between two looks at what has to be tried again."""
 ATTACHED = "#"
 """Stands between the path of a message and the name of a file that came with it."""
 
@@ -43,14 +45,22 @@ class Folder:
     delete: bool = False
     may_be_empty: bool = False
 
+    def check(self) -> None:
+        """See whether there is such a folder.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if not self.path.is_dir():
+            raise exits.UsageError(f"There is no folder {self.path}.")
+
     def files(self) -> tuple[Found, list[Sent]]:
         """What is in the folder now.
 
         Raises:
             UsageError: it is gone.
         """
-        if not self.path.is_dir():
-            raise exits.UsageError(f"There is no folder {self.path}.")
+        self.check()
         found = files_at([str(self.path)], self.exclude)
         return found, [
             Sent(str(file), self.prefix + file.relative_to(self.path).as_posix(), self.tags) for file in found.files
@@ -190,13 +200,17 @@ def keep_tags_of_moved(files: Iterable[Sent], known: Mapping[str, Known], digest
 
 async def follow(engine: "EngineClient", folder: Folder, digests: Digests) -> None:
     """Go round at once, then after each change; what fails is tried again, also when the engine is away."""
+    import asyncio
+
     from watchfiles import awatch
 
-    failed = await watched_round(engine, folder, digests)
-    changes = awatch(folder.path, yield_on_timeout=True, rust_timeout=RETRY_SECONDS * 1000, raise_interrupt=False)
-    async for change in changes:
-        if change or failed:
-            failed = await watched_round(engine, folder, digests)
+    folder.check()
+    # The first round waits until changes are watched, so that none falls between.
+    due = True
+    async for change in awatch(folder.path, yield_on_timeout=True, rust_timeout=TICK, raise_interrupt=False):
+        if change or due:
+            due = await watched_round(engine, folder, digests)
+            await asyncio.sleep(RETRY_SECONDS if due else 0)
 
 
 async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests) -> bool:

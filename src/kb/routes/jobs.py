@@ -152,7 +152,7 @@ def get_job(job_id: Id, engine: EngineDep) -> Job:
     return Job.model_validate(job)
 
 
-@router.post("/{job_id}/retry", status_code=202, responses=problems(404, 409))
+@router.post("/{job_id}/retry", summary="Try a failed job again", status_code=202, responses=problems(404, 409))
 def retry_job(job_id: Id, engine: EngineDep) -> JobAccepted:
     """Try a failed job again, whose content was kept: one that failed for a reason of the engine's."""
     with engine.store.write() as tx:

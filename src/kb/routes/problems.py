@@ -29,6 +29,7 @@ DESCRIPTIONS = {
     415: "Neither JSON nor a form.",
     421: "The server is not known by this name.",
     422: "The request is not valid.",
+    426: "The client is too old for this engine; the detail says what to upgrade.",
     500: "The engine failed; its log says why.",
     503: "The engine is still starting.",
     507: "The engine's disk is full; nothing was written.",
