@@ -24,18 +24,20 @@ def add(
         list[str], typer.Argument(metavar="PATHS", help="Files, folders, patterns; - for standard input.")
     ],
     tags: Tags = None,
-    title: Annotated[str | None, typer.Option(help="Its title; only for a single file.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; only for a single file.")] = None,
     exclude: Exclude = None,
     source_path: Annotated[
-        str | None, typer.Option(help="What to call a single file in the knowledge base, instead of its path.")
+        str | None,
+        typer.Option(metavar="PATH", help="What to call a single file in the knowledge base, instead of its path."),
     ] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """Add files, and folders with all that is in them; what is hidden only if it is named.
+    """Add files, and folders with all that is in them.
 
-    What is there already is not sent again, so a broken off command goes on when it is given again. A .kbignore in a
-    folder says what to leave out, in the syntax of .gitignore; pictures, sound, archives and the like are passed over.
+    What is there already is not sent again, so a broken off command goes on when it is given again. Of folders, what is
+    hidden is left out, and what a .kbignore there names in the syntax of .gitignore; pictures, sound, archives and the
+    like are passed over. What is named itself goes in.
 
     With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
     or with --wait the finished job, or null if the document has this content already.

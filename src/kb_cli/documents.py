@@ -135,14 +135,14 @@ def list_(
     after: After = None,
     before: Before = None,
     recent: Annotated[bool, typer.Option("--recent", help="The last added or changed first.")] = False,
-    limit: Annotated[int, typer.Option("-n", min=1, help="How many documents at most.")] = 50,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
-    """List documents; outside a terminal one a line, with tabs between the columns. Tags must all match.
+    """List documents.
 
-    The date is the one that a document gives itself; without one it is when it was added or last changed.
+    Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a document gives itself; without one it is when it was added or last changed.
     """
     query = filters(path, under, after, before, doc_type) | {
         "tag": split(tags),

@@ -24,20 +24,21 @@ ENDED = ("done", "failed")
 
 def jobs(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID | retry ID...]", help="Only this job, or those to try again.")
+        list[str] | None, typer.Argument(metavar="ID | retry ID", help="Only this job, or those to try again.")
     ] = None,
     status: Annotated[
-        Literal["queued", "running", "done", "failed"] | None, typer.Option(help="Only jobs in this state.")
+        Literal["queued", "running", "done", "failed"] | None,
+        typer.Option(metavar="STATE", help="Only jobs that are queued, running, done or failed."),
     ] = None,
-    limit: Annotated[int, typer.Option("-n", min=1, help="How many jobs at most.")] = 20,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many jobs at most.")] = 20,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Show each job as it ends, until none is left.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show what is going in or went in, newest first; with an id, one job and the reason if it failed.
+    """Show what is going in and what went in, newest first.
 
-    'kb jobs retry ID' tries failed jobs again whose content was kept: those that failed because of the engine.
+    With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content was kept: those that failed because of the engine.
     With --follow and --json, prints one job a line.
     """
     if words and words[0] == RETRY:

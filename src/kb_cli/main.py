@@ -45,7 +45,7 @@ HELP: Final = (
     "Both can also stand in ~/.config/kb/config.toml, as engine_url and api_key, and in profiles there such as "
     "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what counts."
 )
-EPILOG: Final = "Exit codes:\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exits.MEANINGS.items())
+EPILOG: Final = "\b\nExit codes:\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exits.MEANINGS.items())
 
 
 class Commands(UserDict[str, Any]):
@@ -54,7 +54,7 @@ class Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the command's type is not public
         """The command, built from its function."""
         module, _, function = self.data[name].partition(":")
-        single = typer.Typer(add_completion=False)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
         # A note may begin with a dash, as lists do.
         settings = {"ignore_unknown_options": name in ("addnote", "updatenote")}
         single.command(name, context_settings=settings)(getattr(import_module(module), function))
@@ -69,7 +69,7 @@ class Kb(TyperGroup):
         self.commands = Commands(COMMANDS)
 
 
-app = typer.Typer(cls=Kb, help=HELP, epilog=EPILOG)
+app = typer.Typer(cls=Kb, help=HELP, epilog=EPILOG, rich_markup_mode=None)
 
 
 def print_version(wanted: bool) -> None:

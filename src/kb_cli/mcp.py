@@ -29,7 +29,10 @@ def mcp(
     collections: Annotated[bool, typer.Option("--collections", help="The endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:
-    """Print what connects the usual MCP clients, ready to paste, with the address and the key (KB_MCP_API_KEY)."""
+    """Print what connects the usual MCP clients, ready to paste.
+
+    It holds the address (KB_MCP_URL, or else the engine's) and the key (KB_MCP_API_KEY).
+    """
     settings = read()
     url = f"{settings.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else settings.mcp_url
     headers = {"Authorization": f"Bearer {settings.mcp_api_key}"} if settings.mcp_api_key else {}

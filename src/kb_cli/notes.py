@@ -20,10 +20,11 @@ TextArgument = typer.Argument(metavar="TEXT", help="The text, or - for standard 
 
 def addnote(
     text: Annotated[str | None, TextArgument] = None,
-    title: Annotated[str | None, typer.Option(help="Its title; otherwise its first line.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; otherwise its first line.")] = None,
     tags: Tags = None,
     source_path: Annotated[
-        str | None, typer.Option(help="Where it comes from; a new text from there replaces the old one.")
+        str | None,
+        typer.Option(metavar="PATH", help="Where it comes from; a new text from there replaces the old one."),
     ] = None,
     wait: Wait = False,
     json: Json = False,

@@ -36,7 +36,7 @@ WEB = ("http://", "https://")
 
 def search(
     query: Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for.")],
-    top: Annotated[int, typer.Option("-n", "--top", min=1, help="How many passages at most.")] = 10,
+    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many passages at most.")] = 10,
     tags: Tags = None,
     any_tag: AnyTag = None,
     no_tag: NoTag = None,

@@ -10,7 +10,10 @@ LONG_KEY = 12
 
 
 def config(json: Json = False) -> None:
-    """Show which server is used, with which keys, and where each value comes from; keys are masked."""
+    """Show what is set, and where each value comes from.
+
+    Keys are masked.
+    """
     settings = read()
     values = {
         name: {"value": masked(setting.value) if name in SECRETS else setting.value, "source": setting.source}

@@ -97,9 +97,9 @@ def sync(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Let --delete empty it, if the folder is empty.")] = False,
     json: Json = False,
 ) -> int:
-    """Make the knowledge base hold what a folder holds: new files go in, changed ones are replaced.
+    """Make the knowledge base hold what a folder holds.
 
-    When it ends, all of that can be found; what is unchanged is not sent. A file that moved within the folder keeps
+    New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not sent. A file that moved within the folder keeps
     its tags with --delete. As with add, a .kbignore says what to leave out.
 
     With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths.
