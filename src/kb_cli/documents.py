@@ -142,7 +142,8 @@ def list_(
 ) -> None:
     """List documents.
 
-    Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a document gives itself; without one it is when it was added or last changed.
+    Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a
+    document gives itself; without one it is when it was added or last changed.
     """
     query = filters(path, under, after, before, doc_type) | {
         "tag": split(tags),

@@ -38,8 +38,8 @@ def jobs(
 ) -> int:
     """Show what is going in and what went in, newest first.
 
-    With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content was kept: those that failed because of the engine.
-    With --follow and --json, prints one job a line.
+    With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content
+    was kept: those that failed because of the engine. With --follow and --json, prints one job a line.
     """
     if words and words[0] == RETRY:
         return retry(numbers(words[1:]), json)

@@ -135,11 +135,29 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
     for number, row in enumerate(rows):
         cells = [Text(cell) for cell in row]
         for cell, width in zip(cells, fitting, strict=True):
+            if is_path(cell.plain):
+                keep_end(cell, width)
             cell.truncate(width, overflow="ellipsis", pad=True)
         line = Text(GAP).join(cells)
         line.rstrip()
         line.stylize("bold" if number == 0 else "")
         yield line
+
+
+def is_path(cell: str) -> bool:
+    """Whether it is the whole path of a file, whose end tells more than its beginning."""
+    return cell.startswith("/") or cell[1:3] == ":/"
+
+
+def keep_end(cell: Text, width: int) -> None:
+    """Cut the beginning off until the rest has room."""
+    from rich.cells import cell_len
+
+    if cell.cell_len > width:
+        plain = cell.plain
+        while plain and cell_len(plain) >= width:
+            plain = plain[1:]
+        cell.plain = f"…{plain}"
 
 
 def fit(widths: list[int], room: int) -> list[int]:

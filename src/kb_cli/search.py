@@ -146,7 +146,7 @@ def flat(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
 
     styled = Text(output.visible(text))
     for start, end in highlights:
-        styled.stylize("bold yellow", start, end)
+        styled.stylize("bold red", start, end)
     words = list(re.finditer(r"\S+", styled.plain))
     first = next((start for start, _ in highlights), 0)
     begin = 0 if first <= LEAD else next((i for i, word in enumerate(words) if word.start() >= first - LEAD), 0)

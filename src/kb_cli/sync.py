@@ -99,8 +99,9 @@ def sync(
 ) -> int:
     """Make the knowledge base hold what a folder holds.
 
-    New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not sent. A file that moved within the folder keeps
-    its tags with --delete. As with add, a .kbignore says what to leave out.
+    New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
+    sent. A file that moved within the folder keeps its tags with --delete. As with add, a .kbignore says what to
+    leave out.
 
     With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths.
     """

@@ -69,7 +69,7 @@ def test_the_excerpt_begins_near_the_words_and_is_short(kb, tag):
 
 def test_a_terminal_shows_the_words_of_the_query_in_colour(kb, notes, tag):
     _, shown = kb.in_terminal("search", "cats", "--tags", tag)
-    assert f"{ESCAPE}[1;33mCats{ESCAPE}[0m sleep" in shown
+    assert f"{ESCAPE}[1;31mCats{ESCAPE}[0m sleep" in shown
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -166,5 +166,5 @@ def test_the_best_result_can_be_opened(kb, folder, tag, opener):
 def test_what_the_engine_matched_stands_out_and_not_only_the_same_letters(kb, tag):
     kb.note(f"She was running; runs follow. {tag}", "--tags", tag)
     _, shown = kb.in_terminal("search", "run", "--tags", tag)
-    assert f"{ESCAPE}[1;33mrunning{ESCAPE}[0m" in shown
-    assert f"{ESCAPE}[1;33mruns{ESCAPE}[0m" in shown
+    assert f"{ESCAPE}[1;31mrunning{ESCAPE}[0m" in shown
+    assert f"{ESCAPE}[1;31mruns{ESCAPE}[0m" in shown

@@ -242,7 +242,7 @@ def test_an_add_that_is_interrupted_twice_goes_on_and_ends_as_one_that_was_not(o
             ends[stop] = (process.returncode, complaint)
         time.sleep(0.5)
         before = jobs_in(server)
-        third = kb.json("add", "many", "--tags", "all", "--wait")
+        third = kb.json("add", "many", "--tags", "all", "--wait", timeout=900)
         assert jobs_in(server) == count
         assert before < count, "nothing was interrupted"
         broken = contents(kb)
@@ -253,7 +253,7 @@ def test_an_add_that_is_interrupted_twice_goes_on_and_ends_as_one_that_was_not(o
     assert all(each["document_id"] and not each["error"] for each in third)
     with start_server(tmp_path / "clean", KB_APPS="api") as server:
         kb = type(outside)(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url})
-        kb("add", "many", "--tags", "all", "--wait")
+        kb("add", "many", "--tags", "all", "--wait", timeout=900)
         assert contents(kb) == broken
 
 
