@@ -1,5 +1,6 @@
 """kb search."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -96,8 +97,17 @@ def open_file(result: dict[str, Any]) -> None:
         document_id = result["document_id"]
         where = f"{place} is not on this machine" if place else f"document {document_id} is no file"
         raise exits.LocalError(f"{where}: 'kb get {document_id}' shows its text.")
+    if is_program(place):
+        raise exits.LocalError(f"{place} is a program, and is not started from here.")
     if typer.launch(place):
         raise exits.LocalError(f"No program opens {place} here.")
+
+
+def is_program(place: str) -> bool:
+    """Whether opening it would start it: where documents say that they come from is others' word."""
+    if os.name == "nt":
+        return Path(place).suffix.upper() in os.environ.get("PATHEXT", "").upper().split(os.pathsep)
+    return os.access(place, os.X_OK)
 
 
 def show(results: list[dict[str, Any]]) -> None:

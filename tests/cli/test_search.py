@@ -157,6 +157,9 @@ def test_the_best_result_can_be_opened(kb, folder, tag, opener):
     kb("add", "papers", "--tags", tag, "--wait")
     assert kb("search", "borrow checker", "--tags", tag, "--open", env=opener).returncode == 0
     assert (folder.parent / "opened").read_text() == f"{folder}/rust.md\n"
+    (folder / "rust.md").chmod(0o755)
+    program = kb("search", "borrow checker", "--tags", tag, "--open", env=opener)
+    assert (program.returncode, "is a program" in program.stderr) == (8, True)
     (folder / "rust.md").unlink()
     gone = kb("search", "borrow checker", "--tags", tag, "--open", env=opener)
     assert gone.returncode == 8
