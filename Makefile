@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench
 
-.PHONY: setup serve up up-gpu up-rocm down logs test test-images test-reference test-schema fmt lint types bench \
+.PHONY: setup serve up up-gpu up-rocm down logs test test-images test-long test-reference test-schema fmt lint types bench \
   bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
@@ -40,6 +40,10 @@ test: .venv/dev.stamp
 test-images: .venv/dev.stamp
 	$(BIN)/pytest -m images tests/images
 
+# What takes minutes, at its full size; the suite has a short form of each.
+test-long: .venv/dev.stamp
+	$(BIN)/pytest -m long
+
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
@@ -64,6 +68,7 @@ types: .venv/dev.stamp
 bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding
 	.venv-reference/bin/python -m bench.engine
+	.venv-reference/bin/python -m bench.cli
 
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale

@@ -21,6 +21,7 @@ from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error, on_unexpected
+from kb.asgi.versions import VersionMiddleware
 from kb.contract.errors import KbError
 from kb.contract.settings import listed, reveal
 from kb.embed.model import prepare
@@ -91,13 +92,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
         app.include_router(api_router(), prefix=API, responses=problems(403, 421))
     describe(app, settings)
+    app.add_middleware(VersionMiddleware)
     app.router.routes += probes(ready)
     return app
 
 
 def api_router() -> APIRouter:
     """Every route under `/api/v1`."""
-    router = APIRouter(responses=problems(422, 500, 503))
+    router = APIRouter(responses=problems(422, 426, 500, 503))
     for module in (search, jobs, documents, notes, status):
         router.include_router(module.router)
     return router

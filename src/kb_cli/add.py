@@ -1,136 +1,96 @@
 """kb add: files and folders, a few at a time."""
 
-import io
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
+import shutil
+import sys
+import tempfile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.contract.errors import KbError
 from kb_cli import exits, output
-from kb_cli.files import files_at
+from kb_cli.files import Found, files_at, source_path_of
 from kb_cli.jobs import finished
-from kb_cli.options import Json, Tags, Wait, split
-from kb_cli.progress import progress
-from kb_cli.run import ask, in_parallel
+from kb_cli.known import known_at
+from kb_cli.options import STDIN, Exclude, Json, Tags, Wait, split
+from kb_cli.run import ask_at_length
+from kb_cli.upload import Digests, Sender, Sent, complain_of, summary, unlisted
 
 if TYPE_CHECKING:
     from kb.contract.client import EngineClient
 
-AT_ONCE = 4
-
-
-@dataclass(slots=True)
-class Sent:
-    """A file and what became of it: the engine's receipt or finished job, or the reason why not."""
-
-    path: str
-    job: dict[str, Any] | None = None
-    error: str | None = None
-
 
 def add(
-    paths: Annotated[list[str], typer.Argument(metavar="PATHS", help="Files, folders and patterns.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATHS", help="Files, folders, patterns; - for standard input.")
+    ],
     tags: Tags = None,
-    title: Annotated[str | None, typer.Option(help="Its title; only for a single file.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; only for a single file.")] = None,
+    exclude: Exclude = None,
+    source_path: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="What to call a single file in the knowledge base, instead of its path."),
+    ] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """Add files, and folders with all that is in them; hidden ones only if they are named.
+    """Add files, and folders with all that is in them.
 
-    With --json, prints a list of {"path", "job", "error"}: job is the engine's receipt, or with --wait the
-    finished job, and error says what went wrong.
+    What is there already is not sent again, so a broken off command goes on when it is given again. Of folders, what is
+    hidden is left out, and what a .kbignore there names in the syntax of .gitignore; pictures, sound, archives and the
+    like are passed over. What is named itself goes in.
+
+    With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
+    or with --wait the finished job, or null if the document has this content already.
     """
-    files = files_at(paths)
-    if title is not None and len(files) != 1:
-        raise exits.UsageError(f"--title is for a single file, and these are {len(files)}.")
-    fields = {"tags": split(tags), "title": title}
-    sent = ask(partial(send_all, files=files, fields=fields, wait=wait, quiet=json))
-    for each in sent:
-        if each.error:
-            output.complain(f"{each.path}: {each.error}")
+    if STDIN in paths:
+        return add_standard_input(paths, {"title": title, "source_path": source_path, "tags": split(tags)}, wait, json)
+    found = files_at(paths, exclude or ())
+    if (title or source_path) is not None and len(found.files) != 1:
+        raise exits.UsageError(f"--title and --source-path are for a single file, and these are {len(found.files)}.")
+    files = [Sent(str(file), source_path or source_path_of(file), split(tags)) for file in found.files]
+
+    async def work(engine: "EngineClient") -> None:
+        known = await known_at(engine, (each.source_path for each in files))
+        sender = Sender(engine, known, Digests(), title, quiet=json)
+        await sender.send_all(files)
+        if wait:
+            await sender.settle_all(files)
+
+    try:
+        ask_at_length(work)
+    except KeyboardInterrupt:
+        accepted = sum(each.job is not None or each.document_id is not None for each in files)
+        output.complain(f"interrupted: {accepted} of {len(files)} are in or on their way; the same command goes on")
+        raise
+    return told(files + unlisted(found), found, wait, json)
+
+
+def told(files: list[Sent], found: Found, wait: bool, json: bool) -> int:
+    """Print what became of the files; answers the exit code."""
+    failed = [each for each in files if each.error]
+    complain_of(failed)
     if json:
-        output.print_json([asdict(each) for each in sent])
+        output.print_json([each.shown() for each in files])
     else:
-        output.say(summary(sent, wait))
-    return exits.NOTHING if any(each.error for each in sent) else exits.OK
+        output.say(summary(files, found, waited=wait))
+    return exits.NOTHING if failed else exits.OK
 
 
-async def send_all(
-    engine: "EngineClient", files: list[Path], fields: dict[str, Any], wait: bool, quiet: bool
-) -> list[Sent]:
-    """Send the files, and wait for their jobs if that is wanted."""
-    sent = [Sent(str(file)) for file in files]
-    with progress("sending", sum(map(size, files)), is_bytes=True, quiet=quiet) as advance:
-        await in_parallel(lambda each: send(engine, each, fields, advance), sent, AT_ONCE)
-    if wait:
-        with progress("taking in", len(sent), is_bytes=False, quiet=quiet) as advance:
-            for each in sent:
-                await settle(engine, each)
-                advance(1)
-    return sent
+def add_standard_input(paths: list[str], fields: dict[str, Any], wait: bool, json: bool) -> int:
+    """Add what comes on standard input as a file; what kind of file it is, its content tells."""
+    if len(paths) > 1:
+        raise exits.UsageError("Standard input (-) goes in by itself.")
+    sent = Sent(STDIN, fields["source_path"] or STDIN)
 
+    async def work(engine: "EngineClient") -> None:
+        with tempfile.TemporaryFile() as content:
+            shutil.copyfileobj(sys.stdin.buffer, content)
+            content.seek(0)
+            name = (fields["source_path"] or "").rpartition("/")[2] or "standard input"
+            sent.job = await engine.add_file(name, content, **fields)
+        if wait:
+            sent.job = await finished(engine, sent.job["job_id"])
+            sent.error, sent.document_id = sent.job["error"], sent.job["document_id"]
 
-async def send(engine: "EngineClient", each: Sent, fields: dict[str, Any], advance: Callable[[int], None]) -> None:
-    """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
-    try:
-        with Upload(each.path, advance) as content:
-            each.job = await engine.add_file(Path(each.path).name, content, source_path=each.path, **fields)
-    except OSError as error:
-        each.error = error.strerror or str(error)
-    except UnicodeEncodeError:
-        each.error = "its name is not UTF-8"
-    except KbError as error:
-        if exits.code_of(error) != exits.REFUSED:
-            raise
-        each.error = error.detail
-
-
-async def settle(engine: "EngineClient", each: Sent) -> None:
-    """Wait until the file's document can be found, or note why not."""
-    if each.job:
-        each.job = await finished(engine, each.job["job_id"])
-        each.error = each.job["error"]
-
-
-class Upload(io.FileIO):
-    """A file that tells how much of it was read, and ends where it ended when it was opened.
-
-    A log that grows while it is sent would otherwise become longer than what the request announced.
-    """
-
-    def __init__(self, path: str, advance: Callable[[int], None]) -> None:
-        super().__init__(path)
-        self._left = size(Path(path))
-        self._advance = advance
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read on."""
-        wanted = self._left if size is None or size < 0 else min(size, self._left)
-        data = super().read(wanted) or b""
-        self._left -= len(data)
-        self._advance(len(data))
-        return data
-
-
-def size(file: Path) -> int:
-    """The file's length in bytes; 0 if it cannot be known."""
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
-
-
-def summary(sent: list[Sent], waited: bool) -> str:
-    """What became of the files, in one line."""
-    failed = sum(bool(each.error) for each in sent)
-    done = f"{len(sent) - failed} {'searchable' if waited else 'on their way in'}"
-    return f"{counted(len(sent))}: {done}" + (f", {failed} failed" if failed else "")
-
-
-def counted(files: int) -> str:
-    """A number of files."""
-    return "1 file" if files == 1 else f"{files} files"
+    ask_at_length(work)
+    return told([sent], Found(), wait, json)

@@ -2,14 +2,31 @@
 
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kb.contract.errors import NotFound
 from kb_cli import exits, output
-from kb_cli.files import absolute
-from kb_cli.options import DocType, Ids, Json, Tags, split
+from kb_cli.complete import tag_lists
+from kb_cli.files import source_path_of
+from kb_cli.options import (
+    STDIN,
+    After,
+    AnyTag,
+    Before,
+    DocType,
+    Ids,
+    IdsOnly,
+    Json,
+    NoTag,
+    SourcePath,
+    Tags,
+    Under,
+    filters,
+    split,
+)
 from kb_cli.run import ask
 
 if TYPE_CHECKING:
@@ -25,17 +42,24 @@ def get(
         str | None, typer.Option("--path", metavar="SOURCE_PATH", help="Instead of the id: where it came from.")
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print the text exactly, and nothing else.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="Write the file it came from to FILE, or - for standard output."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show a document and its text."""
     if (document_id is None) == (path is None):
         raise exits.UsageError("Give either the document's ID or its --path.")
-    if text and json:
-        raise exits.UsageError("Give either --text or --json.")
+    if text + json + (file is not None) > 1:
+        raise exits.UsageError("Give only one of --text, --file and --json.")
 
     async def find(engine: "EngineClient") -> JSON:
         return await engine.document(document_id or await id_at(engine, path or ""))
 
+    if file is not None:
+        ask(lambda engine: save_file(engine, find(engine), file))
+        return
     document = ask(find)
     if json:
         output.print_json(document)
@@ -45,13 +69,30 @@ def get(
         show(document)
 
 
+async def save_file(engine: "EngineClient", document: Awaitable[JSON], target: Path) -> None:
+    """Write the file that a document came from; nothing that is there is written over.
+
+    Raises:
+        LocalError: it cannot be written there.
+    """
+    content = await engine.file((await document)["id"])
+    if str(target) == STDIN:
+        output.write_bytes(content)
+        return
+    try:
+        with target.open("xb") as file:
+            file.write(content)
+    except OSError as error:
+        raise exits.LocalError(f"{target}: {error.strerror}.") from None
+
+
 async def id_at(engine: "EngineClient", path: str) -> int:
     """The id of the document that came from `path`, which may be short for a file's absolute path.
 
     Raises:
         NotFound: there is none.
     """
-    for source_path in dict.fromkeys([path, str(absolute(path))]):
+    for source_path in dict.fromkeys([path, source_path_of(path)]):
         found = (await engine.documents(source_path=source_path))["documents"]
         if len(found) > 1:
             ids = ", ".join(str(document["id"]) for document in found)
@@ -75,6 +116,7 @@ def show(document: JSON) -> None:
             "type": document["doc_type"],
             "source path": document["source_path"],
             "tags": output.tags_of(document),
+            "date": document.get("date"),
             "created": output.local_time(document["created_at"]),
             "updated": output.local_time(document["updated_at"]),
             "hash": document["content_hash"],
@@ -85,17 +127,35 @@ def show(document: JSON) -> None:
 
 def list_(
     tags: Tags = None,
+    any_tag: AnyTag = None,
+    no_tag: NoTag = None,
     doc_type: DocType = None,
+    path: SourcePath = None,
+    under: Under = None,
+    after: After = None,
+    before: Before = None,
     recent: Annotated[bool, typer.Option("--recent", help="The last added or changed first.")] = False,
-    limit: Annotated[int, typer.Option("-n", min=1, help="How many documents at most.")] = 50,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
+    ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
-    """List documents; outside a terminal one a line, with tabs between the columns. Tags must all match."""
-    query = {"tag": split(tags), "doc_type": doc_type, "sort": "recent" if recent else None}
+    """List documents.
+
+    Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a
+    document gives itself; without one it is when it was added or last changed.
+    """
+    query = filters(path, under, after, before, doc_type) | {
+        "tag": split(tags),
+        "tag_any": split(any_tag),
+        "tag_not": split(no_tag),
+        "sort": "recent" if recent else None,
+    }
     answer = ask(lambda engine: pages(engine, query, None if everything else limit))
     if json:
         output.print_json(answer)
+    elif ids:
+        output.write("".join(f"{document['id']}\n" for document in answer["documents"]))
     else:
         show_list(answer["documents"])
 
@@ -115,12 +175,12 @@ async def pages(engine: "EngineClient", query: JSON, limit: int | None) -> JSON:
 def show_list(listed: list[JSON]) -> None:
     """Print documents, one a line."""
     output.table(
-        ("ID", "TYPE", "CHANGED", "TITLE", "TAGS", "SOURCE PATH"),
+        ("ID", "TYPE", "DATE", "TITLE", "TAGS", "SOURCE PATH"),
         [
             (
                 document["id"],
                 document["doc_type"],
-                output.local_time(document["updated_at"] or document["created_at"]),
+                document.get("date") or output.local_time(document["updated_at"] or document["created_at"]),
                 document["title"],
                 output.tags_of(document),
                 document["source_path"],
@@ -160,8 +220,10 @@ def confirm(ids: list[int]) -> None:
 
 def tag(
     ids: Ids,
-    add: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tags to add.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tags to remove.")] = None,
+    add: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Tags to add.", autocompletion=tag_lists)] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Tags to remove.", autocompletion=tag_lists)
+    ] = None,
     json: Json = False,
 ) -> int:
     """Change the tags of documents. With --json, prints a list of the documents."""

@@ -22,7 +22,7 @@ PIPE_CLOSED: Final = 141
 
 MEANINGS: Final = {
     OK: "all went well",
-    NOTHING: "search found nothing; add or addnote --wait: something was not taken in",
+    NOTHING: "search found nothing; add, sync, addnote, jobs: something did not go in",
     USAGE: "the command or a setting is wrong",
     UNREACHABLE: "the engine is unreachable",
     UNAUTHORIZED: "the engine wants a key, or another one",

@@ -16,11 +16,14 @@ from typer.core import TyperGroup
 from kb import __version__
 from kb.contract.errors import KbError
 from kb_cli import exits
+from kb_cli.config import PROFILE_VARIABLE
+from kb_cli.options import Profile  # noqa: TC001 - typer reads it when it runs
 from kb_cli.output import complain, say
 from kb_cli.plain import plain_command
 
 COMMANDS: Final = {
     "add": "kb_cli.add:add",
+    "sync": "kb_cli.sync:sync",
     "addnote": "kb_cli.notes:addnote",
     "updatenote": "kb_cli.notes:updatenote",
     "search": "kb_cli.search:search",
@@ -31,16 +34,18 @@ COMMANDS: Final = {
     "tags": "kb_cli.documents:tags",
     "jobs": "kb_cli.jobs:jobs",
     "status": "kb_cli.status:status",
+    "config": "kb_cli.settings:config",
+    "mcp": "kb_cli.mcp:mcp",
     "serve": "kb_cli.serving:serve",
     "healthcheck": "kb_cli.healthcheck:healthcheck",
 }
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"
     "The engine is looked for at KB_ENGINE_URL (http://127.0.0.1:8000 if unset) and gets the key KB_API_KEY. "
-    "Both can also stand in $XDG_CONFIG_HOME/kb/config.toml or else ~/.config/kb/config.toml, as engine_url "
-    "and api_key; the environment wins."
+    "Both can also stand in ~/.config/kb/config.toml, as engine_url and api_key, and in profiles there such as "
+    "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what counts."
 )
-EPILOG: Final = "Exit codes:\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exits.MEANINGS.items())
+EPILOG: Final = "\b\nExit codes:\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exits.MEANINGS.items())
 
 
 class Commands(UserDict[str, Any]):
@@ -49,7 +54,7 @@ class Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the command's type is not public
         """The command, built from its function."""
         module, _, function = self.data[name].partition(":")
-        single = typer.Typer(add_completion=False)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
         # A note may begin with a dash, as lists do.
         settings = {"ignore_unknown_options": name in ("addnote", "updatenote")}
         single.command(name, context_settings=settings)(getattr(import_module(module), function))
@@ -64,7 +69,7 @@ class Kb(TyperGroup):
         self.commands = Commands(COMMANDS)
 
 
-app = typer.Typer(cls=Kb, help=HELP, epilog=EPILOG)
+app = typer.Typer(cls=Kb, help=HELP, epilog=EPILOG, rich_markup_mode=None)
 
 
 def print_version(wanted: bool) -> None:
@@ -79,8 +84,11 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
+    profile: Profile = None,
 ) -> None:
     """What every command has in common."""
+    if profile:
+        os.environ[PROFILE_VARIABLE] = profile
 
 
 def main() -> None:

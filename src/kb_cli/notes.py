@@ -9,8 +9,7 @@ from kb_cli import exits, output
 from kb_cli.editor import edited, new_draft
 from kb_cli.jobs import finished
 from kb_cli.options import Id, Json, Tags, Wait, split, text_of
-from kb_cli.run import ask
-from kb_cli.status import require_current
+from kb_cli.run import ask, ask_at_length
 
 if TYPE_CHECKING:
     from kb.contract.client import EngineClient
@@ -20,23 +19,29 @@ TextArgument = typer.Argument(metavar="TEXT", help="The text, or - for standard 
 
 
 def addnote(
-    text: Annotated[str, TextArgument],
-    title: Annotated[str | None, typer.Option(help="Its title; otherwise its first line.")] = None,
+    text: Annotated[str | None, TextArgument] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; otherwise its first line.")] = None,
     tags: Tags = None,
     source_path: Annotated[
-        str | None, typer.Option(help="Where it comes from; a new text from there replaces the old one.")
+        str | None,
+        typer.Option(metavar="PATH", help="Where it comes from; a new text from there replaces the old one."),
     ] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """Add a note. With --json, prints the engine's receipt, or with --wait the finished job."""
+    """Add a note. Without TEXT, it is written in $VISUAL or $EDITOR.
+
+    With --json, prints the engine's receipt, or with --wait the finished job.
+    """
+    if text is None and not (text := written()):
+        raise exits.UsageError("The note is empty; nothing was sent.")
     note = {"text": text_of(text), "title": title, "tags": split(tags), "source_path": source_path}
 
     async def add(engine: "EngineClient") -> dict[str, Any]:
         receipt = await engine.add_note(**note)
         return await finished(engine, receipt["job_id"]) if wait else receipt
 
-    answer = ask(add)
+    answer = (ask_at_length if wait else ask)(add)
     if json:
         output.print_json(answer)
     elif answer["status"] == "failed":
@@ -46,6 +51,14 @@ def addnote(
     else:
         output.say(f"job {answer['job_id']} takes the note in")
     return exits.NOTHING if answer["status"] == "failed" else exits.OK
+
+
+def written() -> str | None:
+    """What the user writes in the editor."""
+    draft = new_draft("")
+    text = edited(draft)
+    draft.unlink(missing_ok=True)
+    return text
 
 
 def updatenote(document_id: Id, text: Annotated[str | None, TextArgument] = None, json: Json = False) -> None:
@@ -65,12 +78,7 @@ def update(document_id: int, text: str, if_match: str | None = None) -> dict[str
     """Send a note's new text."""
 
     async def send(engine: "EngineClient") -> dict[str, Any]:
-        try:
-            return await engine.update_note(document_id, text, if_match=if_match)
-        except KbError as error:
-            if type(error) is KbError:
-                await require_current(engine)
-            raise
+        return await engine.update_note(document_id, text, if_match=if_match)
 
     return ask(send)
 

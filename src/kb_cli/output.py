@@ -34,9 +34,14 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def visible(text: str) -> str:
+    """The text with control characters made visible, one for one, but for line ends and tabs."""
+    return text.translate(VISIBLE)
+
+
 def clean(text: str) -> str:
     """The text with control characters made visible, but for line ends and tabs."""
-    return text.replace("\r\n", "\n").translate(VISIBLE)
+    return visible(text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
@@ -63,8 +68,14 @@ def print_exactly(text: str) -> None:
     if is_terminal():
         write(clean(text))
         return
+    write_bytes(text.encode())
+
+
+def write_bytes(content: bytes) -> None:
+    """Print bytes as they are."""
     try:
-        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise typer.Exit(PIPE_CLOSED) from None
 
@@ -72,6 +83,13 @@ def print_exactly(text: str) -> None:
 def complain(text: str) -> None:
     """Print a line on standard error."""
     print(f"kb: {one_line(text)}", file=sys.stderr)
+
+
+def print_line(answer: object) -> None:
+    """Print one JSON document in one line."""
+    import json
+
+    write(json.dumps(answer, ensure_ascii=False).translate(UNESCAPED_BY_JSON) + "\n")
 
 
 def print_json(answer: object) -> None:
@@ -117,11 +135,29 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
     for number, row in enumerate(rows):
         cells = [Text(cell) for cell in row]
         for cell, width in zip(cells, fitting, strict=True):
+            if is_path(cell.plain):
+                keep_end(cell, width)
             cell.truncate(width, overflow="ellipsis", pad=True)
         line = Text(GAP).join(cells)
         line.rstrip()
         line.stylize("bold" if number == 0 else "")
         yield line
+
+
+def is_path(cell: str) -> bool:
+    """Whether it is the whole path of a file, whose end tells more than its beginning."""
+    return cell.startswith("/") or cell[1:3] == ":/"
+
+
+def keep_end(cell: Text, width: int) -> None:
+    """Cut the beginning off until the rest has room."""
+    from rich.cells import cell_len
+
+    if cell.cell_len > width:
+        plain = cell.plain
+        while plain and cell_len(plain) >= width:
+            plain = plain[1:]
+        cell.plain = f"…{plain}"
 
 
 def fit(widths: list[int], room: int) -> list[int]:

@@ -6,8 +6,23 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from kb_cli.output import clean
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def watching(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is going on while the block runs; none where it would not be seen."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status("") as status:
+        yield lambda words: status.update(Text(clean(words), overflow="ellipsis", no_wrap=True))
 
 
 @contextmanager

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from kb.contract.errors import KbError, WrongVersion
+from kb.contract.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli import config
+from kb_cli.output import complain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -13,24 +16,60 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SECONDS = 60.0
 
-def ask(work: Callable[[EngineClient], Awaitable[T]]) -> T:
-    """What `work` answers when it is given the configured engine.
+
+def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:
+    """What `work` answers when it is given the configured engine, which has `timeout` seconds for each answer.
+
+    `work` makes one call after the other; for anything else there is `ask_at_length`.
 
     Raises:
         KbError: what the engine answered, or that it did not.
     """
+    from kb.contract.client import EngineClient
+    from kb_cli.transport import PlainTransport, run
+
+    settings = config.read()
+    if not settings.engine_url.startswith("http://"):
+        return ask_at_length(work, timeout)
+    return run(
+        _session(EngineClient(settings.engine_url, settings.api_key, transport=PlainTransport(), timeout=timeout), work)
+    )
+
+
+def ask_at_length(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:
+    """As `ask`, for work that makes several calls at once, sends files or waits."""
     import asyncio
 
     from kb.contract.client import EngineClient
 
     settings = config.read()
+    return asyncio.run(_session(EngineClient(settings.engine_url, settings.api_key, timeout=timeout), work))
 
-    async def session() -> T:
-        async with EngineClient(settings.engine_url, settings.api_key) as engine:
-            return await work(engine)
 
-    return asyncio.run(session())
+async def _session(client: EngineClient, work: Callable[[EngineClient], Awaitable[T]]) -> T:
+    async with client as engine:
+        answer = await explained(work, engine)
+    if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
+        complain(reason)
+    return answer
+
+
+async def explained(work: Callable[[EngineClient], Awaitable[T]], engine: EngineClient) -> T:
+    """What `work` answers.
+
+    Raises:
+        WrongVersion: it failed, and the reason is the engine's version (requirement S-9).
+    """
+    try:
+        return await work(engine)
+    except KbError as error:
+        if type(error) is KbError and engine.engine_version is None:
+            await engine.status()
+        if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
+            raise WrongVersion(reason) from None
+        raise
 
 
 async def in_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], at_once: int) -> None:

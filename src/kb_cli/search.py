@@ -1,12 +1,28 @@
 """kb search."""
 
+import os
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kb_cli import exits, output
-from kb_cli.options import DocType, Json, Tags, split
+from kb_cli.options import (
+    After,
+    AnyTag,
+    Before,
+    DocType,
+    IdsOnly,
+    Json,
+    NoTag,
+    SourcePath,
+    Tags,
+    Under,
+    filters,
+    split,
+)
 from kb_cli.run import ask
 
 if TYPE_CHECKING:
@@ -16,38 +32,90 @@ EXCERPT_LINES = 3
 INDENT = "    "
 LEAD = 60
 """How many characters an excerpt shows before the first word that was looked for."""
-SHORTEST_WORD = 3
+WEB = ("http://", "https://")
 
 
 def search(
     query: Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for.")],
-    top: Annotated[int, typer.Option("-n", "--top", min=1, help="How many passages at most.")] = 10,
+    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many passages at most.")] = 10,
     tags: Tags = None,
+    any_tag: AnyTag = None,
+    no_tag: NoTag = None,
     doc_type: DocType = None,
+    path: SourcePath = None,
+    under: Under = None,
+    after: After = None,
+    before: Before = None,
+    documents: Annotated[bool, typer.Option("--documents", help="Each document once, with its best passage.")] = False,
     fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
+    ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
     """Find the passages that answer a query, best first. Tags must all match."""
-    request = {"query": " ".join(query), "top": top, "tags": split(tags), "doc_type": doc_type}
-    answer = ask(lambda engine: engine.search(**request, fts_only=fts_only, vec_only=vec_only))
+    request = filters(path, under, after, before, doc_type) | {
+        "query": " ".join(query),
+        "top": top,
+        "tags": split(tags),
+        "tag_any": split(any_tag),
+        "tag_not": split(no_tag),
+        "fts_only": fts_only,
+        "vec_only": vec_only,
+        "group_by": "document" if documents else None,
+    }
+    answer = ask(lambda engine: engine.search(**request))
     if json:
         output.print_json(answer)
+    elif ids:
+        output.write("".join(f"{each}\n" for each in dict.fromkeys(hit["document_id"] for hit in answer["results"])))
     else:
-        show(answer["results"], query)
-    return exits.OK if answer["results"] else exits.NOTHING
+        show(answer["results"])
+    if not answer["results"]:
+        if not json:
+            output.complain(why_nothing(answer))
+        return exits.NOTHING
+    if open_:
+        open_file(answer["results"][0])
+    return exits.OK
 
 
-def show(results: list[dict[str, Any]], query: list[str]) -> None:
-    """Print the passages for a person; the words of the query stand out."""
-    if not results:
-        output.complain("nothing was found")
-        return
-    words = pattern(" ".join(query))
+def why_nothing(answer: dict[str, Any]) -> str:
+    """That nothing was found, and whether it may only be a matter of waiting."""
+    pending = answer.get("pending")
+    return "nothing was found" + (f"; {pending} jobs are still on their way in" if pending else "")
+
+
+def open_file(result: dict[str, Any]) -> None:
+    """Open what a result is from with the program that this machine has for it.
+
+    Raises:
+        LocalError: it is not on this machine.
+    """
+    place = result["source_path"] or ""
+    if not (place.startswith(WEB) or Path(place).is_file()):
+        document_id = result["document_id"]
+        where = f"{place} is not on this machine" if place else f"document {document_id} is no file"
+        raise exits.LocalError(f"{where}: 'kb get {document_id}' shows its text.")
+    if is_program(place):
+        raise exits.LocalError(f"{place} is a program, and is not started from here.")
+    if typer.launch(place):
+        raise exits.LocalError(f"No program opens {place} here.")
+
+
+def is_program(place: str) -> bool:
+    """Whether opening it would start it: where documents say that they come from is others' word."""
+    if os.name == "nt":
+        return Path(place).suffix.upper() in os.environ.get("PATHEXT", "").upper().split(os.pathsep)
+    return os.access(place, os.X_OK)
+
+
+def show(results: list[dict[str, Any]]) -> None:
+    """Print the passages for a person; what matches the query stands out."""
     for rank, result in enumerate(results, 1):
         output.write("\n" if rank > 1 else "")
         heading(rank, result)
-        output.show(excerpt(result["text"], words))
+        output.show(excerpt(result["text"], result.get("highlights", [])))
 
 
 def heading(rank: int, result: dict[str, Any]) -> None:
@@ -55,9 +123,9 @@ def heading(rank: int, result: dict[str, Any]) -> None:
     from rich.text import Text
 
     facts = [f"id {result['document_id']}", place(result["place"]), f"score {result['score']:.3f}"]
-    tags = [output.tags_of(result)] if result["tags"] else []
+    more = [fact for fact in (result.get("date"), output.tags_of(result)) if fact]
     title = Text.assemble((f"{rank:>2}  ", "dim"), (output.one_line(result["title"]), "bold"))
-    output.show(title, Text(INDENT + output.one_line(" · ".join(facts + tags)), style="cyan"))
+    output.show(title, Text(INDENT + output.one_line(" · ".join(facts + more)), style="cyan"))
 
 
 def place(where: dict[str, Any]) -> str:
@@ -68,33 +136,29 @@ def place(where: dict[str, Any]) -> str:
     return " / ".join([*page, *where["heading"], lines])
 
 
-def pattern(query: str) -> re.Pattern[str]:
-    """Finds the words of a query in a text. Short ones stand everywhere, and are left out if there are others."""
-    words = re.findall(r"\w+", query)
-    telling = [word for word in words if len(word) >= SHORTEST_WORD or not word.isascii()] or words
-    either = "|".join(rf"\b{word}\b" if word.isascii() else re.escape(word) for word in telling)
-    return re.compile(either or r"(?!)", re.IGNORECASE)
-
-
-def excerpt(text: str, words: re.Pattern[str]) -> "Text":
-    """A few lines of the text, from a little before it first says one of the words."""
+def excerpt(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
+    """A few lines of the text, from a little before its first highlight."""
     from rich.text import Text
 
     console = output.console_for_stdout()
-    flat = Text(from_first(words, output.one_line(text)))
-    lines = flat.wrap(console, max(console.width - len(INDENT), 1))
+    lines = flat(text, highlights).wrap(console, max(console.width - len(INDENT), 1))
     for line in lines:
         line.rstrip()
     shown = Text("\n").join(lines[:EXCERPT_LINES])
     if len(lines) > EXCERPT_LINES:
         shown.append(" …")
-    shown.highlight_regex(words, style="bold yellow")
     return Text(INDENT) + Text(f"\n{INDENT}").join(shown.split("\n"))
 
 
-def from_first(words: re.Pattern[str], line: str) -> str:
-    """The line from a little before the first of the words, beginning with a whole word."""
-    found = words.search(line)
-    if not found or found.start() <= LEAD:
-        return line
-    return "… " + line[line.find(" ", found.start() - LEAD, found.start()) + 1 or found.start() :]
+def flat(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
+    """The text in one line with its highlights, beginning a little before the first of them."""
+    from rich.text import Text
+
+    styled = Text(output.visible(text))
+    for start, end in highlights:
+        styled.stylize("bold red", start, end)
+    words = list(re.finditer(r"\S+", styled.plain))
+    first = next((start for start, _ in highlights), 0)
+    begin = 0 if first <= LEAD else next((i for i, word in enumerate(words) if word.start() >= first - LEAD), 0)
+    line = Text(" ").join(styled[word.start() : word.end()] for word in words[begin:])
+    return Text("… ") + line if begin else line

@@ -10,11 +10,15 @@ from kb_cli.exits import LocalError
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Where to listen, instead of KB_HOST.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port, instead of KB_PORT.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Where everything is kept, instead of KB_DATA_DIR.")] = None,
+    host: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen, instead of KB_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="The port, instead of KB_PORT.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept, instead of KB_DATA_DIR.")
+    ] = None,
     apps: Annotated[str | None, typer.Option(metavar="A,B", help="Which apps to serve, instead of KB_APPS.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
+    ] = None,
 ) -> None:
     """Serve the engine and its companions in one process."""
     # The first process of a container is not told of what it does not handle, and a start takes seconds.

@@ -28,7 +28,7 @@ class Shell:
         environment = self.environment | options.pop("env", {})
         return subprocess.Popen([*KB, *map(str, words)], cwd=self.folder, env=environment, **options)
 
-    def __call__(self, *words, text=None, env=None):
+    def __call__(self, *words, text=None, env=None, timeout=60):
         """Run kb without a terminal; `text` is what comes on standard input."""
         return subprocess.run(
             [*KB, *map(str, words)],
@@ -37,7 +37,7 @@ class Shell:
             input=text or "",
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=timeout,
             check=False,
         )
 

@@ -107,3 +107,53 @@ def test_a_terminal_shows_how_far_it_is_and_keeps_only_the_summary(kb, folder):
     assert "sending" in shown
     assert "/s" in shown
     assert shown.endswith("3 files: 3 on their way in\n")
+
+
+def test_what_is_there_already_is_not_sent_again_but_gets_its_tags(kb, folder, tag):
+    first = kb.json("add", "papers", "--wait")
+    again = kb.json("add", "papers", "--tags", f"late-{tag}")
+    assert [each["job"] for each in again] == [None, None]
+    assert [each["document_id"] for each in again] == [each["document_id"] for each in first]
+    assert len(kb.json("list", "--tags", f"late-{tag}")["documents"]) == 2
+    assert kb("add", "papers").stdout == "2 files: 0 on their way in, 2 unchanged\n"
+    (folder / "rust.md").write_text(f"Changed {tag}.\n")
+    assert kb("add", "papers").stdout == "2 files: 1 on their way in, 1 unchanged\n"
+
+
+def test_what_was_deleted_from_the_knowledge_base_goes_in_again(kb, folder):
+    [each] = kb.json("add", "papers/rust.md", "--wait")
+    kb("delete", "--yes", each["document_id"])
+    [again] = kb.json("add", "papers/rust.md", "--wait")
+    assert again["document_id"] > each["document_id"]
+
+
+def test_a_folder_says_what_to_leave_out_and_so_can_the_command(kb, folder):
+    (folder / ".kbignore").write_text("# drafts\ndeep/*\n!deep/keep.txt\n")
+    (folder / "deep" / "keep.txt").write_text("Kept all the same.\n")
+    (folder / "photo.JPG").write_bytes(b"\xff\xd8\xff")
+    ended = kb("add", "papers", "--exclude", "rust.*")
+    assert ended.stdout == "1 file: 1 on their way in, 1 passed over (1 .jpg)\n"
+    assert added(kb.json("add", "papers")) == ["keep.txt", "rust.md"]
+    (folder / ".kbignore").write_bytes(b"\xff\xfe")
+    assert kb("add", "papers").returncode == 2
+
+
+def test_standard_input_is_a_file_of_whatever_kind(kb, tag):
+    [each] = kb.json(
+        "add", "-", "--title", "Piped", "--tags", tag, "--wait", text=f"<html><body><p>Tea {tag}</body></html>"
+    )
+    document = kb.json("get", each["document_id"])
+    assert (document["title"], document["doc_type"], document["tags"]) == ("Piped", "html", [tag])
+    [named] = kb.json("add", "-", "--source-path", f"/{tag}/notes.md", "--wait", text="# Tea\n\nGreen.\n")
+    assert kb.json("get", named["document_id"])["source_path"] == f"/{tag}/notes.md"
+    assert kb("add", "-", "papers", text="x").returncode == 2
+
+
+def test_many_failures_are_summed_up(kb, folder):
+    for number in range(30):
+        (folder / f"{number}.txt").touch()
+    ended = kb("add", "papers", "--wait")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("kb: 30 files: ")
+    assert ended.stderr.count("\n") == 1
+    assert len([each for each in kb.json("add", "papers") if each["job"]]) == 30

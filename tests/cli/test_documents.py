@@ -113,3 +113,17 @@ def test_tag_adds_and_removes(kb, notes, tag):
 def test_tags_counts_documents(kb, notes, tag):
     assert {"tag": tag, "documents": 3} in kb.json("tags")["tags"]
     assert f"{tag}\t3\n" in kb("tags").stdout
+
+
+def test_the_file_that_a_document_came_from_comes_back_as_it_was(kb, folder, tag):
+    (folder / "rust.md").write_bytes(b"# Rust\r\n\r\nWith Windows' line ends and caf\xc3\xa9.\r\n")
+    [each] = kb.json("add", "papers/rust.md", "--wait")
+    saved = folder / "saved.md"
+    assert kb("get", each["document_id"], "--file", saved).returncode == 0
+    assert saved.read_bytes() == (folder / "rust.md").read_bytes()
+    again = kb("get", each["document_id"], "--file", saved)
+    assert (again.returncode, again.stderr) == (8, f"kb: {saved}: File exists\n")
+    printed = kb.start("get", "--path", "papers/rust.md", "--file", "-", stdout=-1)
+    assert printed.communicate()[0] == saved.read_bytes()
+    assert kb("get", kb.note(tag), "--file", "x").returncode == 5
+    assert kb("get", 1, "--file", "x", "--json").returncode == 2

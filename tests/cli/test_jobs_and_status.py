@@ -5,6 +5,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx2
 import pytest
 
 
@@ -90,3 +91,41 @@ def test_updatenote_says_when_the_engine_is_too_old_for_it(outside):
         ended = outside("updatenote", 1, "text", env=env)
     assert ended.returncode == 6
     assert ended.stderr == "kb: The engine is 2.4.0, and this kb needs 3.0.0 or later: upgrade the engine.\n"
+
+
+@pytest.mark.requirement("S-9")
+def test_the_engine_refuses_a_client_that_is_too_old_and_says_what_to_upgrade(server):
+    for agent, status in (("kb/2.9.1", 426), ("kb/3.0.0", 401), ("kb/4.1", 401), ("curl/8", 401)):
+        answer = httpx2.get(f"{server.url}/api/v1/tags", headers={"User-Agent": agent})
+        assert answer.status_code == status
+        assert answer.headers["Kb-Version"] == "3.0.0"
+    old = httpx2.get(f"{server.url}/api/v1/tags", headers={"User-Agent": "kb/2.9.1"}).json()
+    assert old["type"] == "urn:kb:problem:wrong-version"
+    assert old["detail"] == "This is kb 2.9.1, and the engine 3.0.0 needs 3.0.0 or later: upgrade kb."
+
+
+def test_jobs_are_followed_until_none_is_left(kb, folder, tag):
+    kb("addnote", f"A note {tag}", "--title", f"Note {tag}")
+    (folder / "noise.bin").write_bytes(bytes(range(256)) * 9)
+    kb("add", "papers")
+    ended = kb("jobs", "--follow")
+    assert kb.json("jobs", "--status", "queued")["jobs"] == []
+    newest = kb.json("jobs", "-n", "1")["jobs"][0]["id"]
+    one = kb("jobs", newest, "--follow")
+    assert one.stdout.startswith(f"job {newest} ")
+    assert one.returncode == (1 if "failed" in one.stdout else 0)
+    assert ended.returncode in (0, 1)
+    lines = kb.start("jobs", newest, "--follow", "--json", stdout=-1).communicate()[0].splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [newest]
+
+
+def test_a_job_whose_content_is_gone_cannot_be_tried_again(kb, folder):
+    (folder / "noise.bin").write_bytes(bytes(range(256)) * 9)
+    [each] = json.loads(kb("add", "papers/noise.bin", "--wait", "--json").stdout)
+    job = each["job"]["id"]
+    ended = kb("jobs", "retry", job)
+    assert ended.returncode == 6
+    assert "send it again" in ended.stderr
+    assert kb("jobs", "retry", 10**9).returncode == 5
+    for words in (["retry"], ["retry", "x"], ["1", "2"], ["x"], ["0"]):
+        assert kb("jobs", *words).returncode == 2

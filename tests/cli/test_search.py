@@ -69,7 +69,7 @@ def test_the_excerpt_begins_near_the_words_and_is_short(kb, tag):
 
 def test_a_terminal_shows_the_words_of_the_query_in_colour(kb, notes, tag):
     _, shown = kb.in_terminal("search", "cats", "--tags", tag)
-    assert f"{ESCAPE}[1;33mCats{ESCAPE}[0m sleep" in shown
+    assert f"{ESCAPE}[1;31mCats{ESCAPE}[0m sleep" in shown
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -105,3 +105,69 @@ def test_wide_characters_stay_within_the_terminal(kb, tag):
     assert len(shown.splitlines()) == 2
     _, shown = kb.in_terminal("search", "猫", "--tags", tag, env={"NO_COLOR": "1"})
     assert all(2 * sum(map(str.__gt__, line, "\u2fff" * len(line))) <= 80 for line in shown.splitlines()[2:])
+
+
+def test_filters_by_tag_place_and_time(kb, folder, tag):
+    kb("add", "papers", "--tags", f"{tag},one", "--wait")
+    kb.note("A note about cats and references", "--tags", f"{tag},two")
+
+    def titles(*options):
+        answer = kb.json("search", "cats references", "--tags", tag, *options)
+        return sorted(result["title"] for result in answer["results"])
+
+    cat, note, rust = "cat", "A note about cats and references", f"Rust {tag}"
+    assert titles() == sorted([cat, note, rust])
+    assert titles("--not", "two") == sorted([cat, rust])
+    assert titles("--any", "two,three") == [note]
+    assert titles("--under", "papers/deep") == titles("--path", "papers/deep/cat.txt") == [cat]
+    assert titles("--after", "2020-01-31", "--before", "2999-01-01") == titles()
+    assert titles("--before", "2020-01-31T12:00") == []
+    assert kb("search", "x", "--after", "lately").returncode == 2
+
+
+def test_ids_are_what_another_command_takes(kb, tag):
+    notes = [kb.note(f"cats and more cats {number} {tag}", "--tags", tag) for number in range(3)]
+    printed = kb("search", "cats", "--tags", tag, "--ids").stdout.split()
+    assert sorted(map(int, printed)) == notes
+    assert kb("list", "--tags", tag, "--ids").stdout.split() == list(map(str, notes))
+    assert kb("delete", "--yes", *printed).returncode == 0
+    assert kb("search", "cats", "--tags", tag, "--ids").returncode == 1
+
+
+def test_each_document_is_shown_once_when_that_is_wanted(kb, folder, tag):
+    (folder / "rust.md").write_text(
+        "".join(f"## Part {number}\n\n{'All about cats. ' * 60}\n\n" for number in range(3))
+    )
+    kb("add", "papers/rust.md", "--tags", tag, "--wait")
+    assert len(kb.json("search", "cats", "--tags", tag)["results"]) > 1
+    assert len(kb.json("search", "cats", "--tags", tag, "--documents")["results"]) == 1
+
+
+@pytest.fixture
+def opener(outside):
+    """What opens files here: it only notes what it was given."""
+    program = outside.folder / "bin" / "xdg-open"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$1" > {outside.folder}/opened\n')
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}:/usr/bin:/bin"}
+
+
+def test_the_best_result_can_be_opened(kb, folder, tag, opener):
+    kb("add", "papers", "--tags", tag, "--wait")
+    assert kb("search", "borrow checker", "--tags", tag, "--open", env=opener).returncode == 0
+    assert (folder.parent / "opened").read_text() == f"{folder}/rust.md\n"
+    (folder / "rust.md").chmod(0o755)
+    program = kb("search", "borrow checker", "--tags", tag, "--open", env=opener)
+    assert (program.returncode, "is a program" in program.stderr) == (8, True)
+    (folder / "rust.md").unlink()
+    gone = kb("search", "borrow checker", "--tags", tag, "--open", env=opener)
+    assert gone.returncode == 8
+    assert "is not on this machine: 'kb get " in gone.stderr
+
+
+def test_what_the_engine_matched_stands_out_and_not_only_the_same_letters(kb, tag):
+    kb.note(f"She was running; runs follow. {tag}", "--tags", tag)
+    _, shown = kb.in_terminal("search", "run", "--tags", tag)
+    assert f"{ESCAPE}[1;31mrunning{ESCAPE}[0m" in shown
+    assert f"{ESCAPE}[1;31mruns{ESCAPE}[0m" in shown

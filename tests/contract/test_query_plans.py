@@ -80,6 +80,8 @@ ACTS = {
     "the next page of recent ones of a type": page(Filter(doc_type="note"), sort="recent", next_=True),
     "the documents at a path": page(Filter(source_path="/5")),
     "the notes at a path": page(Filter(source_path="/5", doc_type="note")),
+    "the first page below a folder": page(Filter(source_prefix="/1")),
+    "the next page below a folder": page(Filter(source_prefix="/1"), next_=True),
     "a document by its content": lambda tx: tx.documents.with_content("hash5", None, note=True),
     "a document by its path": lambda tx: tx.documents.at_path("/5"),
     "adding": lambda tx: tx.documents.add(a_note("new"), "/new", ["common", "new"]),

@@ -344,3 +344,39 @@ def test_readers_and_a_writer_work_at_once(store):
     for reader in readers:
         reader.join()
     assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("prefix", "inside", "outside"),
+    [
+        ("/a/", ["/a/x", "/a/x/y", "/a/\U0010ffff", "/a/"], ["/a", "/ab", "/a0", "/b/a/x"]),
+        ("/日\U0010ffff", ["/日\U0010ffff", "/日\U0010ffff/x"], ["/日", "/日\U0010fffe", "/旦"]),
+        ("\ud7ff", ["\ud7ffx"], ["\ue000", "\ud7fe"]),
+        ("\U0010ffff", ["\U0010ffff", "\U0010ffffz"], ["\U0010fffe", "z"]),
+        ("%_*", ["%_*x"], ["a_*x", "%x*"]),
+    ],
+)
+def test_a_prefix_admits_what_begins_with_it_and_nothing_else(store, prefix, inside, outside):
+    ids = [add(store, path, source_path=path) for path in inside]
+    add(store, "no path")
+    for path in outside:
+        add(store, path, source_path=path)
+    where = Filter(source_prefix=prefix)
+    with store.read() as tx:
+        assert [document.id for document in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
+        assert {document.id for document in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
+    assert len(find(store, None, unit(0), where).ids) == len(ids)
+
+
+def test_a_database_of_an_earlier_build_gets_the_columns_it_lacks(tmp_path):
+    store = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    document_id = add(store, "kept")
+    store.close()
+    connection = apsw.Connection(str(tmp_path / "kb.db"))
+    for table, column in (("documents", "date"), ("documents", "own_tags"), ("jobs", "content_hash")):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.close()
+    store = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    with store.read() as tx:
+        assert (tx.documents.get(document_id).date, tx.documents.get(document_id).own_tags) == (None, ())
+    store.close()

@@ -38,6 +38,7 @@ async def test_search_and_lists_know_the_same_filters(api, word):
         ({"tag_not": ["b"]}, {red}),
         ({"tag_any": ["b"], "tag_not": ["r"]}, {blue}),
         ({"source_path": f"/{word}/red"}, {red}),
+        ({"source_prefix": f"/{word}/"}, {red}),
         ({"created_after": (now - timedelta(minutes=5)).isoformat()}, {red, blue, both}),
         ({"created_before": (now - timedelta(minutes=5)).isoformat()}, set()),
         ({"doc_type": "note"}, {red, blue, both}),

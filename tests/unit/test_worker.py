@@ -90,6 +90,20 @@ def test_a_model_that_keeps_failing_fails_the_job_with_a_reason_and_the_queue_go
     assert ended(store, submit(store, worker, text="next")).status == "done"
 
 
+def test_a_job_that_the_engine_failed_kept_its_content_and_can_be_tried_again(store, worker, failing):
+    failing.failures = MAX_ATTEMPTS
+    job_id = submit(store, worker, text="phoenix")
+    assert ended(store, job_id).status == "failed"
+    with store.write() as tx:
+        assert tx.jobs.retry(job_id)
+    worker.wake()
+    job = ended(store, job_id)
+    assert (job.status, job.error) == ("done", None)
+    assert found(store, "phoenix") == ["phoenix"]
+    with store.write() as tx:
+        assert not tx.jobs.retry(job_id)
+
+
 @pytest.mark.requirement("N-2")
 def test_an_update_that_cannot_be_embedded_leaves_the_old_note_whole(store, worker, failing):
     document_id = ended(store, submit(store, worker, text="old words")).document_id

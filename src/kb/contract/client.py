@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx2
 
 from kb.contract import errors
+from kb.contract.versions import HEADER, USER_AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,9 @@ class EngineClient:
         token: the engine's key (KB_API_KEY), if it has one.
         transport: another way to the engine than TCP, such as httpx2's ASGITransport in one process.
         timeout: seconds to wait for a connection, and for each part of an answer.
+
+    Attributes:
+        engine_version: what the engine last said its version is; None before it did.
     """
 
     def __init__(
@@ -53,12 +57,13 @@ class EngineClient:
         timeout: float = 60,
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        self.engine_version: str | None = None
         if transport is None and self.base_url.startswith("http://"):
             # Without it certificates are loaded that plain HTTP never needs, which takes longer than most calls.
             transport = httpx2.AsyncHTTPTransport(verify=False, limits=POOL)
         self._http = httpx2.AsyncClient(
             base_url=f"{self.base_url}/api/v1/",
-            headers={"Authorization": f"Bearer {token}"} if token else {},
+            headers={"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {token}"} if token else {}),
             transport=transport,
             limits=POOL,
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
@@ -103,8 +108,12 @@ class EngineClient:
         """GET /jobs/{id}."""
         return await self._call("GET", f"jobs/{job_id}")
 
+    async def retry_job(self, job_id: int) -> JSON:
+        """POST /jobs/{id}/retry."""
+        return await self._call("POST", f"jobs/{job_id}/retry", repeatable=False)
+
     async def documents(self, **query: object) -> JSON:
-        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
+        """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
         return await self._call("GET", "documents", params=_set(**query))
 
     async def document(self, document_id: int) -> JSON:
@@ -114,6 +123,10 @@ class EngineClient:
     async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
         """GET /documents/{id}/text: the part from `start` to `end`, counted in `unit`."""
         return await self._call("GET", f"documents/{document_id}/text", params={"unit": unit, "from": start, "to": end})
+
+    async def file(self, document_id: int) -> bytes:
+        """GET /documents/{id}/file: the file as it was uploaded."""
+        return (await self._request("GET", f"documents/{document_id}/file")).content
 
     async def delete_document(self, document_id: int) -> JSON:
         """DELETE /documents/{id}."""
@@ -143,9 +156,19 @@ class EngineClient:
 
     async def status(self) -> JSON:
         """GET /status."""
-        return await self._call("GET", "status")
+        answer = await self._call("GET", "status")
+        self.engine_version = str(answer.get("version", "of unknown version"))
+        return answer
 
     async def _call(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> JSON:  # noqa: ANN401 - httpx2's own options
+        response = await self._request(method, path, repeatable=repeatable, **options)
+        try:
+            answer: JSON = response.json()
+        except ValueError:
+            raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
+        return answer
+
+    async def _request(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> httpx2.Response:  # noqa: ANN401 - likewise
         try:
             response = await self._sent(method, path, repeatable, options)
         except httpx2.TimeoutException:
@@ -162,13 +185,10 @@ class EngineClient:
                 f"The engine at {self.base_url} is unreachable: it broke off its answer ({_reason(error)}). "
                 "It may be restarting: try again in a moment; what was being changed may be done already."
             ) from None
+        self.engine_version = response.headers.get(HEADER, self.engine_version)
         if response.is_error:
             raise _error(response)
-        try:
-            answer: JSON = response.json()
-        except ValueError:
-            raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
-        return answer
+        return response
 
     async def _sent(self, method: str, path: str, repeatable: bool, options: dict[str, Any]) -> httpx2.Response:
         try:

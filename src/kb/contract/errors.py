@@ -9,9 +9,11 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── NotFound                 404 not-found
     ├── NotANote                 409 not-a-note
     ├── NotPaged                 409 not-paged
+    ├── NotRetryable             409 not-retryable
     ├── KeyReused                409 key-reused
     ├── Changed                  412 changed
     ├── ForeignOrigin            403 foreign-origin
+    ├── WrongVersion             426 wrong-version
     ├── TooLarge                 413 too-large
     ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
@@ -79,6 +81,13 @@ class NotPaged(KbError):
     code = "not-paged"
 
 
+class NotRetryable(KbError):
+    """Only a failed job whose content was kept can be tried again; send the content again instead."""
+
+    status = 409
+    code = "not-retryable"
+
+
 class KeyReused(KbError):
     """The Idempotency-Key was used before, for something else."""
 
@@ -105,6 +114,13 @@ class Misdirected(KbError):
 
     status = 421
     code = "misdirected"
+
+
+class WrongVersion(KbError):
+    """The engine and its client are of versions that do not fit."""
+
+    status = 426
+    code = "wrong-version"
 
 
 class TooLarge(KbError):
@@ -177,6 +193,7 @@ BY_CODE: dict[str, type[KbError]] = {
         NotFound,
         NotANote,
         NotPaged,
+        NotRetryable,
         KeyReused,
         Changed,
         ForeignOrigin,
@@ -185,5 +202,6 @@ BY_CODE: dict[str, type[KbError]] = {
         UnsupportedMedia,
         Unavailable,
         DiskFull,
+        WrongVersion,
     )
 }

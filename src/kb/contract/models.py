@@ -79,6 +79,7 @@ Tags = list[Tag]
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
 Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
+SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100)]
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
@@ -124,6 +125,7 @@ class SearchRequest(Request):
     tag_not: Annotated[Tags, Field(description="None of them may match.")] = []
     doc_type: DocType | None = None
     source_path: SourcePath | None = None
+    source_prefix: SourcePrefix | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     fts_only: bool = False
@@ -191,6 +193,7 @@ class SearchResult(Passage):
     doc_type: str
     tags: list[str]
     more: list[Passage]
+    date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
 
@@ -207,7 +210,7 @@ class SearchReply(Reply):
 
 
 class Document(Reply):
-    """A document without its text."""
+    """A document without its text. `date` is the one that it gives itself, as written."""
 
     id: int
     title: str
@@ -215,6 +218,7 @@ class Document(Reply):
     doc_type: str
     content_hash: str
     tags: list[str]
+    date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
 
@@ -271,7 +275,10 @@ class DocumentText(Reply):
 
 
 class Job(Reply):
-    """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed."""
+    """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed.
+
+    `content_hash` is the SHA-256 of what was sent, as the document then has it.
+    """
 
     id: int
     status: JobStatus
@@ -279,6 +286,7 @@ class Job(Reply):
     title: str | None
     filename: str | None
     source_path: str | None
+    content_hash: str | None
     tags: list[str]
     progress: float
     document_id: int | None

@@ -38,9 +38,11 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
     jobs: list[NewJob] = []
     try:
         for attachment, name in zip(wanted, _names(wanted), strict=True):
-            staged, _ = stage(io.BytesIO(attachment.data), staging, depth)
+            staged, digest = stage(io.BytesIO(attachment.data), staging, depth)
             path = f"{job.source_path or f'job:{job.id}'}#{name}"
-            jobs.append(NewJob("file", source_path=path, tags=job.tags, staged=staged, filename=name))
+            jobs.append(
+                NewJob("file", source_path=path, tags=job.tags, staged=staged, filename=name, content_hash=digest)
+            )
         yield jobs
     except BaseException:
         for new in jobs:

@@ -64,7 +64,8 @@ class Attachment:
 class Extracted:
     """A document's text. `sections` partition it: in order, without a gap or an overlap.
 
-    `attachments` are documents of their own.
+    `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
+    written.
     """
 
     doc_type: str
@@ -72,6 +73,9 @@ class Extracted:
     text: str
     sections: tuple[Section, ...]
     attachments: tuple[Attachment, ...] = ()
+    tags: tuple[str, ...] = ()
+    date: str | None = None
+    aliases: tuple[str, ...] = ()
 
 
 def extract(path: Path, filename: str) -> Extracted:

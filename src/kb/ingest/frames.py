@@ -52,6 +52,9 @@ def packed(extracted: Extracted) -> dict[str, Any]:
         "text": extracted.text,
         "sections": sections,
         "attachments": names,
+        "tags": extracted.tags,
+        "date": extracted.date,
+        "aliases": extracted.aliases,
     }
 
 
@@ -59,7 +62,10 @@ def unpacked(message: dict[str, Any], blobs: list[bytes]) -> Extracted:
     """The document of a message."""
     sections = tuple(Section(start, end, tuple(heading), page) for start, end, heading, page in message["sections"])
     attachments = tuple(map(Attachment, message["attachments"], blobs))
-    return Extracted(message["doc_type"], message["title"], message["text"], sections, attachments)
+    tags, aliases = tuple(message["tags"]), tuple(message["aliases"])
+    return Extracted(
+        message["doc_type"], message["title"], message["text"], sections, attachments, tags, message["date"], aliases
+    )
 
 
 def _exactly(pipe: BinaryIO, count: int) -> bytes:

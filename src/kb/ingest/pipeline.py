@@ -36,7 +36,7 @@ SLICE = 64
 class Draft:
     """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk.
 
-    `attachments` came inside its file.
+    `attachments` came inside its file; `own_tags` and `date` are what it says of itself.
     """
 
     doc_type: str
@@ -45,6 +45,8 @@ class Draft:
     chunks: Sequence[NewChunk]
     inputs: Sequence[str]
     attachments: Sequence[Attachment] = ()
+    own_tags: Sequence[str] = ()
+    date: str | None = None
 
 
 def draft_note(text: str, title: str | None, embedder: Embedder) -> Draft:
@@ -65,7 +67,8 @@ def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder,
     name = title or extracted.title or Path(filename).stem
     with path.open("rb") as file:
         content_hash = file_digest(file, "sha256").hexdigest()
-    draft = _draft(extracted, name, name, content_hash, embedder)
+    header = f"{name} ({', '.join(extracted.aliases)})" if extracted.aliases else name
+    draft = _draft(extracted, name, header, content_hash, embedder)
     if not draft.chunks:
         raise Unreadable("The file holds no text.")
     return draft
@@ -83,7 +86,7 @@ def with_vectors(
         vectors[start : start + SLICE] = embedder.embed(inputs[start : start + SLICE])
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     return [
-        Content(draft.doc_type, draft.title, draft.content_hash, draft.chunks, own)
+        Content(draft.doc_type, draft.title, draft.content_hash, draft.chunks, own, tuple(draft.own_tags), draft.date)
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]
 
@@ -98,4 +101,5 @@ def first_line(text: str) -> str:
 def _draft(extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder) -> Draft:
     pieces = list(cut(extracted, header, embedder))
     chunks, inputs = [chunk for chunk, _ in pieces], [text for _, text in pieces]
-    return Draft(extracted.doc_type, name, content_hash, chunks, inputs, extracted.attachments)
+    attachments, own_tags, date = extracted.attachments, extracted.tags, extracted.date
+    return Draft(extracted.doc_type, name, content_hash, chunks, inputs, attachments, own_tags, date)

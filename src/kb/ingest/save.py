@@ -18,16 +18,20 @@ def save(tx: Transaction, content: Content, source_path: str | None, tags: Seque
     """Write content that came in; answers the document's id (requirement E-11).
 
     The same content under the same path is the same document, whose tags grow; new content under a known path
-    replaces what the document there holds; everything else is a new document.
+    replaces what the document there holds, and the tags that only the old content asked for go; everything else is a
+    new document.
     """
+    outdated: set[str] = set()
+    tags = [*tags, *content.own_tags]
     known = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     if known is None and source_path is not None:
         known = tx.documents.at_path(source_path)
         if known:
             tx.documents.replace(known.id, content)
+            outdated = set(known.own_tags)
     if known is None:
         return tx.documents.add(content, source_path, tags)
-    tx.documents.change_tags(known.id, add=tags, remove=())
+    tx.documents.change_tags(known.id, add=tags, remove=outdated)
     return known.id
 
 

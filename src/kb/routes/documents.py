@@ -24,6 +24,7 @@ from kb.contract.models import (
     Instant,
     Sort,
     SourcePath,
+    SourcePrefix,
     Tag,
     TagChange,
     TagCount,
@@ -51,6 +52,7 @@ class ListQuery(QueryModel):
     """What to list."""
 
     source_path: SourcePath | None = None
+    source_prefix: SourcePrefix | None = None
     tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]
     tag_any: Annotated[list[Tag], Field(description="At least one of them must match.", default_factory=list)]
     tag_not: Annotated[list[Tag], Field(description="None of them may match.", default_factory=list)]
@@ -71,6 +73,7 @@ class ListQuery(QueryModel):
             self.source_path,
             self.created_after,
             self.created_before,
+            self.source_prefix,
         )
 
 

@@ -13,6 +13,7 @@ DOCUMENT = {
     "doc_type": "markdown",
     "content_hash": "1f0e5d6c8c0d4f9a",
     "tags": ["sea", "work"],
+    "date": "2025-11-02",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": None,
 }
@@ -33,6 +34,7 @@ JOB = {
     "title": None,
     "filename": "harbour.md",
     "source_path": "/home/ada/notes/harbour.md",
+    "content_hash": "1f0e5d6c8c0d4f9a",
     "tags": ["sea", "work"],
     "progress": 1.0,
     "document_id": 42,

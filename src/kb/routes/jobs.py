@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from kb.contract.errors import Invalid, KeyReused, NotFound, UnsupportedMedia
+from kb.contract.errors import Invalid, KeyReused, NotFound, NotRetryable, UnsupportedMedia
 from kb.contract.models import (
     DEFAULT_PAGE,
     WORD,
@@ -152,6 +152,27 @@ def get_job(job_id: Id, engine: EngineDep) -> Job:
     return Job.model_validate(job)
 
 
+@router.post("/{job_id}/retry", summary="Try a failed job again", status_code=202, responses=problems(404, 409))
+def retry_job(job_id: Id, engine: EngineDep) -> JobAccepted:
+    """Try a failed job again, whose content was kept: one that failed for a reason of the engine's."""
+    with engine.store.write() as tx:
+        job = tx.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        if not tx.jobs.retry(job_id):
+            raise NotRetryable(why_not_retried(job))
+        accepted = _receipt_of(tx.jobs.get(job_id))
+    engine.worker.wake()
+    return accepted
+
+
+def why_not_retried(job: base.Job) -> str:
+    """Why a job cannot be tried again."""
+    if job.status != "failed":
+        return f"Job {job.id} is {job.status}: only a failed job can be tried again."
+    return f"Job {job.id} failed because of what it holds, which was not kept: send it again."
+
+
 def preferred_wait(prefer: str | None) -> int:
     """The seconds that a Prefer header asks to wait (RFC 7240)."""
     found = re.search(r"(?:^|[,;\s])wait=(\d{1,9})\b", prefer or "")
@@ -187,7 +208,15 @@ def _note_job(engine: Engine, body: bytes) -> NewJob:
     check_note(note.text, engine.settings)
     check_tags(engine.settings, note.tags)
     fingerprint = sha256(note.model_dump_json().encode()).hexdigest()
-    return NewJob("note", note.title, note.source_path, distinct(note.tags), text=note.text, request_hash=fingerprint)
+    return NewJob(
+        "note",
+        note.title,
+        note.source_path,
+        distinct(note.tags),
+        text=note.text,
+        request_hash=fingerprint,
+        content_hash=sha256(note.text.encode()).hexdigest(),
+    )
 
 
 def _file_job(engine: Engine, form: FormData) -> NewJob:
@@ -207,6 +236,7 @@ def _file_job(engine: Engine, form: FormData) -> NewJob:
         staged=staged,
         filename=filename,
         request_hash=fingerprint,
+        content_hash=digest,
     )
 
 

@@ -49,6 +49,7 @@ def where(request: SearchRequest) -> Filter:
         request.source_path,
         request.created_after,
         request.created_before,
+        request.source_prefix,
     )
 
 

@@ -44,18 +44,23 @@ class NewChunk:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a document holds. `vectors` has one row for each chunk."""
+    """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself."""
 
     doc_type: str
     title: str
     content_hash: str
     chunks: Sequence[NewChunk]
     vectors: NDArray[np.float32]
+    own_tags: tuple[str, ...] = ()
+    date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it stands. Times are UTC, ISO 8601."""
+    """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
+
+    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them.
+    """
 
     id: int
     title: str
@@ -65,6 +70,8 @@ class Document:
     tags: tuple[str, ...]
     created_at: str
     updated_at: str | None
+    date: str | None = None
+    own_tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +99,14 @@ class Hit:
     tags: tuple[str, ...]
     created_at: str
     updated_at: str | None
+    date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
-    `created_after` is included, `created_before` is not.
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins.
     """
 
     tags: tuple[str, ...] = ()
@@ -108,6 +116,7 @@ class Filter:
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    source_prefix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,7 @@ class NewJob:
     filename: str | None = None
     idempotency_key: str | None = None
     request_hash: str | None = None
+    content_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +181,7 @@ class Job:
     text: str | None = field(default=None, repr=False)
     staged: str | None = None
     request_hash: str | None = None
+    content_hash: str | None = None
 
 
 class Documents(Protocol):
@@ -240,6 +251,9 @@ class Jobs(Protocol):
 
     def finish(self, job_id: int, document_id: int) -> None: ...
     def fail(self, job_id: int, error: str) -> None: ...
+    def retry(self, job_id: int) -> bool:
+        """Queue a failed job again whose content is still there; answers whether it was one."""
+
     def drop_content(self, job_id: int) -> None:
         """The staged file is of no use any more."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,39 +10,47 @@ from markdown_it import MarkdownIt
 from kb.ingest.extract import Extracted
 from kb.ingest.formats.building import Heading, sections_under
 from kb.ingest.formats.characters import decode, one_line
+from kb.ingest.formats.front_matter import front_matter, inline_tags, tags_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from markdown_it.token import Token
 
-# Between --- (YAML) or +++ (TOML), before anything else.
-_FRONT_MATTER = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
-_TITLE = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
 
+class _Block(NamedTuple):
+    """A heading, a paragraph or the like: where it begins, its text, and its level if it is a heading of the text."""
 
-class _Front(NamedTuple):
-    length: int
-    title: str | None
+    start: int
+    text: str
+    level: int | None
 
 
 def read(data: bytes) -> Extracted:
     """Read a Markdown file; headings inside code, quotes and lists are part of their section."""
     text = decode(data)
-    front = _front(text)
-    headings = list(headings_in(text, front.length))
+    front = front_matter(text)
+    blocks = list(_blocks(text, front.length))
+    headings = list(_headings(blocks))
     first = next((heading.title for heading in headings if heading.level == 1), None)
-    return Extracted("markdown", front.title or first, text, sections_under(text, headings))
+    inline = [tag for block in blocks for tag in inline_tags(block.text)]
+    return Extracted(
+        "markdown",
+        front.title or first,
+        text,
+        sections_under(text, headings),
+        tags=tags_of([*front.tags, *inline]),
+        date=front.date,
+        aliases=front.aliases,
+    )
 
 
-def _front(text: str) -> _Front:
-    block = _FRONT_MATTER.match(text)
-    title = _TITLE.search(block["matter"]) if block else None
-    return _Front(block.end() if block else 0, (one_line(title["title"]) or None) if title else None)
+def headings_in(text: str) -> Iterator[Heading]:
+    """The headings of a Markdown text."""
+    return _headings(_blocks(text))
 
 
-def headings_in(text: str, begin: int = 0) -> Iterator[Heading]:
-    """The headings of a Markdown text from `begin` on."""
+def _blocks(text: str, begin: int = 0) -> Iterator[_Block]:
     parser = MarkdownIt("commonmark")
     body = text[begin:]
     # Only the blocks matter here: inline markup is parsed for the headings alone.
@@ -52,10 +59,16 @@ def headings_in(text: str, begin: int = 0) -> Iterator[Heading]:
         tokens = parser.parse(body)
     starts = list(accumulate((len(line) + 1 for line in body.split("\n")), initial=begin))
     for opening, inline in pairwise(tokens):
-        if opening.type == "heading_open" and opening.level == 0 and opening.map:
-            title = one_line(_plain(parser.parseInline(inline.content)))
-            if title:
-                yield Heading(starts[opening.map[0]], int(opening.tag[1:]), title)
+        if inline.type == "inline" and opening.map:
+            is_heading = opening.type == "heading_open" and opening.level == 0
+            yield _Block(starts[opening.map[0]], inline.content, int(opening.tag[1:]) if is_heading else None)
+
+
+def _headings(blocks: Iterable[_Block]) -> Iterator[Heading]:
+    parser = MarkdownIt("commonmark")
+    for block in blocks:
+        if block.level and (title := one_line(_plain(parser.parseInline(block.text)))):
+            yield Heading(block.start, block.level, title)
 
 
 def _plain(tokens: list[Token]) -> str:

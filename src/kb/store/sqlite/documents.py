@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
 from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, iso, next_ids, place, stored, strings
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, array, iso, next_ids, place, stored, strings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
     from kb.contract.models import Sort
     from kb.store.sqlite.schema import VectorTable
 
-COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at"
+COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at, date, own_tags"
+SURROGATES = range(0xD800, 0xE000)
+AFTER_SURROGATES = 0xE000
 RECENT = "COALESCE(updated_at, created_at)"
 TAGGED = (
     "SELECT document_id FROM document_tags WHERE tag_id IN"
     " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
 )
+PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
+"""Ids come out of it in their order, so that a page need not sort what its filter admits."""
 
 # SQLite does not look a pair up in an index on an expression.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
@@ -94,9 +99,17 @@ class SqliteDocuments:
         """Write a new document."""
         [document_id] = next_ids(self._execute, "documents", 1)
         self._execute(
-            "INSERT INTO documents (id, title, source_path, doc_type, content_hash, created_at)"
-            f" VALUES (?, ?, ?, ?, ?, {NOW})",
-            (document_id, content.title, source_path, content.doc_type, content.content_hash),
+            "INSERT INTO documents (id, title, source_path, doc_type, content_hash, date, own_tags, created_at)"
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, {NOW})",
+            (
+                document_id,
+                content.title,
+                source_path,
+                content.doc_type,
+                content.content_hash,
+                content.date,
+                array(content.own_tags),
+            ),
         )
         self._add_chunks(document_id, content)
         self._add_tags(document_id, tags)
@@ -107,8 +120,9 @@ class SqliteDocuments:
         self._remove_chunks(document_id)
         self._add_chunks(document_id, content)
         self._execute(
-            f"UPDATE documents SET title = ?, doc_type = ?, content_hash = ?, updated_at = {NOW} WHERE id = ?",
-            (content.title, content.doc_type, content.content_hash, document_id),
+            "UPDATE documents SET title = ?, doc_type = ?, content_hash = ?, date = ?, own_tags = ?,"
+            f" updated_at = {NOW} WHERE id = ?",
+            (content.title, content.doc_type, content.content_hash, content.date, array(content.own_tags), document_id),
         )
 
     def delete(self, document_id: int) -> None:
@@ -169,8 +183,8 @@ class SqliteDocuments:
     def _documents(self, rest: str, parameters: tuple[object, ...], source: str = "documents") -> list[Document]:
         rows = self._execute(f"SELECT {COLUMNS} FROM {source} WHERE {rest}", parameters)
         return [
-            Document(id_, title, path, doc_type, hash_, strings(tags), iso(created), iso(updated))
-            for id_, title, path, doc_type, hash_, tags, created, updated in rows
+            Document(id_, title, path, doc_type, hash_, strings(tags), iso(created), iso(updated), date, strings(own))
+            for id_, title, path, doc_type, hash_, tags, created, updated, date, own in rows
         ]
 
     def _one(self, rest: str, parameters: tuple[object, ...]) -> Document | None:
@@ -184,7 +198,7 @@ class SqliteDocuments:
                 f"INSERT INTO chunks (id, document_id, chunk_index, header, text, {PLACE})"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (chunk_id, document_id, index, chunk.header, chunk.text, *lines_and_characters,
-                 json.dumps(chunk.place.heading, ensure_ascii=False), chunk.place.page),
+                 array(chunk.place.heading), chunk.place.page),
             )  # fmt: skip
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
@@ -240,6 +254,8 @@ def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
         if value is not None
     ]
     conditions += [(f"id IN ({TAGGED})", [json.dumps([tag])]) for tag in where.tags]
+    if where.source_prefix is not None:
+        conditions.append((f"id IN ({PREFIXED})", [where.source_prefix, after_prefix(where.source_prefix)]))
     if where.tag_any:
         conditions.append((f"id IN ({TAGGED})", [json.dumps(where.tag_any)]))
     if where.tag_not:
@@ -248,6 +264,15 @@ def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
         " AND ".join(condition for condition, _ in conditions),
         tuple(parameter for _, parameters in conditions for parameter in parameters),
     )
+
+
+def after_prefix(prefix: str) -> str | bytes:
+    """What comes after all texts with this prefix, and before any other; SQLite puts bytes after all texts."""
+    stem = prefix.rstrip(chr(sys.maxunicode))
+    if not stem:
+        return b""
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(AFTER_SURROGATES if following in SURROGATES else following)
 
 
 def _decode(cursor: str) -> tuple[int, str]:

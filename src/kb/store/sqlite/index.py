@@ -57,11 +57,14 @@ class SqliteIndex:
         """The chunks with their documents, in the order given."""
         rows = self._execute(
             f"SELECT chunks.id, documents.id, title, source_path, doc_type, text, {TAGS}, created_at, updated_at,"
-            f" {PLACE} FROM chunks JOIN documents ON documents.id = document_id"
+            f" date, {PLACE} FROM chunks JOIN documents ON documents.id = document_id"
             " WHERE chunks.id IN (SELECT value FROM json_each(?))",
             (json.dumps(chunk_ids),),
         )
-        found = {row[0]: Hit(*[*row[:6], place(*row[9:]), strings(row[6]), iso(row[7]), iso(row[8])]) for row in rows}
+        found = {
+            row[0]: Hit(*[*row[:6], place(*row[10:]), strings(row[6]), iso(row[7]), iso(row[8]), row[9]])
+            for row in rows
+        }
         return [found[chunk_id] for chunk_id in chunk_ids]
 
     def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from kb.store.base import Job, NewJob
-from kb.store.sqlite.rows import NOW, Execute, iso, next_ids, strings
+from kb.store.sqlite.rows import NOW, Execute, array, iso, next_ids, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "id, status, kind, title, filename, source_path, tags, progress, document_id, error,"
-    " created_at, started_at, finished_at, attempts, text, staged, request_hash"
+    " created_at, started_at, finished_at, attempts, text, staged, request_hash, content_hash"
 )
 
 
@@ -29,11 +28,11 @@ class SqliteJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job."""
-        tags = json.dumps(job.tags, ensure_ascii=False)
+        tags = array(job.tags)
         [job_id] = next_ids(self._execute, "jobs", 1)
         self._execute(
             "INSERT INTO jobs (id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key,"
-            f" request_hash, created_at) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
+            f" request_hash, content_hash, created_at) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
             (
                 job_id,
                 job.kind,
@@ -45,6 +44,7 @@ class SqliteJobs:
                 job.filename,
                 job.idempotency_key,
                 job.request_hash,
+                job.content_hash,
             ),
         )
         return job_id
@@ -133,6 +133,15 @@ class SqliteJobs:
         self._execute(
             f"UPDATE jobs SET status = 'failed', error = ?, finished_at = {NOW} WHERE id = ?", (error, job_id)
         )
+
+    def retry(self, job_id: int) -> bool:
+        """Queue a failed job again whose content is still there; answers whether it was one."""
+        queued = self._execute(
+            "UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL"
+            " WHERE id = ? AND status = 'failed' AND (text IS NOT NULL OR staged IS NOT NULL) RETURNING id",
+            (job_id,),
+        )
+        return bool(queued.fetchall())
 
     def drop_content(self, job_id: int) -> None:
         """The staged file is of no use any more."""

@@ -34,11 +34,21 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
     if version != SCHEMA_VERSION and not (version in (0, 2) and v2.has_its_tables(connection)):
         raise StoreError(f"The database {path} has schema version {version}, which cannot be read.")
     _check_dimensions(connection, path, dimensions)
-    if version != SCHEMA_VERSION:
-        v2.check_columns(connection, path)
-        back_up(connection, path.with_name(f"{path.name}.v2-backup"))
-        migrate(connection, path, dimensions)
-    return None
+    if version == SCHEMA_VERSION:
+        return add_columns(connection, dimensions)
+    v2.check_columns(connection, path)
+    back_up(connection, path.with_name(f"{path.name}.v2-backup"))
+    return migrate(connection, path, dimensions)
+
+
+def add_columns(connection: apsw.Connection, dimensions: int) -> None:
+    """Add what version 3 has got since the database was made. Programs that do not know it can still write."""
+    newest = connect(Path(":memory:"))
+    create(newest, dimensions)
+    with connection:
+        for table in v2.TABLES:
+            v2.add_columns(connection, newest, table)
+    newest.close()
 
 
 def back_up(connection: apsw.Connection, copy: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +44,11 @@ def stored(instant: datetime | None) -> str | None:
 def place(line_start: int, line_end: int, char_start: int, char_end: int, heading: str, page: int | None) -> Place:
     """The columns of `PLACE`."""
     return Place(line_start, line_end, char_start, char_end, tuple(json.loads(heading)), page)
+
+
+def array(texts: Sequence[str]) -> str:
+    """Strings as a JSON array."""
+    return json.dumps(texts, ensure_ascii=False)
 
 
 def strings(array: str) -> tuple[str, ...]:

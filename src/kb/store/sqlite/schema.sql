@@ -8,7 +8,9 @@ CREATE TABLE documents (
   doc_type TEXT NOT NULL,
   content_hash TEXT NOT NULL,
   created_at TEXT NOT NULL,
-  updated_at TEXT
+  updated_at TEXT,
+  date TEXT,
+  own_tags TEXT NOT NULL DEFAULT '[]'
 );
 CREATE INDEX documents_source_path ON documents (source_path);
 CREATE INDEX documents_content_hash ON documents (content_hash);
@@ -70,6 +72,7 @@ CREATE TABLE jobs (
   tags TEXT NOT NULL DEFAULT '[]',
   text TEXT,
   staged TEXT,
+  content_hash TEXT,
   progress REAL NOT NULL DEFAULT 0,
   attempts INTEGER NOT NULL DEFAULT 0,
   idempotency_key TEXT,

@@ -136,7 +136,7 @@ def fit_tables(connection: apsw.Connection, newest: apsw.Connection, text: str) 
         if _misfit(connection, newest, table):
             _make_anew(connection, newest, table)
         else:
-            _add_columns(connection, newest, table)
+            add_columns(connection, newest, table)
         if table == "jobs":
             _fill_jobs(connection, before)
     if text not in _columns(connection, "chunks"):
@@ -216,7 +216,8 @@ def _definition(connection: apsw.Connection, table: str) -> str:
     return sql
 
 
-def _add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
+def add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
+    """Give a table the columns that it lacks of the `newest` schema."""
     present = _columns(connection, table)
     for name, column in _columns(newest, table).items():
         if name not in present:

@@ -1,0 +1,141 @@
+"""kb mcp prints what connects clients; kb config what counts."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+
+import pytest
+
+KEY = 'a "quoted" key\\'
+URL = "http://kb.example:8000/mcp"
+
+
+@pytest.fixture
+def printed(outside):
+    def printed(*words, key=KEY, url="http://kb.example:8000"):
+        return outside("mcp", *words, env={"KB_ENGINE_URL": url, "KB_MCP_API_KEY": key}).stdout
+
+    return printed
+
+
+@pytest.mark.parametrize(
+    ("client", "table", "address"),
+    [("cursor", "mcpServers", "url"), ("vscode", "servers", "url"), ("gemini", "mcpServers", "httpUrl"),
+     ("windsurf", "mcpServers", "serverUrl"), ("opencode", "mcp", "url"), ("zed", "context_servers", "url")],
+)  # fmt: skip
+def test_clients_that_read_json_get_address_and_key(printed, client, table, address):
+    server = json.loads(printed(client))[table]["kb"]
+    assert server[address] == URL
+    assert server["headers"] == {"Authorization": f"Bearer {KEY}"}
+    assert "headers" not in json.loads(printed(client, key=""))[table]["kb"]
+
+
+def test_commands_and_toml_survive_a_key_with_quotes(printed):
+    words = shlex.split(printed("claude-code"))
+    assert words == [
+        "claude", "mcp", "add", "--transport", "http", "--scope", "user", "kb", URL,
+        "--header", f"Authorization: Bearer {KEY}",
+    ]  # fmt: skip
+    codex = tomllib.loads(printed("codex"))["mcp_servers"]["kb"]
+    assert codex == {"url": URL, "http_headers": {"Authorization": f"Bearer {KEY}"}}
+    assert tomllib.loads(printed("codex", key="")) == {"mcp_servers": {"kb": {"url": URL}}}
+
+
+def test_programs_that_only_start_programs_go_through_mcp_remote(printed):
+    server = json.loads(printed("claude-desktop"))["mcpServers"]["kb"]
+    assert server["args"][:4] == ["-y", "mcp-remote", URL, "--allow-http"]
+    assert server["env"] == {"KB_AUTHORIZATION": f"Bearer {KEY}"}
+    local = json.loads(printed("claude-desktop", url="http://127.0.0.1:1", key=""))["mcpServers"]["kb"]
+    assert local == {"command": "npx", "args": ["-y", "mcp-remote", "http://127.0.0.1:1/mcp"]}
+
+
+def test_all_of_them_with_their_place_and_the_collections_too(printed, outside):
+    everything = printed()
+    assert "# Claude Code: run\nclaude mcp add" in everything
+    assert "# Codex: ~/.codex/config.toml\n[mcp_servers.kb]" in everything
+    assert "http://kb.example:8000/collections/mcp" in printed("cursor", "--collections")
+    assert outside("mcp", "emacs").returncode == 2
+    assert outside.json("mcp", "codex")["clients"].keys() == {"codex"}
+
+
+PROFILES = """
+profile = "home"
+[profiles.home]
+engine_url = "http://127.0.0.1:9"
+[profiles.work]
+engine_url = "https://kb.example"
+api_key = "a-long-secret-key-42"
+mcp_url = "https://agents.example/mcp"
+"""
+
+
+@pytest.fixture
+def profiles(outside):
+    path = outside.folder / "config" / "kb" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(PROFILES)
+    path.chmod(0o600)
+    return path
+
+
+def test_a_profile_is_a_server_of_several(outside, profiles):
+    home = outside.json("config")
+    assert (home["profile"], home["profiles"]) == ("home", ["home", "work"])
+    assert home["settings"]["engine_url"] == {
+        "value": "http://127.0.0.1:9", "source": f"{profiles}: profiles.home.engine_url",
+    }  # fmt: skip
+    work = outside("--profile", "work", "config")
+    assert "https://kb.example" in work.stdout
+    assert "••••42" in work.stdout
+    assert "secret" not in work.stdout
+    assert outside("config", env={"KB_PROFILE": "work"}).stdout == work.stdout
+    assert "https://agents.example/mcp" in outside("--profile", "work", "mcp", "cursor").stdout
+
+
+def test_a_profile_that_is_asked_for_is_taken_whole(outside, profiles):
+    env = {"KB_ENGINE_URL": "http://127.0.0.1:8", "KB_MCP_API_KEY": "another-servers"}
+    assert "another-servers" in outside("mcp", "cursor", env=env).stdout
+    assert "another-servers" not in outside("--profile", "work", "mcp", "cursor", env=env).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('profile = "away"', "there is no profile 'away'; there are none"),
+        ("profiles = 3", "profiles must be tables"),
+        ("[profiles]\nx = 3", "profiles must be tables"),
+        ('[profiles.x]\nurl = "y"', "there is no setting 'url'"),
+        ('[profiles.x]\nprofile = "y"', "there is no setting 'profile'"),
+        ("profile = 4", "profile must be a text"),
+    ],
+)
+def test_wrong_profiles_are_one_line(outside, profiles, text, complaint):
+    profiles.write_text(text)
+    ended = outside("config")
+    assert ended.returncode == 2
+    assert complaint in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_others_who_can_read_a_profiles_key_are_warned_of(outside, profiles):
+    profiles.chmod(0o644)
+    assert "others can read the key" in outside("config").stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_tags_types_and_profiles_are_completed(kb, tag, outside, profiles, shell):
+    kb.note("A tagged note", "--tags", f"{tag}-one,{tag}-two")
+
+    def offered(line, **more):
+        words = {"COMP_WORDS": f"kb {line}", "COMP_CWORD": str(line.count(" ") + 1)}
+        typed = {"_TYPER_COMPLETE_ARGS": f"kb {line}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        return kb(env={"_KB_COMPLETE": f"complete_{shell}", **words, **typed, **more}).stdout
+
+    assert f"{tag}-one" in offered(f"search --tags {tag}")
+    assert f"{tag}-two" in offered(f"list --tags x,{tag}-t")
+    assert f"{tag}-one" in offered(f"tag 1 --add {tag}")
+    assert "markdown" in offered("list --type mark")
+    assert "work" in offered("--profile w")
+    assert "Traceback" not in offered(f"search --tags {tag}", KB_ENGINE_URL="http://127.0.0.1:9")

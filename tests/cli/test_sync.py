@@ -1,0 +1,272 @@
+"""kb sync: the knowledge base holds what a folder holds."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import httpx2
+import pytest
+
+
+@pytest.fixture
+def synced(kb, folder):
+    """Brings the knowledge base in step with the folder; answers what it says."""
+
+    def sync(*options, **more):
+        return kb.json("sync", "papers", *options, **more)
+
+    return sync
+
+
+def held(kb, folder, prefix=None):
+    """What the knowledge base holds of a folder: the content's hash by path."""
+    listed = kb.json("list", "--all", "--under", prefix or folder)["documents"]
+    return {document["source_path"]: document["content_hash"] for document in listed}
+
+
+def files_of(folder):
+    """What the folder holds, without what is hidden."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    seen = [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    return {str(path): sha256(path.read_bytes()).hexdigest() for path in seen}
+
+
+def test_new_files_go_in_changed_ones_are_replaced_and_the_rest_is_left_alone(kb, synced, folder):
+    first = {each["source_path"]: each["document_id"] for each in synced()["files"]}
+    assert held(kb, folder) == files_of(folder)
+    (folder / "rust.md").write_text("Something else about lifetimes.\n")
+    (folder / "new.txt").write_text("A new file about tides.\n")
+    second = {each["source_path"]: each for each in synced()["files"]}
+    assert held(kb, folder) == files_of(folder)
+    assert {path: each["document_id"] for path, each in second.items() if path in first} == first
+    assert second[str(folder / "deep/cat.txt")]["job"] is None
+    assert all(each["job"] is None for each in synced()["files"])
+
+
+def test_nothing_is_deleted_unless_it_is_asked_for(kb, synced, folder):
+    synced()
+    (folder / "rust.md").unlink()
+    assert synced()["deleted"] == []
+    assert str(folder / "rust.md") in held(kb, folder)
+    assert synced("--delete")["deleted"] == [str(folder / "rust.md")]
+    assert held(kb, folder) == files_of(folder)
+
+
+def test_only_documents_from_below_the_folder_are_ever_deleted_and_notes_never(kb, synced, folder, tag):
+    beside = folder.with_name("papers2")
+    shutil.copytree(folder, beside)
+    kb("add", beside, "--wait")
+    inside = kb.note(f"A note {tag}", "--source-path", f"{folder}/written by hand")
+    loose = kb.note(f"Another note {tag}")
+    synced()
+    shutil.rmtree(folder / "deep")
+    assert synced("--delete")["deleted"] == [f"{folder}/deep/cat.txt"]
+    assert held(kb, beside) == files_of(beside)
+    assert kb("get", inside).returncode == kb("get", loose).returncode == 0
+
+
+def test_an_empty_folder_deletes_nothing_without_being_told_twice(kb, synced, folder):
+    synced()
+    before = held(kb, folder)
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    refused = kb("sync", "papers", "--delete")
+    assert refused.returncode == 2
+    assert "2 documents would be deleted" in refused.stderr
+    assert held(kb, folder) == before
+    assert len(synced("--delete", "--yes")["deleted"]) == 2
+    assert held(kb, folder) == {}
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_deletes_nothing(kb, synced, folder):
+    synced()
+    folder.rename(folder.with_name("away"))
+    assert kb("sync", "papers", "--delete", "--yes").returncode == 2
+    assert len(held(kb, f"{folder}/")) == 2
+
+
+def test_a_file_that_cannot_be_read_any_more_keeps_its_document_and_is_named(kb, synced, folder):
+    synced()
+    (folder / "rust.md").write_bytes(b"")
+    ended = kb("sync", "papers", "--delete")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"kb: {folder}/rust.md: ")
+    assert len(held(kb, folder)) == 2
+
+
+def test_a_file_that_moves_keeps_its_tags(kb, synced, folder, tag):
+    [document_id] = [each["document_id"] for each in synced()["files"] if each["path"].endswith("rust.md")]
+    kb("tag", document_id, "--add", f"by-hand-{tag}")
+    (folder / "rust.md").rename(folder / "deep" / "moved.md")
+    synced("--delete")
+    [moved] = kb.json("list", "--path", folder / "deep" / "moved.md")["documents"]
+    assert f"by-hand-{tag}" in moved["tags"]
+
+
+def test_what_is_ignored_does_not_go_in_and_goes_away_when_it_is_deleted(kb, synced, folder):
+    synced()
+    (folder / ".kbignore").write_text("*.txt\n")
+    assert synced("--delete")["deleted"] == [f"{folder}/deep/cat.txt"]
+    (folder / "deep" / ".kbignore").write_text("!cat.txt\n")
+    assert len(synced()["files"]) == 2
+    assert [each["path"] for each in synced("--exclude", "/rust.*")["files"]] == [f"{folder}/deep/cat.txt"]
+
+
+def test_a_name_for_the_folder_makes_it_the_same_on_every_machine(kb, synced, folder, tag):
+    synced("--as", tag)
+    assert held(kb, folder, f"{tag}/").keys() == {f"{tag}/rust.md", f"{tag}/deep/cat.txt"}
+    elsewhere = folder.with_name("elsewhere")
+    folder.rename(elsewhere)
+    (elsewhere / "rust.md").unlink()
+    answer = kb.json("sync", elsewhere, "--as", tag, "--delete")
+    assert (answer["files"][0]["job"], answer["deleted"]) == (None, [f"{tag}/rust.md"])
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(kb, synced, folder):
+    synced()
+    (folder / "rust.md").write_text("Changed.\n")
+    (folder / "new.md").write_text("New.\n")
+    (folder / "deep/cat.txt").unlink()
+    before = held(kb, folder)
+    assert synced("--delete", "--dry-run") == {
+        "add": [f"{folder}/new.md"], "replace": [f"{folder}/rust.md"], "delete": [f"{folder}/deep/cat.txt"],
+    }  # fmt: skip
+    assert held(kb, folder) == before
+
+
+def test_a_watched_folder_is_followed(kb, folder):
+    with ended(
+        kb.start("sync", "papers", "--watch", "--delete", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "2 files: 2 searchable\n"
+        (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
+        assert process.stdout.readline() == "3 files: 1 searchable, 2 unchanged\n"
+        (folder / "rust.md").unlink()
+        assert process.stdout.readline() == "2 files: 0 searchable, 2 unchanged, 1 deleted\n"
+        assert held(kb, folder) == files_of(folder)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 130
+
+
+@contextmanager
+def ended(process):
+    """The process, which does not outlive the block."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def change(folder, chance):
+    """Do to a folder what people do: write, rewrite, move, rename a folder, delete."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    target = chance.choice(folders) / chance.choice(["a", "b#c", "ü 猫", "d.e", "f"])
+    act = chance.choice(
+        ["write", "write", "rewrite", "rewrite", "move", "move folder", "delete", "make folder", "copy"]
+    )
+    if act == "make folder" and not target.exists() and len(target.parts) - len(folder.parts) < 4:
+        target.mkdir()
+    elif act == "move folder" and len(folders) > 1 and not target.exists():
+        moved = chance.choice(folders[1:])
+        if moved not in target.parents:
+            moved.rename(target)
+    elif act == "write" or not files:
+        target.with_name(f"{target.name}{chance.randrange(50)}.md").write_text(text(chance))
+    elif act == "rewrite":
+        chance.choice(files).write_text(text(chance))
+    elif act == "copy":
+        shutil.copy(chance.choice(files), chance.choice(folders) / f"copy{chance.randrange(9)}.txt")
+    elif act == "move":
+        chance.choice(files).rename(chance.choice(folders) / f"moved{chance.randrange(50)}.md")
+    elif act == "delete":
+        chance.choice(files).unlink()
+
+
+def text(chance):
+    words = ["tide", "lamp", "harbour", "keeper", "storm", "rope", "gull", "#tag", "#nested/tag"]
+    return f"# {chance.choice(words)}\n\n" + " ".join(chance.choices(words, k=chance.randrange(1, 40))) + "\n"
+
+
+@pytest.mark.parametrize("edits", [40, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_after_each_sync_the_knowledge_base_equals_the_folder(kb, folder, synced, edits):
+    chance = random.Random(edits)
+    done = 0
+    while done < edits:
+        for _ in range(batch := chance.choice([1, 2, 5, 10])):
+            change(folder, chance)
+        done += batch
+        synced("--delete", "--yes")
+        assert held(kb, folder) == files_of(folder)
+    documents = kb.json("list", "--all", "--under", folder)["documents"]
+    for document in [document for document in documents if document["doc_type"] == "markdown"]:
+        own = {word[1:] for word in Path(document["source_path"]).read_text().split() if word.startswith("#t")}
+        nested = "#nested/tag" in Path(document["source_path"]).read_text().split()
+        assert own <= set(document["tags"])
+        assert not nested or "nested/tag" in document["tags"]
+
+
+def jobs_in(server):
+    return sum(httpx2.get(f"{server.url}/api/v1/status").json()["queue"].values())
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_an_add_that_is_interrupted_twice_goes_on_and_ends_as_one_that_was_not(outside, start_server, tmp_path, count):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number:04}.md").write_text(
+            f"---\ntags: [t{number % 7}]\n---\n# Title {number}\n\nText {number} of many.\n"
+        )
+    ends = {}
+    with start_server(tmp_path / "broken", KB_APPS="api") as server:
+        kb = type(outside)(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url})
+        for stop, share in ((signal.SIGINT, 3), (signal.SIGKILL, 2)):
+            process = kb.start(
+                "add", "many", "--tags", "all", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            )
+            while jobs_in(server) < count // share and process.poll() is None:
+                time.sleep(0.002)
+            process.send_signal(stop)
+            _, complaint = process.communicate(timeout=60)
+            ends[stop] = (process.returncode, complaint)
+        time.sleep(0.5)
+        before = jobs_in(server)
+        third = kb.json("add", "many", "--tags", "all", "--wait", timeout=900)
+        assert jobs_in(server) == count
+        assert before < count, "nothing was interrupted"
+        broken = contents(kb)
+    assert ends[signal.SIGINT][0] == 130
+    assert "the same command goes on" in ends[signal.SIGINT][1]
+    assert "Traceback" not in ends[signal.SIGINT][1]
+    assert ends[signal.SIGKILL][0] == -signal.SIGKILL
+    assert all(each["document_id"] and not each["error"] for each in third)
+    with start_server(tmp_path / "clean", KB_APPS="api") as server:
+        kb = type(outside)(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url})
+        kb("add", "many", "--tags", "all", "--wait", timeout=900)
+        assert contents(kb) == broken
+
+
+def contents(kb):
+    shown = ("source_path", "title", "content_hash", "tags", "doc_type", "date")
+    return sorted([document[name] for name in shown] for document in kb.json("list", "--all")["documents"])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into everything")
+def test_what_stands_in_a_folder_that_cannot_be_listed_is_not_gone(kb, synced, folder):
+    synced()
+    (folder / "deep").chmod(0)
+    ended = kb("sync", "papers", "--delete")
+    (folder / "deep").chmod(0o700)
+    assert ended.returncode == 1
+    assert held(kb, folder) == files_of(folder)

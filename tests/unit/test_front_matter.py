@@ -1,0 +1,98 @@
+"""What a Markdown file says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.ingest.formats.markdown import read
+
+
+def markdown(matter, body="Text.\n", fence="---"):
+    return read(f"{fence}\n{matter}\n{fence}\n{body}".encode())
+
+
+@pytest.mark.parametrize(
+    ("matter", "tags"),
+    [
+        ("tags: [recipes, food/asian, '2024', yes]", ("recipes", "food/asian", "2024", "yes")),
+        ("tags:\n  - '#quoted'\n  - machine learning\n  - a, b", ("quoted", "machine learning", "a", "b")),
+        ("tags: one two/three", ("one", "two/three")),
+        ("tags: one thing, another", ("one thing", "another")),
+        ("tag: single", ("single",)),
+        ("Tags: [x, x, '', ' ', '#']", ("x",)),
+        ("tags:", ()),
+        ("tags: {a: b}", ()),
+        ("tags: [[nested], 3, null]", ("3", "null")),
+        (f"tags: [{'x' * 201}, ok]", ("ok",)),
+    ],
+)
+def test_tags_are_taken_as_written(matter, tags):
+    assert markdown(matter).tags == tags
+
+
+def test_there_are_no_more_tags_than_the_engine_takes():
+    assert len(markdown(f"tags: [{', '.join(f't{number}' for number in range(500))}]").tags) == 100
+
+
+@pytest.mark.parametrize(
+    ("matter", "date"),
+    [
+        ("date: 2024-03-01", "2024-03-01"),
+        ("created: 2024-03-01T10:00:00+02:00", "2024-03-01T10:00:00+02:00"),
+        ("date created: 1 March 2024", "1 March 2024"),
+        ("modified: 2025-01-01\ndate: 2024-03-01", "2024-03-01"),
+        ("lastmod: 2025-01-01", "2025-01-01"),
+        ("date: {{date}}", None),
+        ("date: yesterday", None),
+        ("date: [2024]", None),
+    ],
+)
+def test_the_date_is_the_one_of_its_making_as_written(matter, date):
+    assert markdown(matter).date == date
+
+
+def test_toml_says_the_same():
+    said = markdown("title = 'T'\ntags = ['a', 'b/c']\ndate = 2024-03-01\naliases = ['Other']", fence="+++")
+    assert (said.title, said.tags, said.date, said.aliases) == ("T", ("a", "b/c"), "2024-03-01", ("Other",))
+
+
+def test_aliases_are_a_list_or_a_single_one():
+    assert markdown("aliases:\n- Night owl\n- Owl").aliases == ("Night owl", "Owl")
+    assert markdown("alias: Owl").aliases == ("Owl",)
+
+
+@pytest.mark.parametrize(
+    "matter",
+    [
+        "title: a: b\ntags: [x]",
+        "title: {{title}}",
+        "- a list",
+        "just words",
+        "a: &a [*a]",
+        "[" * 5000,
+        "x" * 70_000,
+        "\t- :",
+    ],
+)
+def test_front_matter_that_makes_no_sense_is_only_text(matter):
+    said = markdown(matter, "# Heading\n")
+    assert said.tags == ()
+    assert said.text.startswith("---\n")
+    assert said.title in ("Heading", "a: b", "{{title}}")
+
+
+@pytest.mark.parametrize(
+    ("body", "tags"),
+    [
+        ("About #cats and #dogs/small, twice #cats.", ("cats", "dogs/small")),
+        ("#first thing in a line\n\n- an #item\n\n> a #quote", ("first", "item", "quote")),
+        ("# Heading with a #tag", ("tag",)),
+        ("#katzenübung #日本語 #a-b_c #1984 #y1984", ("katzenübung", "日本語", "a-b_c", "y1984")),
+        ("`#code` and ``a `#b` c`` and \\#escaped", ()),
+        ("```\n#include <x>\n```\n\n    #indented\n", ()),
+        ("https://example.org/#part [link](#anchor) a#b C# ##x", ()),
+        ("(#bracket) is none, and # is none", ()),
+    ],
+)
+def test_hashtags_in_the_text_are_tags_as_in_obsidian(body, tags):
+    assert read(body.encode()).tags == tags
