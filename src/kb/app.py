@@ -83,7 +83,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Exception: on_unexpected,
         },
     )
-    app.add_middleware(BodyLimitMiddleware, max_form=settings.max_upload_mb << 20, max_other=MAX_JSON)
+    app.add_middleware(
+        BodyLimitMiddleware,
+        form_path=f"{API}{jobs.router.prefix}",
+        max_form=settings.max_upload_mb << 20,
+        max_other=MAX_JSON,
+    )
     if key := reveal(settings.api_key):
         app.add_middleware(BearerMiddleware, key=Key(key), prefix=API)
         app.include_router(api_router(), prefix=API, dependencies=[Security(BEARER)], responses=problems(401))

@@ -34,9 +34,10 @@ def part_of(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | N
     pieces = _pieces(chunks, unit)
     first = 0 if unit == "characters" else 1
     last = len(pieces) - 1 + first if first else len(pieces)
-    start = first if start is None else max(start, first)
+    start = first if start is None else min(max(start, first), last + first)
     end = last if end is None else min(end, last)
-    return Excerpt(start, end, len(pieces), "".join(pieces[start - first : max(end, 0)]))
+    end = max(end, start - first)
+    return Excerpt(start, end, len(pieces), "".join(pieces[start - first : end]))
 
 
 def _pieces(chunks: Sequence[Chunk], unit: Unit) -> Sequence[str]:

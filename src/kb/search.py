@@ -8,7 +8,6 @@ reciprocal rank fusion in docs/adr/0003.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -47,11 +46,12 @@ STOP_WORDS = frozenset(ENGLISH.split())
 
 NOTHING = Scored(np.empty(0, np.int64), np.empty(0))
 
-WORDS = re.compile(r"[^\W_]+")
-
 
 PASSAGES = 3
 """How many passages of a document come back when grouped by document."""
+
+WIDER = 8
+"""How much longer a list is asked for when one had too few documents in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +88,30 @@ class Legs:
 
 def search(index: Index, legs: Legs, top: int, pool: Executor, *, grouped: bool = False) -> list[Result]:
     """The `top` best chunks; when `grouped`, the `top` best documents, each by its best chunk."""
-    limit = max(CANDIDATES, top) * (PASSAGES if grouped else 1)
-    found = candidates(index, legs, limit, pool)
+    if grouped:
+        return grouped_by_document(index, legs, top, pool)
+    found = candidates(index, legs, max(CANDIDATES, top), pool)
+    return results(index, found, top)
+
+
+def grouped_by_document(index: Index, legs: Legs, top: int, pool: Executor) -> list[Result]:
+    """The `top` best documents. A long one may fill every place of a list: then a longer list is asked for."""
+    limit = max(CANDIDATES, top) * PASSAGES
+    while True:
+        found = candidates(index, legs, limit, pool)
+        documents = by_document(results(index, found, found.ids.size))
+        if len(documents) >= top or found.ids.size < limit:
+            return documents[:top]
+        limit *= WIDER
+
+
+def results(index: Index, found: Candidates, top: int) -> list[Result]:
+    """The `top` best candidates, as they stand in their documents."""
     scores = fuse(found)
-    order = best(found, scores, limit if grouped else top)
+    order = best(found, scores, top)
     hits = index.hits(found.ids[order].tolist())
     columns = zip(scores[order].tolist(), found.fts[order].tolist(), found.vec[order].tolist(), strict=True)
-    results = [
-        Result(hit, score, _known(fts), _known(vec)) for hit, (score, fts, vec) in zip(hits, columns, strict=True)
-    ]
-    return by_document(results)[:top] if grouped else results
+    return [Result(hit, score, _known(fts), _known(vec)) for hit, (score, fts, vec) in zip(hits, columns, strict=True)]
 
 
 def candidates(index: Index, legs: Legs, limit: int, pool: Executor) -> Candidates:
@@ -136,8 +150,17 @@ def match_expression(query: str) -> str | None:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as FTS5's unicode61 sees them: letters and digits, without regard to case."""
-    return WORDS.findall(unicodedata.normalize("NFC", text).lower())
+    """The words of a text: letters and digits with their marks, without regard to case.
+
+    What FTS5's unicode61 makes of the marks it does by itself: it drops some, and parts words at others.
+    """
+    characters = unicodedata.normalize("NFC", text).lower()
+    return "".join(each if is_of_word(each) else " " for each in characters).split()
+
+
+def is_of_word(character: str) -> bool:
+    """Whether a character is a letter, a digit or a mark on one."""
+    return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def fuse(candidates: Candidates) -> NDArray[np.float64]:

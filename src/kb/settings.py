@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,9 +64,16 @@ class Settings(EnvSettings):
     @property
     def staging_dir(self) -> Path:
         """Where uploaded files wait for their job."""
-        return self.data_dir / "staging"
+        return self._files_of_database / "staging"
 
     @property
     def files_dir(self) -> Path:
         """Where uploaded files are kept."""
-        return self.data_dir / "files"
+        return self._files_of_database / "files"
+
+    @property
+    def _files_of_database(self) -> Path:
+        """Files belong to a database: another one has others, and must not take these for leftovers."""
+        if self.database_url in (None, f"sqlite:///{self.data_dir / 'kb.db'}"):
+            return self.data_dir
+        return self.data_dir / "databases" / sha256(str(self.database_url).encode()).hexdigest()[:16]

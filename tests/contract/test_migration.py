@@ -169,7 +169,7 @@ def test_plain_tables_are_altered_and_nothing_else(path):
     connection = migrated(path)
     for table, sql in before.items():
         assert store_v2.definition(connection, table).startswith(sql[:-2])
-    assert ", updated_at TEXT, date TEXT, own_tags TEXT NOT NULL DEFAULT '[]')" in store_v2.definition(
+    assert ", updated_at TEXT, date TEXT, own_tags TEXT NOT NULL DEFAULT '[]', part_of INTEGER)" in store_v2.definition(
         connection, "documents"
     )
     connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ IN_ORDER = {
     "the first page of recent ones with either of two tags": {"SCAN documents USING INDEX documents_recent"},
     "the first page without a tag": {"SCAN documents"},
     "the first page of recent ones without a tag": {"SCAN documents USING INDEX documents_recent"},
+    "the first page of a long time": {"SCAN documents"},
     "the first page of jobs": {"SCAN jobs"},
 }
 
@@ -31,6 +33,9 @@ SORTED = {
     "the next page of recent ones with a rare tag",
     "the first page with either of two rare tags",
     "the first page of recent ones with either of two rare tags",
+    "the first page of a short time",
+    "the next page of a short time",
+    "the first page of recent ones of a short time",
 }
 
 
@@ -52,6 +57,7 @@ def jobs(status=None, before=None):
 
 
 COMMON, RARE = Filter(("common",)), Filter(("rare",))
+SHORT, LONG = (Filter(created_after=datetime(year, 1, 1, tzinfo=UTC)) for year in (2999, 2000))
 EITHER, RARE_ONES = Filter(tag_any=("common", "rare")), Filter(tag_any=("rare", "rarest"))
 ACTS = {
     "a document": lambda tx: (tx.documents.get(5), tx.documents.chunks(5)),
@@ -78,6 +84,11 @@ ACTS = {
     "the next page of a type": page(Filter(doc_type="note"), next_=True),
     "the first page of recent ones of a type": page(Filter(doc_type="note"), sort="recent"),
     "the next page of recent ones of a type": page(Filter(doc_type="note"), sort="recent", next_=True),
+    "the first page of a short time": page(SHORT),
+    "the next page of a short time": page(SHORT, next_=True),
+    "the first page of recent ones of a short time": page(SHORT, sort="recent"),
+    "the first page of a long time": page(LONG),
+    "the first page of recent ones of a long time": page(LONG, sort="recent"),
     "the documents at a path": page(Filter(source_path="/5")),
     "the notes at a path": page(Filter(source_path="/5", doc_type="note")),
     "the first page below a folder": page(Filter(source_prefix="/1")),

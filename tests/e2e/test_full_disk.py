@@ -46,6 +46,18 @@ async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_
     assert httpx2.get(f"{server.url}/readyz").status_code == 200
 
 
+async def test_a_delete_that_does_not_fit_leaves_the_document_and_its_file(on_a_small_disk):
+    api, disk, _ = on_a_small_disk
+    many = "\n\n".join(f"# Part {number}\n\nThe keeper counts ship {number}." for number in range(600))
+    job = await finished(api, await api.add_file("ships.md", many.encode()))
+    with filled(disk):
+        with pytest.raises(DiskFull):
+            await api.delete_document(job["document_id"])
+        assert await api.file(job["document_id"]) == many.encode()
+    await api.delete_document(job["document_id"])
+    assert not list((disk / "files").glob("*/*"))
+
+
 @pytest.mark.requirement("S-5")
 async def test_a_full_disk_fails_no_job(start_server, tmp_path):
     with small_disk(tmp_path / "disk", 16) as disk:

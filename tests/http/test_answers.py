@@ -10,6 +10,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from kb.contract.client import EngineClient
 from kb.contract.errors import Invalid, NotFound
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
@@ -227,3 +228,112 @@ async def test_what_is_not_there_says_so(api):
     with pytest.raises(Invalid, match="group_by"):
         await api.search(query="x", group_by="tag")
     assert KEY not in str(await api.status())
+
+
+@pytest.mark.requirement("E-1")
+@pytest.mark.parametrize("mode", [{}, {"fts_only": True}, {"vec_only": True}])
+async def test_a_long_document_leaves_room_for_the_others_when_grouped(api, word, mode):
+    await added(api, "The whale swims on. " * 12_000, title=f"{word} whales", tags=[word])
+    for number in range(8):
+        await added(api, f"{word}: one whale was seen, number {number}", tags=[word])
+    reply = await api.search(query=f"whale {word}", tags=[word], top=5, group_by="document", **mode)
+    assert len({result["document_id"] for result in reply["results"]}) == 5
+
+
+async def test_a_budget_counts_what_is_no_word_and_cuts_where_there_are_no_spaces(api, word):
+    await added(api, f"{word} {'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo' * 300}", tags=[word, "keys"])
+    reply = await api.search(query=word, tags=[word, "keys"], max_tokens=50)
+    assert sum(len(result["text"]) for result in reply["results"]) < 300
+    assert reply["omitted"] + len(reply["results"]) > 2
+    await added(
+        api, f"{word}。吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 20, tags=[word, "cat"]
+    )
+    reply = await api.search(query="猫", tags=[word, "cat"], max_tokens=30)
+    [cut] = reply["results"]
+    assert cut["truncated"]
+    assert 5 < len(cut["text"]) < 60
+
+
+async def test_what_is_left_out_of_a_group_is_counted(api, word):
+    await added(api, f"The {word} is long. " * 400, tags=[word])
+    whole = await api.search(query=word, tags=[word], group_by="document", top=1)
+    assert len(whole["results"][0]["more"]) == 2
+    cut = await api.search(query=word, tags=[word], group_by="document", top=1, max_tokens=60)
+    assert (len(cut["results"]), cut["results"][0]["more"], cut["omitted"]) == (1, [], 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"), [("İstanbul hava", "İSTANBUL"), ("ọ̀rọ̀ àgbà", "ọ̀rọ̀"), ("नमस्ते दुनिया", "दुनिया")]
+)
+async def test_letters_with_marks_are_found_as_they_are_written(api, word, text, query):
+    note = await added(api, f"{word} {text}", tags=[word])
+    assert await found_ids(api, query=query, tags=[word], fts_only=True) == {note}
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])
+async def test_a_moment_that_no_calendar_has_is_refused(http, moment):
+    for answer in (
+        await http.get("/documents", params={"created_after": moment}),
+        await http.post("/search", json={"query": "a", "created_before": moment}),
+    ):
+        assert answer.status_code == 422
+        assert "years 1 to 9999" in answer.json()["detail"]
+    assert (await http.get("/documents", params={"created_after": "0300-01-01T00:00:00Z"})).json()["documents"]
+
+
+async def test_a_note_has_no_file_even_when_one_of_the_same_bytes_is_kept(api, http, word):
+    note = await added(api, word)
+    file = await finished(api, await api.add_file("same.txt", io.BytesIO(word.encode())))
+    assert file["document_id"] != note
+    assert (await http.get(f"/documents/{note}/file")).status_code == 404
+    kept = await http.get(f"/documents/{file['document_id']}/file")
+    assert kept.content == word.encode()
+    assert kept.headers["Content-Disposition"] == "attachment; filename*=utf-8''same.txt"
+    await api.delete_document(note)
+    assert (await http.get(f"/documents/{file['document_id']}/file")).status_code == 200
+
+
+async def test_a_download_that_began_ends_well_though_the_document_is_deleted(api, http, word):
+    job = await finished(api, await api.add_file("big.txt", io.BytesIO(word.encode())))
+    url = f"/documents/{job['document_id']}/file"
+    answers = await asyncio.gather(*(http.get(url) for _ in range(10)), api.delete_document(job["document_id"]))
+    assert {answer.status_code for answer in answers[:-1]} <= {200, 404}
+    assert (await http.get(url)).status_code == 404
+
+
+@pytest.mark.requirement("E-11")
+async def test_the_same_content_under_a_new_title_has_the_new_title(api, word):
+    note = await added(api, f"{word} text", title="Old")
+    assert await added(api, f"{word} text", title="New") == note
+    assert await added(api, f"{word} text") == note
+    document = await api.document(note)
+    assert document["title"] == "New"
+    assert await found_ids(api, query=word, fts_only=True) == {note}
+
+
+async def test_no_document_gets_more_tags_than_the_limit(start_server, tmp_path):
+    with start_server(tmp_path, KB_MAX_TAGS="3") as server:
+        async with EngineClient(server.url) as api:
+            note = await added(api, "text", tags=["a", "b"])
+            with pytest.raises(Invalid, match=r"at most 3 \(KB_MAX_TAGS\)"):
+                await api.change_tags(note, add=["c", "d"])
+            assert (await api.document(note))["tags"] == ["a", "b"]
+            with pytest.raises(Invalid, match="KB_MAX_TAGS"):
+                await api.add_file("a.txt", io.BytesIO(b"words"), tags=[f"t{number}" for number in range(300)])
+
+
+async def test_a_preference_is_read_as_http_has_it(http, word):
+    for number, prefer in enumerate(["wait=9", "Wait=9", 'respond-async; wait="9"', "wait = 9"]):
+        answer = await http.post("/jobs", json={"text": f"{word} {number}"}, headers={"Prefer": prefer})
+        assert (answer.status_code, answer.headers["Preference-Applied"]) == (200, "wait=9")
+
+
+async def test_a_part_beyond_the_text_is_empty_and_says_where_the_text_ends(api, word):
+    note = await added(api, f"{word}\ntwo\nthree")
+    for start, end in ((9, 12), (3, 1), (2, 1)):
+        part = await api.text(note, unit="lines", start=start, end=end)
+        assert (part["text"], part["total"]) == ("", 3)
+        assert part["end"] == part["start"] - 1 <= 3
+    part = await api.text(note, unit="characters", start=9_999, end=99_999)
+    assert part["text"] == ""
+    assert part["start"] == part["end"] == part["total"]

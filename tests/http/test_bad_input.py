@@ -183,3 +183,10 @@ async def test_a_body_over_the_limit_is_refused(start_server, tmp_path):
                 await http.post("/search", content=unannounced(), headers={"Content-Type": "application/json"}), 413
             )
             assert (await http.get("/status")).status_code == 200
+
+
+async def test_only_where_files_go_may_a_body_be_as_large_as_a_file(http):
+    body = b"x" * (17 << 20)
+    for path in ("/search", "/documents/1/tags"):
+        answer = await http.post(path, content=body, headers={"Content-Type": "multipart/form-data; boundary=x"})
+        is_problem(answer, 413)

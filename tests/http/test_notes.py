@@ -95,3 +95,21 @@ async def test_of_two_who_write_at_once_exactly_one_wins_a_thousand_times_in_a_r
     document = await api.document(document_id)
     assert document["content_hash"] == read
     assert document["chunks"][0]["text"] in (f"{word} 999 from one", f"{word} 999 from two")
+
+
+@pytest.mark.requirement("N-6")
+async def test_if_match_is_read_as_http_has_it(http, api, word):
+    note = await added(api, word)
+
+    async def status(*values):
+        headers = [("If-Match", value) for value in values]
+        return (await http.patch(f"/notes/{note}", json={"text": f"{word} again"}, headers=headers)).status_code
+
+    current = (await api.document(note))["content_hash"]
+    for refused in ('""', "", '"bad"', f'W/"{current}"'):
+        assert await status(refused) == 412, refused
+    assert await status('"bad"', f'"{current}"') == 200
+    current = (await api.document(note))["content_hash"]
+    assert await status(f'"bad", "{current}"') == 200
+    assert await status("*") == 200
+    assert await status() == 200

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from email.message import EmailMessage
 
 import apsw
+import numpy as np
 import pytest
 
 from kb.ingest.attached import MAX_ATTACHMENTS
 from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
-from kb.store.base import Filter, NewJob
+from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.requirement("E-10")
@@ -102,6 +103,11 @@ def jobs(store):
         return tx.jobs.page(status=None, limit=500, before=None)
 
 
+def a_note():
+    chunk = NewChunk("mine", "", Place(1, 1, 0, 4))
+    return Content("note", "mine", "hash", [chunk], np.ones((1, 384), np.float32))
+
+
 def documents(store):
     with store.read() as tx:
         return {
@@ -137,6 +143,33 @@ def test_a_message_sent_again_with_other_attachments_replaces_them_in_place(stor
         path: document.id for path, document in after.items()
     }
     assert before["/m#a.txt"].content_hash != after["/m#a.txt"].content_hash
+
+
+def test_an_attachment_that_a_message_has_no_more_is_no_more(store, send, staging):
+    send(message(("a.txt", "one"), ("b.txt", "secret")), source_path="/m")
+    with store.write() as tx:
+        note = tx.documents.add(a_note(), "/m#c.txt", [])
+    send(message(("a.txt", "one")), source_path="/m")
+    assert documents(store).keys() == {"/m", "/m#a.txt", "/m#c.txt"}
+    assert [job.status for job in jobs(store)] == ["done"] * 5
+    assert len(list((staging.parent / "files").glob("*/*"))) == 2
+    with store.write() as tx:
+        tx.documents.delete(documents(store)["/m"].id)
+        assert tx.documents.get(note)
+    assert documents(store).keys() == {"/m#c.txt"}
+
+
+def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(store, embedder, staging):
+    with store.write() as tx:
+        (staging / "late").write_bytes(b"words")
+        gone = tx.documents.add(a_note(), "/m", [])
+        tx.documents.delete(gone)
+        tx.jobs.add(NewJob("file", staged="late", filename="a.txt", source_path="/m#a.txt", part_of=gone))
+    with working(store, embedder, staging):
+        until_idle(store)
+    assert [(job.status, job.error) for job in jobs(store)] == [("failed", "The document that it came in was deleted.")]
+    assert documents(store) == {}
+    assert list(staging.iterdir()) == []
 
 
 def test_names_are_numbered_when_repeated_and_lose_folders(store, send):

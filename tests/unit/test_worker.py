@@ -144,6 +144,18 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     second.stop()
 
 
+def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, failing, tmp_path):
+    (tmp_path / "staging").mkdir()
+    with store.write() as tx:
+        job = tx.jobs.add(NewJob("note", text="text"))
+        tx.jobs.claim(1)
+        tx.connection.execute("UPDATE jobs SET heartbeat_at = '2999-01-01 00:00:00.000'")
+    worker = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
+    worker.start()
+    assert ended(store, job).status == "done"
+    worker.stop()
+
+
 @pytest.mark.requirement("E-11")
 def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_text(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()

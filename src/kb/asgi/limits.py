@@ -18,12 +18,14 @@ class BodyLimitMiddleware:
     """Refuses larger bodies with 413, before they are read where their length is announced.
 
     Args:
-        max_form: the most bytes of a multipart form, which goes to disk.
+        form_path: the one address that takes forms.
+        max_form: the most bytes of a form sent there, which goes to disk.
         max_other: the most bytes of any other body, which is held in memory.
     """
 
-    def __init__(self, app: ASGIApp, max_form: int, max_other: int) -> None:
+    def __init__(self, app: ASGIApp, form_path: str, max_form: int, max_other: int) -> None:
         self.app = app
+        self.form_path = form_path
         self.max_form = max_form
         self.max_other = max_other
 
@@ -32,7 +34,7 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = Headers(scope=scope)
-        is_form = headers.get("content-type", "").lower().startswith("multipart/")
+        is_form = scope["path"] == self.form_path and headers.get("content-type", "").lower().startswith("multipart/")
         limit = self.max_form if is_form else self.max_other
         if int(headers.get("content-length", "0")) > limit:
             return await problem(TooLarge(_detail(limit)))(scope, receive, send)

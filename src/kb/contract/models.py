@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
@@ -53,6 +55,13 @@ def _date_and_time(value: object) -> object:
     return value
 
 
+def _in_utc(instant: datetime) -> datetime:
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("instant", "must be a moment of the years 1 to 9999 in UTC") from None
+
+
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -84,7 +93,7 @@ DocType = Annotated[str, Field(min_length=1, max_length=100)]
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
-Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), Field(strict=False)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
@@ -170,8 +179,8 @@ class Place(Reply):
 class Passage(Reply):
     """A chunk that was found.
 
-    `fts_score` and `vec_score` are null where that leg did not find it; `highlights` are the ranges of `text` that
-    match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
+    `fts_score` and `vec_score` are null where that leg did not find it; `highlights` are the ranges of `text`, in
+    Unicode code points, that match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
     """
 
     chunk_id: int
@@ -201,7 +210,7 @@ class SearchResult(Passage):
 class SearchReply(Reply):
     """What was found, best first.
 
-    `omitted` counts the results that did not fit `max_tokens`; `pending` the jobs that are not searchable yet.
+    `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet.
     """
 
     results: list[SearchResult]

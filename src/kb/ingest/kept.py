@@ -6,14 +6,20 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from kb.contract.errors import DiskFull
+from kb.ingest.staging import sync, sync_folder
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kb.store.base import Transaction
+    from kb.store.base import Store
 
 
 class KeptFiles:
     """A folder of files named by the SHA-256 of their content: the `content_hash` of the documents they became.
+
+    The store notes which of them no document needs any more, in the transaction that makes it so; `sweep` removes them
+    after it. So a file is there as long as its document is, whatever fails in between.
 
     Args:
         folder: where they are.
@@ -29,28 +35,36 @@ class KeptFiles:
         return self._folder / content_hash[:2] / content_hash
 
     def add(self, staged: Path, content_hash: str) -> None:
-        """Keep a staged file, which stays where it is: its job may have to begin again."""
+        """Keep a staged file, which stays where it is: its job may have to begin again. It is on disk afterwards.
+
+        Raises:
+            DiskFull: there is no room for it.
+        """
         path = self.path(content_hash)
         if not self._keep or path.exists():
             return
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            os.link(staged, path)
-        except OSError:  # a filesystem without hard links
-            partial = path.with_suffix(".part")
-            shutil.copyfile(staged, partial)
-            partial.replace(path)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _link_or_copy(staged, path)
+            sync_folder(path.parent)
+            sync_folder(self._folder)
+        except OSError as error:
+            if DiskFull.is_why(error):
+                raise DiskFull from error
+            raise
 
-    def forget(self, tx: Transaction, content_hash: str) -> None:
-        """Remove a file that no document of this transaction came from any more.
+    def sweep(self, store: Store) -> None:
+        """Remove the files that no document needs any more."""
+        with store.write() as tx:
+            for content_hash in tx.documents.take_unneeded_files():
+                self.path(content_hash).unlink(missing_ok=True)
 
-        If the transaction fails after it, the document is still whole; only the copy of its file is gone.
-        """
-        if not tx.documents.has_content(content_hash):
-            self.path(content_hash).unlink(missing_ok=True)
 
-    def tidy(self, hashes: set[str]) -> None:
-        """Remove what no document has: the remains of a crash."""
-        for path in self._folder.glob("*/*"):
-            if path.name not in hashes:
-                path.unlink()
+def _link_or_copy(staged: Path, path: Path) -> None:
+    partial = path.with_suffix(".part")
+    try:
+        os.link(staged, path)
+    except OSError:  # a filesystem without hard links, or a full one: copying tells
+        shutil.copyfile(staged, partial)
+        sync(partial)
+        partial.replace(path)

@@ -33,7 +33,7 @@ def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
     name = f"{uuid4().hex}-{depth}" if depth else uuid4().hex
     try:
         digest = _copy(content, folder / name)
-        _sync_folder(folder)
+        sync_folder(folder)
     except BaseException as error:
         discard(name, folder)
         if isinstance(error, OSError) and DiskFull.is_why(error):
@@ -64,10 +64,15 @@ def _copy(content: BinaryIO, path: Path) -> str:
     return digest.hexdigest()
 
 
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows cannot open folders, and needs no sync of them
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    if os.name != "nt":  # Windows cannot open folders, and needs no sync of them
+        sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Have a file on disk, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from kb.ingest.sandbox import Limits, Sandbox, Stopped
 from kb.ingest.save import save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from kb.embed.base import Embedder
@@ -68,9 +69,9 @@ class Worker:
     def start(self) -> None:
         """Take up what a stopped engine left behind, and begin."""
         with self._store.write() as tx:
-            tx.jobs.release_stalled(0)
+            tx.jobs.release_all()
             waited_for = tx.jobs.staged()
-            self._kept.tidy(tx.documents.hashes())
+        self._kept.sweep(self._store)
         for file in self._staging.iterdir():
             if file.name not in waited_for:
                 file.unlink()
@@ -167,21 +168,27 @@ class Worker:
             with self._store.write() as tx:
                 for (job, _), content, jobs in zip(group, contents, attached, strict=True):
                     self._save(tx, job, content, jobs)
+        if any(job.staged for job, _ in group):
+            self._kept.sweep(self._store)
         for job, _ in group:
             self._forget(job, unfinished)
 
-    def _save(self, tx: Transaction, job: Job, content: Content, attached: Iterable[NewJob]) -> None:
+    def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> None:
+        if job.part_of and tx.documents.get(job.part_of) is None:
+            return tx.jobs.fail(job.id, "The document that it came in was deleted.")
         same = tx.documents.with_content(content.content_hash, job.source_path, note=job.kind == "note")
-        before = tx.documents.at_path(job.source_path) if job.source_path else None
-        document_id = save(tx, content, job.source_path, job.tags)
+        document_id = save(
+            tx, content, job.source_path, job.tags, is_title_given=job.title is not None, part_of=job.part_of
+        )
         tx.jobs.finish(job.id, document_id)
-        # Without a path, what came with the same file before has the path of that job, and is there already.
-        for new in attached if job.source_path or same is None else ():
-            tx.jobs.add(new)
         if job.staged:
             self._kept.add(self._staging / job.staged, content.content_hash)
-        if before:
-            self._kept.forget(tx, before.content_hash)
+        # Without a path, what came with the same file before has the path of that job, and is there already.
+        if job.source_path or same is None:
+            tx.documents.delete_parts(document_id, keep={new.source_path for new in attached})
+            for new in attached:
+                tx.jobs.add(replace(new, part_of=document_id))
+        return None
 
     def _alive(self, group: list[int], unfinished: set[int], progress: float) -> None:
         if self._stopping:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
+from os import fstat
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query
-from fastapi.responses import FileResponse
+from fastapi.responses import StreamingResponse
 from pydantic import Field
+from starlette.background import BackgroundTask
 
 from kb.contract.errors import NotFound
 from kb.contract.models import (
@@ -31,6 +35,7 @@ from kb.contract.models import (
     TagList,
 )
 from kb.excerpt import part_of
+from kb.ingest.pipeline import NOTE
 from kb.routes.engine import MAX_ID, EngineDep, Id, Limit, QueryModel
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
@@ -38,6 +43,9 @@ from kb.store import base
 from kb.store.base import Filter
 
 router = APIRouter()
+
+PART = 1 << 20
+"""How many bytes of a file are held in memory at a time."""
 
 
 class TextQuery(QueryModel):
@@ -121,34 +129,48 @@ def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Que
     "/documents/{document_id}/file",
     tags=["documents"],
     summary="Get a document's file",
-    response_class=FileResponse,
+    response_class=StreamingResponse,
     responses={
         200: {"content": {"application/octet-stream": {}}, "description": "The file as it was uploaded."},
         **problems(404),
     },
 )
-def get_file(document_id: Id, engine: EngineDep) -> FileResponse:
+def get_file(document_id: Id, engine: EngineDep) -> StreamingResponse:
     """The file that a document came from, if it came from one and files are kept."""
     with engine.store.read() as tx:
         document = existing(tx, document_id)
+        path_name = (document.source_path or "").rpartition("/")[2]
+        name = path_name or tx.documents.filename(document_id) or document.title
     path = engine.kept.path(document.content_hash)
-    if not path.is_file():
-        raise NotFound(f"No file is kept for document {document_id}: it is a note, or KB_KEEP_FILES was off.")
-    name = (document.source_path or document.title).rpartition("/")[2]
-    return FileResponse(
-        path, media_type="application/octet-stream", filename=name, content_disposition_type="attachment"
+    try:
+        if document.doc_type == NOTE:
+            raise FileNotFoundError
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise NotFound(f"No file is kept for document {document_id}: it is a note, or KB_KEEP_FILES was off.") from None
+    return StreamingResponse(
+        iter(partial(file.read, PART), b""),
+        media_type="application/octet-stream",
+        headers={"Content-Length": str(fstat(file.fileno()).st_size), "Content-Disposition": as_attachment(name)},
+        background=BackgroundTask(file.close),
     )
+
+
+def as_attachment(filename: str) -> str:
+    """The header that names a download (RFC 6266)."""
+    return f"attachment; filename*=utf-8''{quote(filename, safe='')}"
 
 
 @router.delete(
     "/documents/{document_id}", tags=["documents"], summary="Delete a document", responses=problems(404, 507)
 )
 def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
-    """Delete a document for good, and the file that was kept of it."""
+    """Delete a document for good, with the file that was kept of it and the attachments that came in it."""
     with engine.store.write() as tx:
         document = existing(tx, document_id)
         tx.documents.delete(document_id)
-        engine.kept.forget(tx, document.content_hash)
+    if document.doc_type != NOTE:
+        engine.kept.sweep(engine.store)
     return Deleted(document_id=document_id, title=document.title)
 
 
@@ -164,6 +186,7 @@ def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Docume
     with engine.store.write() as tx:
         existing(tx, document_id)
         tx.documents.change_tags(document_id, add=change.add, remove=change.remove)
+        check_tags(engine.settings, existing(tx, document_id).tags)
         return Document.model_validate(existing(tx, document_id))
 
 

@@ -40,6 +40,9 @@ from kb.store.base import NewJob
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
+MAX_FIELDS = 10_000
+"""Far more than the tags that a setting may allow: that limit shall be the one that is met."""
+
 EMPTY_OR_WORD = rf"^$|{WORD}"
 
 
@@ -116,7 +119,7 @@ async def submit(
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
-        async with request.form(max_files=1, max_fields=2 * engine.settings.max_tags) as form:
+        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
             job = await run_in_threadpool(_file_job, engine, form)
     elif media_type == "application/json":
         job = await run_in_threadpool(_note_job, engine, await request.body())
@@ -124,6 +127,8 @@ async def submit(
         raise UnsupportedMedia
     accepted = await run_in_threadpool(_accept, engine, replace(job, idempotency_key=idempotency_key))
     seconds = query.wait or preferred_wait(prefer)
+    if seconds and not query.wait:
+        response.headers["Preference-Applied"] = f"wait={seconds}"
     if seconds:
         accepted = await until_ended(engine, accepted, min(seconds, engine.settings.max_wait_seconds))
     if accepted.status in ("done", "failed"):
@@ -175,7 +180,7 @@ def why_not_retried(job: base.Job) -> str:
 
 def preferred_wait(prefer: str | None) -> int:
     """The seconds that a Prefer header asks to wait (RFC 7240)."""
-    found = re.search(r"(?:^|[,;\s])wait=(\d{1,9})\b", prefer or "")
+    found = re.search(r'(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})\b', prefer or "", re.IGNORECASE)
     return int(found[1]) if found else 0
 
 

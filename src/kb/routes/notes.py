@@ -21,10 +21,17 @@ def patch_note(
     document_id: Id,
     update: NoteUpdate,
     engine: EngineDep,
-    if_match: Annotated[str | None, Header(description="The `content_hash` the note must still have.")] = None,
+    if_match: Annotated[
+        list[str] | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
+    ] = None,
 ) -> DocumentWithChunks:
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
     check_note(update.text, engine.settings)
-    expected = if_match.strip().removeprefix("W/").strip('"') if if_match else None
-    expected = None if expected == "*" else expected
+    expected = None if if_match is None else hashes_in(",".join(if_match))
     return with_chunks(*update_note(engine.store, engine.embedder, document_id, update.text, expected))
+
+
+def hashes_in(if_match: str) -> set[str] | None:
+    """What an If-Match header names; None if anything will do."""
+    hashes = {part.strip().strip('"') for part in if_match.split(",")}
+    return None if "*" in hashes else hashes

@@ -36,7 +36,12 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
         found = search(tx.index, legs, top, engine.pool, grouped=request.group_by is not None)
         results = fitting(engine, tx, found, words_of(words), request.max_tokens)
         pending = tx.jobs.pending()
-    return SearchReply(results=results, omitted=len(found) - len(results), pending=pending)
+    return SearchReply(results=results, omitted=passages(found) - passages(results), pending=pending)
+
+
+def passages(results: Sequence[Result | SearchResult]) -> int:
+    """How many passages the results have, with those in `more`."""
+    return sum(1 + len(result.more) for result in results)
 
 
 def where(request: SearchRequest) -> Filter:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -158,6 +158,7 @@ class NewJob:
     idempotency_key: str | None = None
     request_hash: str | None = None
     content_hash: str | None = None
+    part_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,7 @@ class Job:
     staged: str | None = None
     request_hash: str | None = None
     content_hash: str | None = None
+    part_of: int | None = None
 
 
 class Documents(Protocol):
@@ -197,8 +199,8 @@ class Documents(Protocol):
         """The note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
-    def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
-        """Write a new document; answers its id."""
+    def add(self, content: Content, source_path: str | None, tags: Iterable[str], part_of: int | None = None) -> int:
+        """Write a new document; answers its id. `part_of` is the document whose file it came in."""
 
     def replace(self, document_id: int, content: Content) -> None:
         """Replace all that the document holds, in place, and set `updated_at` (requirement N-2)."""
@@ -206,15 +208,20 @@ class Documents(Protocol):
     def delete(self, document_id: int) -> None:
         """Leave no chunk, FTS entry or vector behind (requirement E-6)."""
 
+    def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
+        """Delete the documents that came inside this one, but those at the paths to `keep`."""
+
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
         """Set `updated_at` if the tags really change (requirements E-7, N-5)."""
 
     def tags(self) -> list[tuple[str, int]]:
         """Every tag in use with the number of its documents."""
 
-    def has_content(self, content_hash: str) -> bool: ...
-    def hashes(self) -> set[str]:
-        """The content hash of every document."""
+    def filename(self, document_id: int) -> str | None:
+        """What the file was called that the document came from, as far as its jobs tell."""
+
+    def take_unneeded_files(self) -> list[str]:
+        """The hashes of the files that lost their last document; they are not noted any more after this."""
 
 
 class Jobs(Protocol):
@@ -242,6 +249,9 @@ class Jobs(Protocol):
 
     def set_progress(self, job_ids: Iterable[int], progress: float) -> None:
         """Say how far the jobs are, from 0 to 1."""
+
+    def release_all(self) -> None:
+        """Queue every running job again: whoever ran it is gone."""
 
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long; answers how many."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, array, iso, next_ids, place, stored, strings
+from kb.store.sqlite.pages import RECENT, page_of
+from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, array, iso, next_ids, place, strings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     import apsw
     import numpy as np
@@ -21,22 +20,6 @@ if TYPE_CHECKING:
     from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at, date, own_tags"
-SURROGATES = range(0xD800, 0xE000)
-AFTER_SURROGATES = 0xE000
-RECENT = "COALESCE(updated_at, created_at)"
-TAGGED = (
-    "SELECT document_id FROM document_tags WHERE tag_id IN"
-    " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
-)
-PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
-"""Ids come out of it in their order, so that a page need not sort what its filter admits."""
-
-# SQLite does not look a pair up in an index on an expression.
-AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
-
-CARRIES = "SELECT 1 FROM document_tags WHERE document_id = documents.id"
-MANY = 1000
-"""From so many documents on, those of a tag are looked for among the recent ones, not sorted."""
 
 
 class SqliteDocuments:
@@ -63,21 +46,8 @@ class SqliteDocuments:
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
-        condition, parameters = condition_of(replace(where, tags=(), tag_any=(), tag_not=()))
-        groups = [(tag,) for tag in where.tags] + ([where.tag_any] if where.tag_any else [])
-        wanted = [self._tag_ids(group) for group in groups]
-        if "" in wanted:
-            return []
-        source, key = self._source(wanted, sort)
-        conditions = [condition, *(f"EXISTS ({CARRIES} AND tag_id IN ({ids}))" for ids in wanted)]
-        if where.tag_not and (unwanted := self._tag_ids(where.tag_not)):
-            conditions.append(f"NOT EXISTS ({CARRIES} AND tag_id IN ({unwanted}))")
-        if cursor is not None:
-            conditions.append(AFTER_RECENT if sort == "recent" else f"{key} > ?")
-            document_id, recent = _decode(cursor)
-            parameters += (recent, recent, document_id) if sort == "recent" else (document_id,)
-        order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
-        return self._documents(f"{' AND '.join(conditions)} ORDER BY {order} LIMIT ?", (*parameters, limit), source)
+        wanted = page_of(self._execute, where, sort, cursor)
+        return self._documents(f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit), wanted.source) if wanted else []
 
     def cursor_after(self, document_id: int) -> str:
         """A text from which `page` goes on after the document, in either order."""
@@ -95,12 +65,12 @@ class SqliteDocuments:
         """The oldest document with this path."""
         return self._one("source_path = ? ORDER BY id", (source_path,))
 
-    def add(self, content: Content, source_path: str | None, tags: Iterable[str]) -> int:
+    def add(self, content: Content, source_path: str | None, tags: Iterable[str], part_of: int | None = None) -> int:
         """Write a new document."""
         [document_id] = next_ids(self._execute, "documents", 1)
         self._execute(
-            "INSERT INTO documents (id, title, source_path, doc_type, content_hash, date, own_tags, created_at)"
-            f" VALUES (?, ?, ?, ?, ?, ?, ?, {NOW})",
+            "INSERT INTO documents (id, title, source_path, doc_type, content_hash, date, own_tags, part_of,"
+            f" created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
             (
                 document_id,
                 content.title,
@@ -109,6 +79,7 @@ class SqliteDocuments:
                 content.content_hash,
                 content.date,
                 array(content.own_tags),
+                part_of,
             ),
         )
         self._add_chunks(document_id, content)
@@ -117,6 +88,7 @@ class SqliteDocuments:
 
     def replace(self, document_id: int, content: Content) -> None:
         """Replace what the document holds; it keeps its id, path, tags and `created_at`."""
+        before = self._execute("SELECT content_hash, doc_type FROM documents WHERE id = ?", (document_id,)).get
         self._remove_chunks(document_id)
         self._add_chunks(document_id, content)
         self._execute(
@@ -124,14 +96,24 @@ class SqliteDocuments:
             f" updated_at = {NOW} WHERE id = ?",
             (content.title, content.doc_type, content.content_hash, content.date, array(content.own_tags), document_id),
         )
+        self._drop_file(*before)
 
     def delete(self, document_id: int) -> None:
-        """Delete the document with all that belongs to it; tags nobody carries any more go too."""
+        """Delete the document with all that belongs to it, such as attachments; tags nobody carries any more go too."""
+        self.delete_parts(document_id, keep=())
         self._remove_chunks(document_id)
         tags = self._execute("SELECT tag_id FROM document_tags WHERE document_id = ?", (document_id,)).fetchall()
         self._execute("DELETE FROM document_tags WHERE document_id = ?", (document_id,))
-        self._execute("DELETE FROM documents WHERE id = ?", (document_id,))
+        deleted = "DELETE FROM documents WHERE id = ? RETURNING content_hash, doc_type"
+        self._drop_file(*self._execute(deleted, (document_id,)).get)
         self._drop_unused_tags(tag for (tag,) in tags)
+
+    def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
+        """Delete the documents that came inside this one, but those at the paths to `keep`."""
+        parts = self._execute("SELECT id, source_path FROM documents WHERE part_of = ?", (document_id,)).fetchall()
+        for part, path in parts:
+            if path not in keep:
+                self.delete(part)
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
         """Remove, then add: a tag in both lists stays."""
@@ -148,37 +130,24 @@ class SqliteDocuments:
         ).fetchall()
         return rows
 
-    def has_content(self, content_hash: str) -> bool:
-        """Whether any document holds this content."""
-        return self._one("content_hash = ?", (content_hash,)) is not None
+    def filename(self, document_id: int) -> str | None:
+        """What the file was called that the document came from, as far as its jobs tell."""
+        sql = "SELECT filename FROM jobs WHERE document_id = ? AND filename <> '' ORDER BY id DESC LIMIT 1"
+        name: str | None = self._execute(sql, (document_id,)).get
+        return name
 
-    def hashes(self) -> set[str]:
-        """The content hash of every document."""
-        return {hash_ for (hash_,) in self._execute("SELECT content_hash FROM documents")}
+    def take_unneeded_files(self) -> list[str]:
+        """The hashes of the files that lost their last document; they are not noted any more after this."""
+        noted = self._execute("DELETE FROM unneeded_files RETURNING content_hash").fetchall()
+        return [hash_ for (hash_,) in noted if not self._is_file_needed(hash_)]
 
-    def _source(self, wanted: Sequence[str], sort: Sort) -> tuple[str, str]:
-        """Where a page is looked for, and the id there: among the carriers of the rarest tag if that is less work."""
-        if wanted:
-            rarest = min(wanted, key=self._carriers) if len(wanted) > 1 else wanted[0]
-            single = "," not in rarest
-            if (single and sort == "id") or self._carriers(rarest) < MANY:
-                # CROSS JOIN: SQLite shall begin on the left, where the documents of a tag stand in order.
-                carriers = (
-                    f"SELECT {'' if single else 'DISTINCT '}document_id FROM document_tags WHERE tag_id IN ({rarest})"
-                )
-                return f"({carriers}) CROSS JOIN documents ON id = document_id", "document_id"
-        return "documents", "id"
+    def _is_file_needed(self, content_hash: str) -> bool:
+        return self._one("content_hash = ? AND +doc_type <> 'note'", (content_hash,)) is not None
 
-    def _tag_ids(self, tags: Collection[str]) -> str:
-        """The ids of those tags that are in use, with commas between them."""
-        rows = self._execute("SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?))", (json.dumps(tags),))
-        return ",".join(str(tag_id) for (tag_id,) in rows)
-
-    def _carriers(self, tag_ids: str) -> int:
-        """How many documents carry any of the tags, counted up to `MANY`."""
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM document_tags WHERE tag_id IN ({tag_ids}) LIMIT ?)"
-        number: int = self._execute(sql, (MANY,)).get
-        return number
+    def _drop_file(self, content_hash: str, doc_type: str) -> None:
+        """Note that a file lost its last document, if it did."""
+        if doc_type != "note" and not self._is_file_needed(content_hash):
+            self._execute("INSERT INTO unneeded_files VALUES (?) ON CONFLICT DO NOTHING", (content_hash,))
 
     def _documents(self, rest: str, parameters: tuple[object, ...], source: str = "documents") -> list[Document]:
         rows = self._execute(f"SELECT {COLUMNS} FROM {source} WHERE {rest}", parameters)
@@ -236,45 +205,3 @@ class SqliteDocuments:
                 "DELETE FROM tags WHERE id = ? AND NOT EXISTS (SELECT 1 FROM document_tags WHERE tag_id = tags.id)",
                 (tag_id,),
             )
-
-
-def condition_of(where: Filter) -> tuple[str, tuple[object, ...]]:
-    """`where` as an SQL condition on `documents`, and its parameters."""
-    # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
-    doc_type = "doc_type" if where.source_path is None else "+doc_type"
-    conditions: list[tuple[str, list[object]]] = [("TRUE", [])]
-    conditions += [
-        (f"{comparison} ?", [value])
-        for comparison, value in (
-            (f"{doc_type} =", where.doc_type),
-            ("source_path =", where.source_path),
-            ("created_at >=", stored(where.created_after)),
-            ("created_at <", stored(where.created_before)),
-        )
-        if value is not None
-    ]
-    conditions += [(f"id IN ({TAGGED})", [json.dumps([tag])]) for tag in where.tags]
-    if where.source_prefix is not None:
-        conditions.append((f"id IN ({PREFIXED})", [where.source_prefix, after_prefix(where.source_prefix)]))
-    if where.tag_any:
-        conditions.append((f"id IN ({TAGGED})", [json.dumps(where.tag_any)]))
-    if where.tag_not:
-        conditions.append((f"id NOT IN ({TAGGED})", [json.dumps(where.tag_not)]))
-    return (
-        " AND ".join(condition for condition, _ in conditions),
-        tuple(parameter for _, parameters in conditions for parameter in parameters),
-    )
-
-
-def after_prefix(prefix: str) -> str | bytes:
-    """What comes after all texts with this prefix, and before any other; SQLite puts bytes after all texts."""
-    stem = prefix.rstrip(chr(sys.maxunicode))
-    if not stem:
-        return b""
-    following = ord(stem[-1]) + 1
-    return stem[:-1] + chr(AFTER_SURROGATES if following in SURROGATES else following)
-
-
-def _decode(cursor: str) -> tuple[int, str]:
-    document_id, _, recent = cursor.partition(".")
-    return int(document_id), bytes.fromhex(recent).decode(errors="replace")

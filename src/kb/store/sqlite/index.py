@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 
 from kb.store.base import Filter, Hit, Scored
-from kb.store.sqlite.documents import condition_of
+from kb.store.sqlite.pages import condition_of, without_unused
 from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class SqliteIndex:
 
     def matches(self, match: str, where: Filter) -> Scored:
         """Every chunk that matches, by BM25, the header's words counting more."""
+        where = without_unused(self._execute, where)
         # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
         among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
         rows = self._execute(
@@ -82,6 +83,7 @@ class SqliteIndex:
 
     def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
         """The ids of all chunks that `where` admits, ascending; None if it admits every one."""
+        where = without_unused(self._execute, where)
         if where == Filter():
             return None
         among, parameters = _chunks_of(where)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "id, status, kind, title, filename, source_path, tags, progress, document_id, error,"
-    " created_at, started_at, finished_at, attempts, text, staged, request_hash, content_hash"
+    " created_at, started_at, finished_at, attempts, text, staged, request_hash, content_hash, part_of"
 )
 
 
@@ -32,7 +32,8 @@ class SqliteJobs:
         [job_id] = next_ids(self._execute, "jobs", 1)
         self._execute(
             "INSERT INTO jobs (id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key,"
-            f" request_hash, content_hash, created_at) VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
+            " request_hash, content_hash, part_of, created_at)"
+            f" VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {NOW})",
             (
                 job_id,
                 job.kind,
@@ -45,6 +46,7 @@ class SqliteJobs:
                 job.idempotency_key,
                 job.request_hash,
                 job.content_hash,
+                job.part_of,
             ),
         )
         return job_id
@@ -102,6 +104,10 @@ class SqliteJobs:
         """Say how far the jobs are, from 0 to 1."""
         for job_id in job_ids:
             self._execute("UPDATE jobs SET progress = ? WHERE id = ?", (progress, job_id))
+
+    def release_all(self) -> None:
+        """Queue every running job again: whoever ran it is gone."""
+        self._execute("UPDATE jobs SET status = 'queued' WHERE status = 'running'")
 
     def release_stalled(self, seconds: float) -> int:
         """Queue running jobs again that gave no heartbeat for so long."""

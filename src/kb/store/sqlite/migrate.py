@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,29 +36,31 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
         raise StoreError(f"The database {path} has schema version {version}, which cannot be read.")
     _check_dimensions(connection, path, dimensions)
     if version == SCHEMA_VERSION:
-        return add_columns(connection, dimensions)
+        return add_missing(connection, dimensions)
     v2.check_columns(connection, path)
     back_up(connection, path.with_name(f"{path.name}.v2-backup"))
     return migrate(connection, path, dimensions)
 
 
-def add_columns(connection: apsw.Connection, dimensions: int) -> None:
-    """Add what version 3 has got since the database was made. Programs that do not know it can still write."""
+def add_missing(connection: apsw.Connection, dimensions: int) -> None:
+    """Add the columns, tables and indexes that version 3 has got since. Programs without them can still write."""
     newest = connect(Path(":memory:"))
     create(newest, dimensions)
     with connection:
         for table in v2.TABLES:
             v2.add_columns(connection, newest, table)
+        for sql in list(_missing(connection, newest)):
+            connection.execute(sql)
     newest.close()
 
 
 def back_up(connection: apsw.Connection, copy: Path) -> None:
-    """A copy of the database at `copy`, unless there is one; it has that name only when it is whole.
+    """A copy of the database at `copy`, unless one is there; it has that name only when it is whole.
 
     Raises:
         StoreError: the copy cannot be written.
     """
-    if copy.exists():
+    if _is_version_2(copy):
         return
     part = copy.with_name(f"{copy.name}.part")
     try:
@@ -71,6 +74,14 @@ def back_up(connection: apsw.Connection, copy: Path) -> None:
         _sync(copy)
     except (OSError, apsw.Error) as error:
         raise StoreError(f"The backup {copy} cannot be written, so the database was not migrated: {error}.") from error
+
+
+def _is_version_2(path: Path) -> bool:
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            return v2.has_its_tables(connection)
+    except apsw.Error:
+        return False
 
 
 def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:

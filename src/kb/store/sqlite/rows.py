@@ -37,8 +37,10 @@ def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only 
 
 
 def stored(instant: datetime | None) -> str | None:
-    """A moment as it is stored, cut to the millisecond."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] if instant else None
+    """A moment as it is stored, cut to the millisecond; a whole second without its zeros, as version 2 has it too."""
+    if instant is None:
+        return None
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
 
 
 def place(line_start: int, line_end: int, char_start: int, char_end: int, heading: str, page: int | None) -> Place:

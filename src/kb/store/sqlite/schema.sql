@@ -10,10 +10,13 @@ CREATE TABLE documents (
   created_at TEXT NOT NULL,
   updated_at TEXT,
   date TEXT,
-  own_tags TEXT NOT NULL DEFAULT '[]'
+  own_tags TEXT NOT NULL DEFAULT '[]',
+  part_of INTEGER
 );
+CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
 CREATE INDEX documents_content_hash ON documents (content_hash);
+CREATE INDEX documents_created_at ON documents (created_at);
 CREATE INDEX documents_doc_type ON documents (doc_type);
 CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at));
 CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at));
@@ -77,6 +80,7 @@ CREATE TABLE jobs (
   attempts INTEGER NOT NULL DEFAULT 0,
   idempotency_key TEXT,
   request_hash TEXT,
+  part_of INTEGER,
   document_id INTEGER,
   error TEXT,
   created_at TEXT NOT NULL,
@@ -86,7 +90,11 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
+CREATE INDEX jobs_document ON jobs (document_id);
 CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);
+
+-- Kept files, by the hash of their content, that lost their last document: they are removed after the transaction.
+CREATE TABLE unneeded_files (content_hash TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- How often chunks were written: which moment of the vectors in memory a transaction sees.
 CREATE TABLE generation (
