@@ -20,7 +20,7 @@ from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
-from kb.asgi.requests import RequestMiddleware
+from kb.asgi.requests import RequestMiddleware, request_seconds
 from kb.asgi.traces import traces_of
 from kb.asgi.versions import VersionMiddleware
 from kb.contract.errors import KbError
@@ -100,9 +100,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(api_router(), prefix=API, responses=problems(403, 421))
     describe(app, settings)
     app.add_middleware(VersionMiddleware)
-    app.add_middleware(
-        RequestMiddleware, registry=watch.registry, traces=watch.traces, name="kb_http_request_seconds", prefix=API
-    )
+    seconds = request_seconds("kb_http_request_seconds", watch.registry)
+    app.add_middleware(RequestMiddleware, seconds=seconds, traces=watch.traces, prefix=API)
     app.state.registry = watch.registry
     app.router.routes += probes(ready)
     return app

@@ -10,7 +10,7 @@ import httpx2
 from prometheus_client import CollectorRegistry
 
 from kb.asgi.probes import probes
-from kb.asgi.requests import RequestMiddleware, outgoing
+from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
 from kb.asgi.traces import traces_of
 from kb.contract.client import EngineClient
 from kb.contract.settings import listed, reveal
@@ -65,7 +65,8 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     server = new_server(auth, middleware, lifespan=lifespan)
     fill(server, client, uploads, Budget(settings.mcp_max_tokens))
     app = http_app(server, "/mcp", settings)
-    app.add_middleware(RequestMiddleware, registry=registry, traces=traces, name="kb_mcp_http_request_seconds")
+    seconds = request_seconds("kb_mcp_http_request_seconds", registry)
+    app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry
     app.router.routes += probes(_started)
     if settings.mcp_collections:

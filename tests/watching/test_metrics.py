@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import yaml
 from fastmcp import Client
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
@@ -17,7 +18,7 @@ from kb.contract.client import EngineClient
 from kb.contract.errors import SettingError
 from kb.ingest.pipeline import DOC_TYPES
 from kb_cli.serve import Settings, refuse_open_network
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import KEY, MCP_KEY, ROOT
 from tests.http.conftest import added, finished
 
 SOURCE = Path(__file__).read_bytes()
@@ -133,11 +134,15 @@ async def test_labels_are_from_short_lists_whatever_is_asked(open_server):
 
 
 def test_the_documentation_names_every_metric_and_no_other(open_server):
-    text = (Path(__file__).parents[2] / "docs" / "watching.md").read_text()
+    text = (ROOT / "docs" / "watching.md").read_text()
     documented = set(re.findall(r"^\| `(kb_\w+)`", text, re.MULTILINE))
     answer = httpx2.get(f"{open_server.url}/metrics")
     served = {family.name + ("_total" * (family.type == "counter")) for family in families(answer.text)}
     assert documented == {name for name in served if name.startswith("kb_")}
+    scraping, alerts = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
+    assert scraping["scrape_configs"]
+    asked = {name for rule in alerts["groups"][0]["rules"] for name in re.findall(r"\bkb_\w+", rule["expr"])}
+    assert {re.sub(r"_(count|bucket)$", "", name) for name in asked} < documented
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from kb.asgi.logs import ConsoleFormatter, JsonFormatter, belonging_to
-from kb.asgi.requests import RequestMiddleware
+from kb.asgi.requests import RequestMiddleware, request_seconds
 from kb.asgi.traces import NoTraces
 
 
@@ -42,7 +42,7 @@ def registry():
 def app(registry):
     routes = [Route("/fails", fails), Route("/fails-amid", fails_amid), Route("/waits", waits)]
     made = Starlette(routes=routes)
-    made.add_middleware(RequestMiddleware, registry=registry, traces=NoTraces(), name="seconds")
+    made.add_middleware(RequestMiddleware, seconds=request_seconds("seconds", registry), traces=NoTraces())
     return made
 
 

@@ -47,19 +47,15 @@ class RequestMiddleware:
     """The outermost middleware of an app.
 
     Args:
-        registry: where the times are kept, as the histogram `name`.
+        seconds: where the times are kept; `request_seconds` makes it.
         prefix: what stands before the routes that an included router declares.
     """
 
-    def __init__(
-        self, app: ASGIApp, registry: CollectorRegistry, traces: NoTraces, name: str, prefix: str = ""
-    ) -> None:
+    def __init__(self, app: ASGIApp, seconds: Histogram, traces: NoTraces, prefix: str = "") -> None:
         self.app = app
+        self.seconds = seconds
         self.traces = traces
         self.prefix = prefix
-        self.seconds = Histogram(
-            name, "Time to answer an HTTP request.", ["method", "route", "status"], registry=registry, buckets=SECONDS
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, its id known to all that work on it and to its sender."""
@@ -112,6 +108,12 @@ class RequestMiddleware:
         if logger.isEnabledFor(level):
             fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 2)}
             logger.log(level, "request", extra=fields)
+
+
+def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:
+    """The histogram of an app's requests. It is there before the first one; a middleware is made with it."""
+    labels = ["method", "route", "status"]
+    return Histogram(name, "Time to answer an HTTP request.", labels, registry=registry, buckets=SECONDS)
 
 
 def id_of(headers: Headers) -> str:
