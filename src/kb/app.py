@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,17 @@ from kb.asgi.bearer import BearerMiddleware, Key
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
-from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error, on_unexpected
+from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
+from kb.asgi.requests import RequestMiddleware, request_seconds
+from kb.asgi.traces import traces_of
 from kb.asgi.versions import VersionMiddleware
 from kb.contract.errors import KbError
 from kb.contract.settings import listed, reveal
 from kb.embed.model import prepare
 from kb.embed.onnx import OnnxEmbedder
+from kb.gauges import Gauges
 from kb.ingest.kept import KeptFiles
+from kb.ingest.pipeline import DOC_TYPES
 from kb.ingest.sandbox import Limits
 from kb.ingest.worker import Worker
 from kb.routes import documents, jobs, notes, search, status
@@ -35,6 +38,7 @@ from kb.routes.engine import Engine
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.settings import Settings
 from kb.store.open import make_folder, open_store, sole_user
+from kb.watch import FollowingPool, Watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -54,11 +58,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
     settings = settings or Settings.read()
+    watch = Watch(traces_of("kb-engine"), DOC_TYPES)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            starting = asyncio.get_running_loop().run_in_executor(None, start, settings, stack)
+            stack.callback(watch.traces.close)
+            starting = asyncio.get_running_loop().run_in_executor(None, start, settings, watch, stack)
             try:
                 app.state.engine = await asyncio.shield(starting)
             finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
@@ -73,6 +79,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         summary="A fully local knowledge base for people and their AI agents",
         lifespan=lifespan,
+        # Its own telemetry would send addresses with what is looked for in them, and messages of errors.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         generate_unique_id_function=lambda route: route.name,
         exception_handlers={
             KbError: on_kb_error,
@@ -80,7 +88,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             HTTPException: on_refused,
             ClientDisconnect: on_disconnect,
             OSError: on_os_error,
-            Exception: on_unexpected,
         },
     )
     app.add_middleware(
@@ -98,6 +105,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(api_router(), prefix=API, responses=problems(403, 421))
     describe(app, settings)
     app.add_middleware(VersionMiddleware)
+    seconds = request_seconds("kb_http_request_seconds", watch.registry)
+    app.add_middleware(RequestMiddleware, seconds=seconds, traces=watch.traces, prefix=API)
+    app.state.registry = watch.registry
     app.router.routes += probes(ready)
     return app
 
@@ -110,7 +120,7 @@ def api_router() -> APIRouter:
     return router
 
 
-def start(settings: Settings, stack: ExitStack) -> Engine:
+def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     """Build the parts and start the worker; `stack` stops them in reverse.
 
     Raises:
@@ -119,16 +129,19 @@ def start(settings: Settings, stack: ExitStack) -> Engine:
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
-    embedder = OnnxEmbedder(prepare(settings.model_dir, settings.data_dir), settings.device)
+    embedder = OnnxEmbedder(prepare(settings.model_dir, settings.data_dir), settings.device, on_batch=watch.embedded)
     embedder.embed(["warm"])
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, embedder.dimensions))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, kept, limits)
+    worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)
     worker.start()
     stack.callback(worker.stop)
-    pool = stack.enter_context(ThreadPoolExecutor(READERS, "kb-search"))
-    return Engine(settings, store, embedder, worker, kept, pool)
+    pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
+    gauges = Gauges(store, embedder, DOC_TYPES)
+    watch.registry.register(gauges)
+    stack.callback(watch.registry.unregister, gauges)
+    return Engine(settings, store, embedder, worker, kept, pool, watch)
 
 
 async def ready(request: Request) -> bool:

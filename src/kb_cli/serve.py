@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import uvicorn
 from pydantic import Field
 
+from kb.asgi.logs import LogSettings, configure
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.contract.errors import SettingError
 from kb.contract.settings import EnvSettings, Key, listed, reveal
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ENGINE = "api"
+METRICS = "metrics"
 GRACE_SECONDS = 10
 
 APPS = {
     ENGINE: SubApp(("/api", "/docs", "/openapi.json", "/healthz", "/readyz"), "kb.app:create_app"),
     "mcp": SubApp(("/mcp", "/collections/mcp", "/healthz", "/readyz"), "kb_mcp.app:create_app", is_client=True),
+    METRICS: SubApp(("/metrics",), "kb.asgi.metrics:create_app", is_observer=True),
 }
 
 
@@ -48,6 +51,7 @@ class Settings(EnvSettings):
     api_key: Key | None = None
     mcp_api_key: Key | None = None
     mcp_api_key_file: str | None = None
+    metrics_api_key: Key | None = None
     allow_open: bool = False
 
 
@@ -58,8 +62,9 @@ def run(**flags: object) -> None:
         StartError: something stops the start.
     """
     os.environ |= {f"KB_{name.upper()}": str(value) for name, value in flags.items() if value is not None}
-    os.environ.setdefault("FASTMCP_ENABLE_RICH_LOGGING", "false")
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    os.environ["FASTMCP_LOG_ENABLED"] = "false"  # it logs like the rest
+    os.environ.setdefault("PROMETHEUS_DISABLE_CREATED_SERIES", "true")
+    configure(LogSettings.read())
     settings = Settings.read()
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open_network(settings, chosen)
@@ -78,6 +83,7 @@ def refuse_open_network(settings: Settings, chosen: Collection[str]) -> None:
     for app, variable, key in (
         (ENGINE, "KB_API_KEY", reveal(settings.api_key)),
         ("mcp", "KB_MCP_API_KEY", reveal(settings.mcp_api_key) or settings.mcp_api_key_file),
+        (METRICS, "KB_METRICS_API_KEY", reveal(settings.metrics_api_key) or reveal(settings.api_key)),
     ):
         if app in chosen and not key:
             raise SettingError(
@@ -124,7 +130,9 @@ class Server(uvicorn.Server):
 
 async def serve(listener: socket.socket, app: Starlette) -> None:
     """Start the apps, answer requests, stop the apps."""
-    config = uvicorn.Config(app, lifespan="off", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS)
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
+    )
     async with app.router.lifespan_context(app):
         # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
         gc.collect()

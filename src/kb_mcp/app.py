@@ -7,8 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx2
+from prometheus_client import CollectorRegistry
 
 from kb.asgi.probes import probes
+from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
+from kb.asgi.traces import traces_of
 from kb.contract.client import EngineClient
 from kb.contract.settings import listed, reveal
 from kb_mcp.answers import Budget
@@ -18,6 +21,7 @@ from kb_mcp.rate import Rate, RateLimit
 from kb_mcp.server import fill, new_server
 from kb_mcp.settings import Settings
 from kb_mcp.uploads import Bounds, Uploads
+from kb_mcp.watch import WatchedCalls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.types import ASGIApp
+
+    from kb.contract.client import Around
 
 
 def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = None) -> Starlette:
@@ -40,22 +46,28 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
         SettingError: a setting is wrong.
     """
     settings = settings or Settings.read()
-    client = engine_client(settings, engine)
+    registry, traces = CollectorRegistry(), traces_of("kb-gateway")
+    client = engine_client(settings, engine, outgoing(traces))
     uploads = Uploads(bounds(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, traces.close)
             stack.callback(uploads.close)
             await stack.enter_async_context(client)
             expiry = asyncio.create_task(_expire(uploads, settings.mcp_upload_seconds / 40))
             stack.callback(expiry.cancel)
             yield
 
-    auth, middleware = verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file), around_calls(settings)
+    auth = verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+    middleware = [WatchedCalls(registry, traces), *around_calls(settings)]
     server = new_server(auth, middleware, lifespan=lifespan)
     fill(server, client, uploads, Budget(settings.mcp_max_tokens))
     app = http_app(server, "/mcp", settings)
+    seconds = request_seconds("kb_mcp_http_request_seconds", registry)
+    app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
+    app.state.registry = registry
     app.router.routes += probes(_started)
     if settings.mcp_collections:
         from kb_mcp import collections
@@ -88,12 +100,13 @@ def bounds(settings: Settings) -> Bounds:
     return Bounds(settings.mcp_max_upload_mb << 20, settings.mcp_max_uploads_mb << 20, settings.mcp_upload_seconds)
 
 
-def engine_client(settings: Settings, engine: ASGIApp | None) -> EngineClient:
+def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) -> EngineClient:
     """The way to the engine: in this process, or over the network."""
+    key = reveal(settings.api_key)
     if engine is None:
-        return EngineClient(settings.engine_url, reveal(settings.api_key), timeout=settings.mcp_engine_seconds)
+        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around)
     transport = httpx2.ASGITransport(engine, raise_app_exceptions=False)
-    return EngineClient("http://localhost", reveal(settings.api_key), transport=transport)
+    return EngineClient("http://localhost", key, transport=transport, around=around)
 
 
 async def _expire(uploads: Uploads, pause: float) -> None:

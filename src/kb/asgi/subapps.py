@@ -31,13 +31,15 @@ class SubApp:
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed.
         factory: "module:function"; it is imported only when the app is chosen.
         is_client: whether the factory takes `engine`, the engine's app in this process or None.
+        is_observer: whether the factory takes `beside`, the other apps of this process, as far as they have started.
     """
 
     paths: tuple[str, ...]
     factory: str
     is_client: bool = False
+    is_observer: bool = False
 
-    def build(self, engine: ASGIApp | None) -> Starlette:
+    def build(self, engine: ASGIApp | None, beside: Sequence[Starlette] = ()) -> Starlette:
         """The app itself."""
         module, _, function = self.factory.partition(":")
         try:
@@ -45,6 +47,7 @@ class SubApp:
         except ModuleNotFoundError as error:
             raise SettingError(f"KB_APPS: {self.factory} needs {error.name}, which is not installed") from None
         options: dict[str, Any] = {"engine": engine} if self.is_client else {}
+        options |= {"beside": beside} if self.is_observer else {}
         app: Starlette = factory(**options)
         return app
 
@@ -80,7 +83,8 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
     The engine starts first, then the others in the table's order; they stop in the reverse. A path that several claim
     goes to the first.
     """
-    apps: list[tuple[SubApp, Starlette]] = []
+    rows: list[SubApp] = []
+    apps: list[Starlette] = []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -88,12 +92,13 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
 
             async def start(row: SubApp, app: Starlette) -> None:
                 await stack.enter_async_context(app.router.lifespan_context(app))
-                apps.append((row, app))
+                rows.append(row)
+                apps.append(app)
 
             engine = chosen[engine_name].build(None) if engine_name in chosen else None
             rest = [row for name, row in chosen.items() if name != engine_name]
             # The others are imported and built while the engine loads its model: start-up is mostly imports.
-            building = [asyncio.create_task(asyncio.to_thread(row.build, engine)) for row in rest]
+            building = [asyncio.create_task(asyncio.to_thread(row.build, engine, apps)) for row in rest]
             stack.push_async_callback(_settled, building)
             if engine:
                 await start(chosen[engine_name], engine)
@@ -102,7 +107,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
             yield
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
-        for row, app in apps:
+        for row, app in zip(rows, apps, strict=True):
             if row.claims(scope["path"]):
                 await app(scope, receive, send)
                 return

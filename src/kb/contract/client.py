@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from uuid import uuid4
 
@@ -11,8 +12,11 @@ from kb.contract import errors
 from kb.contract.versions import HEADER, USER_AGENT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from types import TracebackType
+
+    Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
 
 JSON = dict[str, Any]
 
@@ -43,6 +47,7 @@ class EngineClient:
         token: the engine's key (KB_API_KEY), if it has one.
         transport: another way to the engine than TCP, such as httpx2's ASGITransport in one process.
         timeout: seconds to wait for a connection, and for each part of an answer.
+        around: what is entered for each call, given its method and path; it answers headers to be sent along.
 
     Attributes:
         engine_version: what the engine last said its version is; None before it did.
@@ -55,8 +60,10 @@ class EngineClient:
         *,
         transport: httpx2.AsyncBaseTransport | None = None,
         timeout: float = 60,
+        around: Around = lambda _, __: nullcontext({}),
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        self._around = around
         self.engine_version: str | None = None
         if transport is None and self.base_url.startswith("http://"):
             # Without it certificates are loaded that plain HTTP never needs, which takes longer than most calls.
@@ -170,7 +177,9 @@ class EngineClient:
 
     async def _request(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> httpx2.Response:  # noqa: ANN401 - likewise
         try:
-            response = await self._sent(method, path, repeatable, options)
+            with self._around(method, path) as headers:
+                options["headers"] = {**headers, **options.get("headers", {})}
+                response = await self._sent(method, path, repeatable, options)
         except httpx2.TimeoutException:
             raise errors.EngineSlow(
                 f"The engine at {self.base_url} did not answer in time. It may be busy: try again in a minute."

@@ -109,7 +109,7 @@ class Request(BaseModel):
 class Reply(BaseModel):
     """What the engine answers, read from the store's rows."""
 
-    model_config = ConfigDict(from_attributes=True)
+    model_config = ConfigDict(from_attributes=True, hide_input_in_errors=True)
 
 
 BOTH_MODES: dict[str, Any] = {

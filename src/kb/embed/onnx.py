@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +18,14 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from kb.embed.model import ModelFiles
+
+    OnBatch = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,23 @@ LOAD_ERRORS = (
 class OnnxEmbedder:
     """all-MiniLM-L6-v2 on a device: `auto`, `cpu`, `cuda` or `rocm`. Safe to call from several threads.
 
-    `threads` is how many cores one call uses on the CPU; all that the process may use when not given.
+    `threads` is how many cores one call uses on the CPU; all that the process may use when not given. `on_batch` is
+    told of each batch how many texts were in it and how many seconds it took.
 
     Raises:
         ModelError: The device is not there, or the files cannot be loaded.
     """
 
-    def __init__(self, files: ModelFiles, device: str = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self,
+        files: ModelFiles,
+        device: str = "auto",
+        threads: int | None = None,
+        *,
+        on_batch: OnBatch = lambda *_: None,
+    ) -> None:
         self._files = files
+        self._on_batch = on_batch
         self._device = choose_device(device)
         self._session = open_session(files.onnx, self._device, threads or available_cores())
         self._counter = _tokenizer(files.tokenizer)
@@ -131,7 +143,9 @@ class OnnxEmbedder:
         for row, tokens in enumerate(rows):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
+        begun = perf_counter()
         (vectors,) = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
+        self._on_batch(len(rows), perf_counter() - begun)
         return vectors  # type: ignore[no-any-return]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from kb.contract.errors import Unreadable
 from kb.ingest.chunk import cut
-from kb.ingest.extract import Extracted, Section
+from kb.ingest.extract import READERS, Extracted, Section
 from kb.store.base import Content, NewChunk
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kb.ingest.sandbox import Sandbox
 
 NOTE = "note"
+DOC_TYPES = frozenset({NOTE, *READERS})
 TITLE_CHARS = 80
 """How much of a note's first line stands for its title."""
 

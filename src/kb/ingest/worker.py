@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from kb.contract.errors import DiskFull, Unreadable
 from kb.ingest.attached import staged_jobs
-from kb.ingest.pipeline import SLICE, Draft, draft_file, draft_note, with_vectors
+from kb.ingest.pipeline import NOTE, SLICE, Draft, draft_file, draft_note, with_vectors
 from kb.ingest.sandbox import Limits, Sandbox, Stopped
 from kb.ingest.save import save
+from kb.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kb.embed.base import Embedder
     from kb.ingest.kept import KeptFiles
     from kb.store.base import Content, Job, NewJob, Store, Transaction
+    from kb.watch import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -52,16 +54,24 @@ class Worker:
         staging: the folder of the files that wait for their job.
         kept: what keeps them afterwards.
         limits: what reading one file may take.
+        watch: where it is counted what was done.
     """
 
     def __init__(
-        self, store: Store, embedder: Embedder, staging: Path, kept: KeptFiles, limits: Limits | None = None
+        self,
+        store: Store,
+        embedder: Embedder,
+        staging: Path,
+        kept: KeptFiles,
+        limits: Limits | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
         self._kept = kept
         self._sandbox = Sandbox(limits)
+        self._watch = watch or Watch()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -105,6 +115,7 @@ class Worker:
                 return
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
+                self._watch.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
             else:
                 if not busy:
@@ -115,7 +126,9 @@ class Worker:
         with self._store.write() as tx:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
-        self._do(jobs)
+        if jobs:
+            with self._watch.traces.span("ingest", attributes={"kb.jobs": len(jobs)}):
+                self._do(jobs)
         return bool(jobs)
 
     def _do(self, jobs: Sequence[Job]) -> None:
@@ -140,18 +153,22 @@ class Worker:
                 self._give_up(job, unfinished)
                 continue
             try:
-                yield job, self._draft(job)
+                with self._watch.ingest("read", job_id=job.id):
+                    draft = self._draft(job)
+                yield job, draft
             except Unreadable as error:
                 with self._store.write() as tx:
                     tx.jobs.fail(job.id, error.detail)
                     tx.jobs.drop_content(job.id)
                 self._forget(job, unfinished)
+                self._tell(job, NOTE if job.kind == NOTE else None, "failed")
 
     def _give_up(self, job: Job, unfinished: set[int]) -> None:
         """Fail a job for a reason of the engine's, not of its own; its content stays."""
         with self._store.write() as tx:
             tx.jobs.fail(job.id, f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
         unfinished.discard(job.id)
+        self._tell(job, NOTE if job.kind == NOTE else None, "gave_up")
 
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
@@ -160,8 +177,10 @@ class Worker:
 
     def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
         drafts = [draft for _, draft in group]
-        contents = with_vectors(drafts, self._embedder, partial(self._alive, [job.id for job, _ in group], unfinished))
-        with ExitStack() as staged:
+        alive = partial(self._alive, [job.id for job, _ in group], unfinished)
+        with self._watch.ingest("embed", jobs=len(group)):
+            contents = with_vectors(drafts, self._embedder, alive)
+        with self._watch.ingest("write", jobs=len(group)), ExitStack() as staged:
             attached = [
                 staged.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group
             ]
@@ -170,8 +189,9 @@ class Worker:
                     self._save(tx, job, content, jobs)
         if any(job.staged for job, _ in group):
             self._kept.sweep(self._store)
-        for job, _ in group:
+        for job, draft in group:
             self._forget(job, unfinished)
+            self._tell(job, draft.doc_type, "done", chunks=len(draft.chunks))
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> None:
         if job.part_of and tx.documents.get(job.part_of) is None:
@@ -199,6 +219,10 @@ class Worker:
             waiting = tx.jobs.claim_short(SHORT_NOTES, SHORT_CHARS)
         # A note of a few lines does not wait until a book is through.
         self._do(waiting)
+
+    def _tell(self, job: Job, doc_type: str | None, outcome: Outcome, **more: int) -> None:
+        self._watch.ingested(doc_type, outcome)
+        logger.info("job %s", outcome, extra={"job_id": job.id, "kind": doc_type or job.kind, **more})
 
     def _forget(self, job: Job, unfinished: set[int]) -> None:
         unfinished.discard(job.id)

@@ -15,6 +15,7 @@ from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
 from kb.settings import Settings
 from kb.store.base import Store
+from kb.watch import Watch
 
 MAX_ID = 2**63 - 1
 
@@ -29,6 +30,7 @@ class Engine:
     worker: Worker
     kept: KeptFiles
     pool: Executor
+    watch: Watch
 
 
 def engine_of(request: Request) -> Engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Iterable
@@ -37,6 +38,8 @@ from kb.routes.limits import check_note, check_tags, page_size
 from kb.routes.problems import problems
 from kb.store import base
 from kb.store.base import NewJob
+
+logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -126,6 +129,7 @@ async def submit(
     else:
         raise UnsupportedMedia
     accepted = await run_in_threadpool(_accept, engine, replace(job, idempotency_key=idempotency_key))
+    logger.info("job accepted", extra={"job_id": accepted.job_id})
     seconds = query.wait or preferred_wait(prefer)
     if seconds and not query.wait:
         response.headers["Preference-Applied"] = f"wait={seconds}"

@@ -7,7 +7,9 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import numpy as np
 from fastapi import APIRouter
+from numpy.typing import NDArray
 
 from kb.budget import Budget
 from kb.contract.errors import Invalid
@@ -18,6 +20,7 @@ from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.search import Legs, Result, match_expression, search, words_of
 from kb.store.base import Filter, Transaction
+from kb.watch import WatchedIndex
 
 router = APIRouter(tags=["search"])
 
@@ -30,10 +33,11 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     top = top_of(request.top, engine.settings)
     check_tags(engine.settings, request.tags, request.tag_any, request.tag_not)
     words = "" if request.vec_only else request.query
-    embed = None if request.fts_only else lambda: engine.embedder.embed([request.query])[0]
+    embed = None if request.fts_only else partial(embedded, engine, request.query)
     legs = Legs(match_expression(words), embed, where(request))
     with engine.store.read() as tx:
-        found = search(tx.index, legs, top, engine.pool, grouped=request.group_by is not None)
+        index = WatchedIndex(tx.index, engine.watch)
+        found = search(index, legs, top, engine.pool, grouped=request.group_by is not None)
         results = fitting(engine, tx, found, words_of(words), request.max_tokens)
         pending = tx.jobs.pending()
     return SearchReply(results=results, omitted=passages(found) - passages(results), pending=pending)
@@ -42,6 +46,13 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
 def passages(results: Sequence[Result | SearchResult]) -> int:
     """How many passages the results have, with those in `more`."""
     return sum(1 + len(result.more) for result in results)
+
+
+def embedded(engine: Engine, query: str) -> NDArray[np.float32]:
+    """The query's vector, shape (dimensions,)."""
+    with engine.watch.search("embed"):
+        vector: NDArray[np.float32] = engine.embedder.embed([query])[0]
+        return vector
 
 
 def where(request: SearchRequest) -> Filter:

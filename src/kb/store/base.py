@@ -235,6 +235,9 @@ class Jobs(Protocol):
     def pending(self) -> int:
         """How many jobs are queued or running."""
 
+    def queue_age(self) -> float:
+        """For how many seconds the oldest queued job has waited; 0 if there is none."""
+
     def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
         """Jobs with an id below `before`, newest first."""
 
@@ -292,13 +295,18 @@ class Index(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The size of things; `size` is in bytes."""
+    """The size of things: sizes in bytes, of the database and of the vectors in memory.
+
+    `queue_age` is for how many seconds the oldest queued job has waited.
+    """
 
     documents: dict[str, int]
     chunks: int
     jobs: dict[str, int]
+    queue_age: float
     schema_version: int
     size: int
+    vectors_size: int
 
 
 class Transaction(Protocol):

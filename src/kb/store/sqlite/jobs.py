@@ -64,6 +64,12 @@ class SqliteJobs:
         count: int = self._execute("SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')").get
         return count
 
+    def queue_age(self) -> float:
+        """For how many seconds the oldest queued job has waited; 0 if there is none."""
+        oldest = "(SELECT created_at FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1)"
+        age: float | None = self._execute(f"SELECT 86400 * (julianday({NOW}) - julianday({oldest}))").get
+        return max(0.0, age or 0.0)
+
     def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
         """Jobs with an id below `before`, newest first."""
         conditions, parameters = ["TRUE"], list[object]()

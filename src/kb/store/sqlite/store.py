@@ -48,8 +48,10 @@ class SqliteTransaction:
             documents=dict(execute("SELECT doc_type, count(*) FROM documents GROUP BY doc_type ORDER BY 1")),
             chunks=execute("SELECT count(*) FROM chunks").get,
             jobs=dict(execute("SELECT status, count(*) FROM jobs GROUP BY status")),
+            queue_age=self.jobs.queue_age(),
             schema_version=SCHEMA_VERSION,
             size=self.connection.pragma("page_count") * self.connection.pragma("page_size"),
+            vectors_size=self._vectors.seen_by(self.connection).size,
         )
 
 

@@ -53,6 +53,11 @@ class Snapshot:
         """The vectors, shape (n, dimensions)."""
         return self.room_vectors[: self.alive.size]
 
+    @property
+    def size(self) -> int:
+        """The bytes of the vectors, without the room to grow."""
+        return self.vectors.nbytes
+
     def nearest(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> Scored:
         """The `k` chunks nearest to `query`, the older one of equals; only ids `among`, which ascend."""
         if among is None:
