@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from prometheus_client import CollectorRegistry
 
+from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.probes import probes
 from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
 from kb.asgi.traces import traces_of
@@ -65,6 +66,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     server = new_server(auth, middleware, lifespan=lifespan)
     fill(server, client, uploads, Budget(settings.mcp_max_tokens))
     app = http_app(server, "/mcp", settings)
+    app.add_middleware(TrimmedHeaders)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry

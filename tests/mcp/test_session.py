@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 
 import httpx2
 import pytest
@@ -12,7 +13,7 @@ from fastmcp.exceptions import ToolError
 
 from kb.contract.client import EngineClient
 from kb_mcp.calls import LISTS
-from tests.conftest import KEY
+from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf
 
@@ -219,3 +220,29 @@ async def test_a_page_of_another_site_cannot_call_the_gateway(server):
         foreign_host = await http.post(f"{server.url}/mcp", json={}, headers={"Host": "evil.example"})
         foreign_origin = await http.post(f"{server.url}/mcp", json={}, headers={"Origin": "http://evil.example"})
     assert (foreign_host.status_code, foreign_origin.status_code) == (421, 403)
+
+
+@pytest.mark.parametrize("padding", [" ", "  \t"])
+async def test_white_space_around_a_header_is_no_part_of_it(server, padding):
+    about = {"protocolVersion": "2026-07-28", "clientInfo": {"name": "t", "version": "1"}, "clientCapabilities": {}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in about.items()}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "kb_status", "_meta": meta}}
+    body = json.dumps(call)
+    headers = {
+        "Host": f"127.0.0.1:{server.port}",
+        "Authorization": f"Bearer {MCP_KEY}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "kb_status",
+        "Connection": "close",
+    }
+    lines = [f"{name}:{padding}{value}{padding}" for name, value in headers.items()]
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write("\r\n".join(["POST /mcp HTTP/1.1", *lines, "", body]).encode())
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b'"version":"3.0.0"' in answer
