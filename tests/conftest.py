@@ -24,6 +24,7 @@ MCP_KEY = "the-agents-key"
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = {"S": 9, "E": 11, "N": 6, "G": 16, "C": 6, "D": 2, "L": 3, "R": 5}
 """How many requirements each group has."""
+KB_SERVE = ("kb_cli.main", "serve")
 
 
 @pytest.fixture(scope="session")
@@ -85,9 +86,10 @@ def start_server(model_files):
     """Starts servers: `with start_server(data_dir, KB_API_KEY="…") as server`."""
 
     @contextmanager
-    def start(data_dir, *, port=None, **environment):
+    def start(data_dir, *, port=None, program=KB_SERVE, **environment):
         data_dir.mkdir(parents=True, exist_ok=True)
-        server = _launch(data_dir, port or free_port(), {"KB_MODEL_DIR": str(model_files.onnx.parent)} | environment)
+        environment = {"KB_MODEL_DIR": str(model_files.onnx.parent)} | environment
+        server = _launch(data_dir, port or free_port(), program, environment)
         try:
             yield server
         finally:
@@ -115,11 +117,11 @@ def without_settings():
     return {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
 
 
-def _launch(data_dir, port, environment):
+def _launch(data_dir, port, program, environment):
     log = data_dir / "server.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(port), "--data-dir", str(data_dir)],
+            [sys.executable, "-m", *program, "--port", str(port), "--data-dir", str(data_dir)],
             env=without_settings() | environment,
             stdout=output,
             stderr=subprocess.STDOUT,
