@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench
 
 .PHONY: setup serve up up-gpu up-rocm down logs test test-images test-long \
-  test-reference test-schema conformance clients fmt lint types bench bench-quality bench-scale requirements clean
+  test-reference test-schema conformance clients soak fmt lint types bench bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
 
@@ -59,6 +59,10 @@ conformance: .venv/dev.stamp .venv-clients/stamp
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py
 
+# 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
+soak: .venv/dev.stamp
+	$(BIN)/pytest -s -m long tests/e2e/test_soak.py
+
 fmt: .venv/dev.stamp
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
@@ -76,6 +80,7 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding
 	.venv-reference/bin/python -m bench.engine
 	.venv-reference/bin/python -m bench.cli
+	.venv-reference/bin/python -m bench.mcp
 
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale

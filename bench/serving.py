@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kb.contract.client import EngineClient
 
@@ -47,18 +47,26 @@ def collection(name: str) -> Collection:
 
 
 @contextmanager
-def serving(data_dir: Path | None = None) -> Iterator[str]:
+def serving(data_dir: Path | None = None, **environment: str) -> Iterator[str]:
     """The URL of a server, fresh if no data directory is given.
 
     Its model is that of KB_MODEL_DIR or of the user's own data directory, if there.
     """
-    with tempfile.TemporaryDirectory() as scratch, socket.socket() as probe:
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(data_dir or scratch)]
+        with running(command, **environment) as url:
+            yield url
+
+
+@contextmanager
+def running(command: Sequence[str], **environment: str) -> Iterator[str]:
+    """The URL of a server that takes `--port` and answers `/readyz`."""
+    with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
         process = subprocess.Popen(
-            [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(port), "--data-dir", data_dir or scratch],
-            stderr=subprocess.DEVNULL,
+            [*command, "--port", str(port)], stderr=subprocess.DEVNULL, env=os.environ | environment
         )
         try:
             _wait_until_ready(f"http://127.0.0.1:{port}", process)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import os
 
-from kb.asgi.subapps import choose, compose, installed
-from kb_cli.serve import APPS, ENGINE, Settings, listen, serve
+from tests.altered import serve_altered
 
 
 class WithKey:
@@ -23,17 +20,5 @@ class WithKey:
         await self._app(scope, receive, send)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--port")
-    parser.add_argument("--data-dir")
-    flags = parser.parse_args()
-    os.environ |= {"KB_PORT": flags.port, "KB_DATA_DIR": flags.data_dir, "FASTMCP_ENABLE_RICH_LOGGING": "false"}
-    app = compose(choose(installed(APPS), [ENGINE, "mcp"]), ENGINE)
-    app.add_middleware(WithKey, key=os.environ["KB_MCP_API_KEY"])
-    with listen(Settings.read()) as listener:
-        asyncio.run(serve(listener, app))
-
-
 if __name__ == "__main__":
-    main()
+    serve_altered(lambda app: app.add_middleware(WithKey, key=os.environ["KB_MCP_API_KEY"]))

@@ -1,0 +1,93 @@
+"""What the gateway is built on, alone: servers that answer a call of kb_status's size with a constant.
+
+    python -m bench.floors starlette|mcp|fastmcp --port PORT
+
+Each is served as the gateway is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import mcp_types
+from fastmcp import FastMCP
+from mcp.server import Server
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from kb.contract.models import Status
+from kb_cli.serve import Settings, listen, serve
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+STATUS: dict[str, Any] = {
+    "version": "3.0.0",
+    "schema_version": 3,
+    "model": {"name": "all-MiniLM-L6-v2", "dimensions": 384, "precision": "fp32", "window": 256},
+    "device": "cpu",
+    "provider": "CPUExecutionProvider",
+    "documents": {"note": 120, "pdf": 30},
+    "chunks": 1234,
+    "queue": {"queued": 0, "running": 0, "done": 150, "failed": 0},
+    "database_size": 12345678,
+}
+
+
+def starlette() -> Starlette:
+    """A route that parses the call and answers it as JSON."""
+
+    async def answer(request: Request) -> Response:
+        call = await request.json()
+        text = mcp_types.TextContent(text=json.dumps(STATUS), type="text").model_dump()
+        result = {"content": [text], "structuredContent": STATUS, "isError": False}
+        return Response(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}))
+
+    return Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
+
+
+def mcp() -> Starlette:
+    """The protocol's own server with one tool."""
+
+    async def call_tool(*_: object) -> mcp_types.CallToolResult:
+        text = mcp_types.TextContent(text=json.dumps(STATUS), type="text")
+        return mcp_types.CallToolResult(content=[text], structured_content=STATUS)
+
+    return Server("floor", on_call_tool=call_tool).streamable_http_app(stateless_http=True)
+
+
+def fastmcp() -> Starlette:
+    """The framework with one tool."""
+    server: FastMCP = FastMCP("floor")
+
+    async def kb_status() -> Status:
+        """See what is there."""
+        return Status.model_validate(STATUS)
+
+    server.tool(kb_status)
+    return server.http_app(path="/mcp", stateless_http=True)
+
+
+async def ready(_: Request) -> Response:
+    """What `running` asks for."""
+    return PlainTextResponse("ready")
+
+
+def main() -> None:
+    """Serve one of them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("floor")
+    parser.add_argument("--port", type=int)
+    flags = parser.parse_args()
+    app = {"starlette": starlette, "mcp": mcp, "fastmcp": fastmcp}[flags.floor]()
+    app.router.routes.append(Route("/readyz", ready))
+    with listen(Settings(port=flags.port)) as listener:
+        asyncio.run(serve(listener, app))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""`kb serve` with something added that only a test needs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from kb.asgi.subapps import choose, compose, installed
+from kb.contract.settings import listed
+from kb_cli.serve import APPS, ENGINE, Settings, listen, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.applications import Starlette
+
+
+def serve_altered(alter: Callable[[Starlette], None]) -> None:
+    """Serve as `kb serve` does, with its flags that `start_server` gives, after `alter` had the app."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port")
+    parser.add_argument("--data-dir")
+    flags = parser.parse_args()
+    os.environ |= {"KB_PORT": flags.port, "KB_DATA_DIR": flags.data_dir, "FASTMCP_ENABLE_RICH_LOGGING": "false"}
+    settings = Settings.read()
+    app = compose(choose(installed(APPS), listed(settings.apps)), ENGINE)
+    alter(app)
+    with listen(settings) as listener:
+        asyncio.run(serve(listener, app))
