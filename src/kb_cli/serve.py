@@ -63,6 +63,7 @@ def run(**flags: object) -> None:
     """
     os.environ |= {f"KB_{name.upper()}": str(value) for name, value in flags.items() if value is not None}
     os.environ["FASTMCP_LOG_ENABLED"] = "false"  # it logs like the rest
+    os.environ.setdefault("FASTMCP_TELEMETRY_MODE", "off")  # its spans would go nowhere
     os.environ.setdefault("PROMETHEUS_DISABLE_CREATED_SERIES", "true")
     configure(LogSettings.read())
     settings = Settings.read()
