@@ -23,7 +23,7 @@ def serve_altered(alter: Callable[[Starlette], None]) -> None:
     parser.add_argument("--port")
     parser.add_argument("--data-dir")
     flags = parser.parse_args()
-    os.environ |= {"KB_PORT": flags.port, "KB_DATA_DIR": flags.data_dir, "FASTMCP_ENABLE_RICH_LOGGING": "false"}
+    os.environ |= {"KB_PORT": flags.port, "KB_DATA_DIR": flags.data_dir, "FASTMCP_LOG_ENABLED": "false"}
     settings = Settings.read()
     app = compose(choose(installed(APPS), listed(settings.apps)), ENGINE)
     alter(app)
