@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from reference import clients, commands, http, settings, tools
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+DOCS = Path(__file__).parents[1]
 MADE = (settings, clients, commands, http, tools)
 
 
-def write_pages(docs: Path) -> None:
+def write_pages(docs: Path = DOCS) -> None:
     """Write each page beside the module that makes it; one that did not change keeps its time."""
     for module in MADE:
         page = docs / f"{module.__name__.replace('.', '/')}.md"
