@@ -72,6 +72,7 @@ lint: .venv/dev.stamp
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
+	$(BIN)/mypy docs/reference
 
 bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding

@@ -26,6 +26,7 @@ myst_heading_anchors = 3
 REASON = r"(?m)^(```\w+) notest: .*$"
 
 html_theme = "furo"
+html_favicon = "favicon.svg"
 html_title = f"kb {__version__}"
 html_copy_source = False
 html_show_sphinx = False

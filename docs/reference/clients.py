@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from reference import markdown
-
 from kb_cli.config import ENGINE_URL, MCP_PATH
-from kb_cli.mcp import CLIENTS
+from kb_cli.mcp import CLIENTS, Client
+from reference import markdown
 
 KEY = "YOUR-KEY"
 LANGUAGES = {"{": "json", "[": "toml"}
@@ -13,18 +12,11 @@ LANGUAGES = {"{": "json", "[": "toml"}
 
 def page() -> str:
     """One part for each client."""
-    headers = {"Authorization": f"Bearer {KEY}"}
-    return markdown.page(
-        *(
-            markdown.page(f"### {client.title}", f"Goes into: {client.place}", written(client.configuration, headers))
-            if client.place != "run"
-            else markdown.page(f"### {client.title}", "Run:", written(client.configuration, headers))
-            for client in CLIENTS.values()
-        )
-    )
+    return markdown.page(*map(part, CLIENTS.values()))
 
 
-def written(configuration: object, headers: dict[str, str]) -> str:
-    """The configuration in its language."""
-    text = configuration(ENGINE_URL + MCP_PATH, headers)
-    return markdown.block(LANGUAGES.get(text[0], "console"), text)
+def part(client: Client) -> str:
+    """A client, where its configuration goes, and what that is."""
+    text = client.configuration(ENGINE_URL + MCP_PATH, {"Authorization": f"Bearer {KEY}"})
+    place = "Run:" if client.place == "run" else f"Goes into {client.place}:"
+    return markdown.page(f"### {client.title}", place, markdown.block(LANGUAGES.get(text[0], "console"), text))

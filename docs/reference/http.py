@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from reference import markdown
-from reference.schemas import fields, kind, meaning
-
 from kb.app import create_app
 from kb.settings import Settings
+from reference import markdown
+from reference.schemas import fields, kind, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +38,7 @@ def call(title: str, operation: Schema, models: dict[str, Schema]) -> str:
     """One call: what it does, takes and answers."""
     return markdown.page(
         f"## {title}",
-        operation.get("description", operation["summary"]),
+        str(operation.get("description", operation["summary"])),
         parameters(operation, models),
         *bodies(operation, models),
         *answers(operation, models),
@@ -112,7 +111,7 @@ def replied(api: Schema) -> list[str]:
     """The models with fields that answers use, by name."""
     models = api["components"]["schemas"]
     asked = json.dumps([each.get("requestBody") for path in api["paths"].values() for each in path.values()])
-    return sorted(name for name in models if f"/{name}\"" not in asked and models[name].get("properties"))
+    return sorted(name for name in models if f'/{name}"' not in asked and models[name].get("properties"))
 
 
 def model(name: str, models: dict[str, Schema]) -> str:

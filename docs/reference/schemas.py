@@ -51,7 +51,7 @@ def kind(field: Schema, models: Mapping[str, Schema]) -> str:
         return f"list of {kind(field.get('items', {}), models) or 'anything'}"
     if field.get("format") == "date-time":
         return "time"
-    return {"binary": "file"}.get(field.get("format", ""), field.get("type", ""))
+    return "file" if field.get("format") == "binary" else str(field.get("type", ""))
 
 
 def default(name: str, field: Schema, required: list[str]) -> str:

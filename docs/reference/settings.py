@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
-from reference import markdown
 
 from kb.settings import Settings as EngineSettings
 from kb_cli.config import VARIABLES, Config
 from kb_cli.serve import Settings as ServeSettings
 from kb_mcp.settings import Settings as GatewaySettings
+from reference import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kb.contract.settings import EnvSettings
 
-CLASSES = {
+CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "What `kb serve` itself reads."),
     "Engine": (EngineSettings, "What the engine reads, under `kb serve` and in a container."),
     "MCP gateway": (GatewaySettings, "What the gateway reads, under `kb serve` and in a container of its own."),

@@ -7,8 +7,6 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from fastmcp import Client
-from reference import markdown
-from reference.schemas import fields
 
 from kb.contract.client import EngineClient
 from kb_mcp.answers import Budget
@@ -16,6 +14,8 @@ from kb_mcp.app import bounds
 from kb_mcp.server import INSTRUCTIONS, fill, new_server
 from kb_mcp.settings import Settings
 from kb_mcp.uploads import Uploads
+from reference import markdown
+from reference.schemas import fields
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, ResourceTemplate, Tool
@@ -24,8 +24,8 @@ INTRO = (
     "What the endpoint `/mcp` offers. Agents read the descriptions below word for word, with the schema of each answer."
 )
 COLLECTIONS = (
-    "With `KB_MCP_COLLECTIONS=1` the same tools are served at `/collections/mcp` with a parameter `collection`, together"
-    " with `kb_set_collection`; see [Agents and memory](../memory.md#collections)."
+    "With `KB_MCP_COLLECTIONS=1` the same tools are served at `/collections/mcp` with a parameter `collection`,"
+    " together with `kb_set_collection`; see [Agents and memory](../memory.md#collections)."
 )
 
 
@@ -71,11 +71,9 @@ def tool_part(tool: Tool) -> str:
 
 def effect(tool: Tool) -> str:
     """What a client may show before it asks a person."""
-    hints = tool.annotations
-    assert hints is not None
-    if hints.read_only_hint:
+    if getattr(tool.annotations, "read_only_hint", False):
         return "Only reads."
-    return "Replaces or deletes." if hints.destructive_hint else "Adds."
+    return "Replaces or deletes." if getattr(tool.annotations, "destructive_hint", True) else "Adds."
 
 
 def resource_part(template: ResourceTemplate) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,16 +19,18 @@ NOTE, LEASE = 42, 7
 
 @pytest.fixture(scope="session")
 def filled(start_server, tmp_path_factory):
-    """A data folder with documents up to the note 42; number 7 is a PDF."""
-    folder = tmp_path_factory.mktemp("filled")
-    with start_server(folder) as server, httpx2.Client(base_url=f"{server.url}/api/v1", timeout=60) as engine:
+    """A server without keys that has documents up to the note 42; number 7 is a PDF."""
+    with (
+        start_server(tmp_path_factory.mktemp("filled")) as server,
+        httpx2.Client(base_url=f"{server.url}/api/v1", timeout=60) as engine,
+    ):
         lease = {"file": ("lease.pdf", pdf("The lease ends in March 2028."))}
         key = {"text": "The spare key is with the neighbours at number 14."}
         for number in range(1, NOTE + 1):
             tides = {"text": f"Tide table, day {number}.", "tags": ["tides"]}
             content = {LEASE: {"files": lease}, NOTE: {"json": key}}.get(number, {"json": tides})
             assert engine.post("jobs", params={"wait": 30}, **content).json()["document_id"] == number
-    return folder
+        yield server
 
 
 @pytest.fixture
@@ -51,31 +52,29 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def run_in_home(start_server, filled, home, model_files):
-    """Runs a script of bash in that home, with a knowledge base of its own and `kb` on the path."""
+def run_in_home(filled, home):
+    """Runs a script of bash in that home, with `kb` on the path."""
+    environment = without_settings() | {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "EDITOR": str(home / ".editor"),
+        "KB_ENGINE_URL": filled.url,
+    }
+    for unwanted in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "VISUAL"):
+        environment.pop(unwanted, None)
 
     def run(script):
-        data = home / ".local/share/kb"
-        shutil.copytree(filled, data)
-        with start_server(data) as server:
-            environment = without_settings() | {
-                "HOME": str(home),
-                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-                "EDITOR": str(home / ".editor"),
-                "KB_ENGINE_URL": server.url,
-            }
-            environment.pop("XDG_CONFIG_HOME", None)
-            shown = home / ".shown.sh"
-            shown.write_text(script.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}"))
-            return subprocess.run(
-                ["bash", "-euo", "pipefail", shown],
-                stdin=subprocess.DEVNULL,
-                cwd=home,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
+        shown = home / ".shown.sh"
+        shown.write_text(script.replace("127.0.0.1:8000", f"127.0.0.1:{filled.port}"))
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", shown],
+            stdin=subprocess.DEVNULL,
+            cwd=home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
 
     return run

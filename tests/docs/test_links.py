@@ -32,11 +32,6 @@ def test_every_link_inside_leads_to_a_page_and_its_part(page):
             assert not part or part in parts(place), target
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
-def test_pages_for_users_link_to_nothing_that_needs_the_network(page):
-    assert [target for target in links(page) if target.startswith(ELSEWHERE)] == []
-
-
 def parts(page):
     """What its headings are called in an address."""
     headings = re.findall(r"(?m)^#+ (.+)$", prose(page))
