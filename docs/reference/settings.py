@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 
+from kb.asgi.logs import LogSettings
+from kb.asgi.metrics import Settings as MetricsSettings
 from kb.settings import Settings as EngineSettings
 from kb_cli.config import VARIABLES, Config
 from kb_cli.serve import Settings as ServeSettings
@@ -27,6 +29,8 @@ CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "What `kb serve` itself reads."),
     "Engine": (EngineSettings, "What the engine reads, under `kb serve` and in a container."),
     "MCP gateway": (GatewaySettings, "What the gateway reads, under `kb serve` and in a container of its own."),
+    "Metrics": (MetricsSettings, "What the metrics read ([Watching kb](watching.md))."),
+    "Logs": (LogSettings, "What every server reads."),
 }
 TYPES = {bool: "`0` or `1`", int: "a whole number", float: "a number", Path: "a path", SecretStr: "a key"}
 BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}

@@ -47,6 +47,7 @@ class Settings(EnvSettings):
         api_key: the key of the HTTP API.
         mcp_api_key: the keys of the MCP endpoint, with commas between them.
         mcp_api_key_file: a file with such keys, one a line.
+        metrics_api_key: the key of the metrics, if it is another one than that of the HTTP API.
         allow_open: listen on the network without keys all the same.
     """
 

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import subprocess
 import sys
+from importlib import import_module
+from itertools import chain
 
 import pytest
 
+import kb
+import kb_cli
+import kb_mcp
+from kb.contract.settings import EnvSettings
 from kb.ingest.extract import READERS
 from kb.settings import Settings as EngineSettings
 from kb_cli.config import PROFILE_VARIABLE, VARIABLES
 from kb_cli.main import COMMANDS
-from kb_cli.serve import Settings as ServeSettings
-from kb_mcp.settings import Settings as GatewaySettings
 from tests.conftest import ROOT, without_settings
 from tests.docs.blocks import WRITTEN, blocks
 
-SETTINGS = {
-    PROFILE_VARIABLE,
-    *VARIABLES.values(),
-    *(f"KB_{name.upper()}" for each in (EngineSettings, GatewaySettings, ServeSettings) for name in each.model_fields),
-}
+
+def settings_of(package):
+    """The fields of every class of settings in a package."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for each in vars(import_module(module.name)).values():
+            if isinstance(each, type) and issubclass(each, EnvSettings):
+                yield from (f"KB_{name.upper()}" for name in each.model_fields)
+
+
+SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp)))}
 DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
 ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")
 
