@@ -29,6 +29,7 @@ html_theme = "furo"
 html_favicon = "favicon.svg"
 html_title = f"kb {__version__}"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 
 

@@ -58,11 +58,13 @@ def address(site):
 def browser():
     from selenium import webdriver
 
+    program = shutil.which("chromedriver")
+    assert program, "there is no chromedriver here; tests/docs/browser.sh brings it"  # selenium would download one
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    driver = webdriver.Chrome(options, webdriver.ChromeService(program))
     yield driver
     driver.quit()
 
