@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
-SOURCES := src tests bench
+SOURCES := src tests bench docs
 
-.PHONY: setup serve up up-gpu up-rocm down logs test test-images test-long \
-  test-reference test-schema conformance clients soak fmt lint types bench bench-quality bench-scale requirements clean
+.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema \
+  conformance clients soak fmt lint types bench bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
 
@@ -35,6 +35,14 @@ logs:
 
 test: .venv/dev.stamp
 	$(BIN)/pytest
+
+# The site of the docs: build/docs/index.html. What is made from the program is made anew.
+docs: .venv/dev.stamp
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+
+# That site in a browser, which Debian calls chromium-driver; tests/docs/browser.sh brings it to a Debian machine.
+test-docs: .venv/dev.stamp
+	$(BIN)/pytest -m browser tests/docs
 
 # The images and the stack, where Docker is to be had; tests/images/engine.sh brings it to a Debian machine.
 test-images: .venv/dev.stamp
@@ -75,6 +83,7 @@ lint: .venv/dev.stamp
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
+	$(BIN)/mypy docs/reference
 
 bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.embedding

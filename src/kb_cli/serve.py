@@ -41,7 +41,13 @@ class Settings(EnvSettings):
     """How the process listens.
 
     Args:
-        apps: names from the table, with commas between them.
+        host: the address to listen on; beyond this machine keys are needed.
+        port: the port to listen on; 0 takes a free one.
+        apps: what to serve, with commas between the names.
+        api_key: the key of the HTTP API.
+        mcp_api_key: the keys of the MCP endpoint, with commas between them.
+        mcp_api_key_file: a file with such keys, one a line.
+        metrics_api_key: the key of the metrics, if it is another one than that of the HTTP API.
         allow_open: listen on the network without keys all the same.
     """
 

@@ -1,0 +1,22 @@
+"""What connects the usual MCP clients, as `kb mcp` prints it."""
+
+from __future__ import annotations
+
+from kb_cli.config import ENGINE_URL, MCP_PATH
+from kb_cli.mcp import CLIENTS, Client
+from reference import markdown
+
+KEY = "YOUR-KEY"
+LANGUAGES = {"{": "json", "[": "toml"}
+
+
+def page() -> str:
+    """One part for each client."""
+    return markdown.page(*map(part, CLIENTS.values()))
+
+
+def part(client: Client) -> str:
+    """A client, where its configuration goes, and what that is."""
+    text = client.configuration(ENGINE_URL + MCP_PATH, {"Authorization": f"Bearer {KEY}"})
+    place = "Run:" if client.place == "run" else f"Goes into {client.place}:"
+    return markdown.page(f"### {client.title}", place, markdown.block(LANGUAGES.get(text[0], "console"), text))

@@ -1,0 +1,119 @@
+"""Tables of all settings: their names and bounds from the classes, their meaning from the classes' docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from pydantic import SecretStr
+
+from kb.asgi.logs import LogSettings
+from kb.asgi.metrics import Settings as MetricsSettings
+from kb.settings import Settings as EngineSettings
+from kb_cli.config import VARIABLES, Config
+from kb_cli.serve import Settings as ServeSettings
+from kb_mcp.settings import Settings as GatewaySettings
+from reference import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic.fields import FieldInfo
+
+    from kb.contract.settings import EnvSettings
+
+CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
+    "Serving": (ServeSettings, "What `kb serve` itself reads."),
+    "Engine": (EngineSettings, "What the engine reads, under `kb serve` and in a container."),
+    "MCP gateway": (GatewaySettings, "What the gateway reads, under `kb serve` and in a container of its own."),
+    "Metrics": (MetricsSettings, "What the metrics read ([Watching kb](watching.md))."),
+    "Logs": (LogSettings, "What every server reads."),
+}
+TYPES = {bool: "`0` or `1`", int: "a whole number", float: "a number", Path: "a path", SecretStr: "a key"}
+BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}
+
+
+def page() -> str:
+    """One table for each class, and one for the command line."""
+    tables = [
+        markdown.page(f"## {title}", intro, settings_table(settings)) for title, (settings, intro) in CLASSES.items()
+    ]
+    return markdown.page(*tables, "## Command line", "What every other command reads.", command_line())
+
+
+def settings_table(settings: type[EnvSettings]) -> str:
+    """The settings of a class."""
+    meanings = described(settings)
+    return markdown.table(
+        ("variable", "default", "values", "meaning"),
+        (
+            (markdown.code(variable(name)), default(field), values(field), sentence(meanings[name]))
+            for name, field in settings.model_fields.items()
+        ),
+    )
+
+
+def command_line() -> str:
+    """What the command line reads, also from its configuration file."""
+    return markdown.table(
+        ("variable", "in the file", "meaning"),
+        (
+            (markdown.code(variable), markdown.code(name), inspect.getdoc(getattr(Config, name)) or "")
+            for name, variable in VARIABLES.items()
+        ),
+    )
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"KB_{name.upper()}"
+
+
+def described(settings: type[EnvSettings]) -> dict[str, str]:
+    """What the docstring says of each setting under `Args:`."""
+    _, _, entries = (inspect.getdoc(settings) or "").partition("Args:\n")
+    return {name: " ".join(text.split()) for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", entries)}
+
+
+def default(field: FieldInfo) -> str:
+    """What counts when the variable is not set."""
+    if field.default_factory:
+        return (inspect.getdoc(field.default_factory) or "").rstrip(".")
+    return "" if field.default in (None, "") else markdown.code(plain(field.default))
+
+
+def plain(value: object) -> object:
+    """A value as one writes it in the environment."""
+    return int(value) if isinstance(value, bool) else value
+
+
+def values(field: FieldInfo) -> str:
+    """What may be given."""
+    return ", ".join([*kinds(field.annotation), *bounds(field)])
+
+
+def kinds(annotation: Any) -> Iterator[str]:  # noqa: ANN401 - any type
+    """What a type is called; a text is called nothing."""
+    if get_origin(annotation) is Literal:
+        yield ", ".join(f"`{choice}`" for choice in get_args(annotation))
+    elif annotation in TYPES:
+        yield TYPES[annotation]
+    else:
+        for part in get_args(annotation):
+            yield from kinds(part)
+
+
+def bounds(field: FieldInfo) -> Iterator[str]:
+    """The least and the most."""
+    for bound in field.metadata:
+        if type(bound) in BOUNDS:
+            attribute, words = BOUNDS[type(bound)]
+            yield f"{words} {getattr(bound, attribute):,}"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital and a full stop."""
+    return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -1,0 +1,80 @@
+"""A home as the documents assume it: some folders, a knowledge base with notes and a file, an editor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.conftest import without_settings
+from tests.pdf import pdf
+
+NOTE, LEASE = 42, 7
+"""The ids by which the documents call a note and a file."""
+
+
+@pytest.fixture(scope="session")
+def filled(start_server, tmp_path_factory):
+    """A server without keys that has documents up to the note 42; number 7 is a PDF."""
+    with (
+        start_server(tmp_path_factory.mktemp("filled")) as server,
+        httpx2.Client(base_url=f"{server.url}/api/v1", timeout=60) as engine,
+    ):
+        lease = {"file": ("lease.pdf", pdf("The lease ends in March 2028."))}
+        key = {"text": "The spare key is with the neighbours at number 14."}
+        for number in range(1, NOTE + 1):
+            tides = {"text": f"Tide table, day {number}.", "tags": ["tides"]}
+            content = {LEASE: {"files": lease}, NOTE: {"json": key}}.get(number, {"json": tides})
+            assert engine.post("jobs", params={"wait": 30}, **content).json()["document_id"] == number
+        yield server
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Someone's home folder."""
+    for name, content in {
+        "Documents/reports/report.pdf": pdf("Revenue of the last quarter rose by nine percent."),
+        "Documents/reports/plan.md": b"# Plan\n\nMoorings are renewed before the spring tides.\n",
+        "Documents/reports/budget.csv": b"month,revenue\nMay,1200\nJune,1350\n",
+        "vault/Daily/2026-01-31.md": b"---\ntags: [daily]\n---\nRopes ordered. #boat\n",
+        "vault/Anna.md": b"# Anna\n\nReads on the phone.\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    editor = tmp_path / ".editor"
+    editor.write_text('#!/bin/sh\necho "Ask for Anna." >> "$1"\n')
+    editor.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def run_in_home(filled, home):
+    """Runs a script of bash in that home, with `kb` on the path."""
+    environment = without_settings() | {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "EDITOR": str(home / ".editor"),
+        "KB_ENGINE_URL": filled.url,
+    }
+    for unwanted in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "VISUAL"):
+        environment.pop(unwanted, None)
+
+    def run(script):
+        shown = home / ".shown.sh"
+        shown.write_text(script.replace("127.0.0.1:8000", f"127.0.0.1:{filled.port}"))
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", shown],
+            stdin=subprocess.DEVNULL,
+            cwd=home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run

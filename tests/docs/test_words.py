@@ -1,0 +1,99 @@
+"""What the documents name exists, and what exists is documented."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib import import_module
+from itertools import chain
+
+import pytest
+
+import kb
+import kb_cli
+import kb_mcp
+from kb.contract.settings import EnvSettings
+from kb.ingest.extract import READERS
+from kb.settings import Settings as EngineSettings
+from kb_cli.config import PROFILE_VARIABLE, VARIABLES
+from kb_cli.main import COMMANDS
+from tests.conftest import ROOT, without_settings
+from tests.docs.blocks import WRITTEN, blocks
+
+
+def settings_of(package):
+    """The fields of every class of settings in a package."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for each in vars(import_module(module.name)).values():
+            if isinstance(each, type) and issubclass(each, EnvSettings):
+                yield from (f"KB_{name.upper()}" for name in each.model_fields)
+
+
+SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp)))}
+DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
+ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")
+
+
+@pytest.fixture(scope="session")
+def made():
+    """The pages made from the program, by name, in a process without settings of its own."""
+    make = "import sys; sys.path.insert(0, 'docs'); import reference; reference.write_pages()"
+    subprocess.run([sys.executable, "-c", make], cwd=ROOT, env=without_settings(), check=True)
+    return {page.stem: page.read_text() for page in (ROOT / "docs/reference").glob("*.md")}
+
+
+@pytest.mark.requirement("R-3")
+def test_every_setting_is_documented_with_what_it_means(made):
+    described = dict(ROW.findall(made["settings"]))
+    assert described.keys() == SETTINGS - {PROFILE_VARIABLE}
+    assert all(len(meaning.split()) >= 3 for meaning in described.values())
+    assert PROFILE_VARIABLE in (ROOT / "docs/configuration.md").read_text()
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_every_setting_that_a_page_names_exists(page):
+    elsewhere = "".join((ROOT / name).read_text() for name in DEPLOYMENT)
+    elsewhere += "".join(each.read_text() for each in (ROOT / "tests").rglob("*.py"))
+    unknown = set(re.findall(r"\bKB_[A-Z_]*[A-Z]\b", page.read_text())) - SETTINGS
+    assert [name for name in unknown if name not in elsewhere] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_every_make_target_that_a_page_names_exists(page):
+    targets = re.findall(r"(?m)^([a-z-]+(?: [a-z-]+)*):", (ROOT / "Makefile").read_text())
+    text = page.read_text()
+    shown = "".join(block.text for block in blocks(page)) + " ".join(re.findall(r"`(make [a-z -]+)`", text))
+    named = re.findall(r"\bmake (?:-C \S+ )?([a-z][a-z-]+)", shown)
+    assert set(named) <= set(" ".join(targets).split())
+
+
+def test_every_command_is_documented(made):
+    for command in COMMANDS:
+        assert f"## kb {command}\n" in made["commands"]
+
+
+def test_every_type_of_file_is_documented():
+    page = (ROOT / "docs/ingestion.md").read_text()
+    assert [kind for kind in READERS if f"`{kind}`" not in page] == []
+
+
+def test_limits_are_as_documented():
+    limits = EngineSettings.model_construct()
+    page = (ROOT / "docs/ingestion.md").read_text()
+    for said in (
+        f"{limits.max_upload_mb} MiB",
+        f"{limits.parse_seconds} seconds, {limits.parse_memory_mb // 1024} GiB of memory",
+        f"{limits.parse_output_mb} MiB of text, {limits.parse_pages:,} pages",
+        f"{limits.max_note_chars:,} characters",
+        f"{limits.max_tags} at once, of {limits.max_tag_chars} characters",
+    ):
+        assert said in page
+
+
+def test_the_readme_says_the_defaults(made):
+    rows = re.findall(r"(?m)^\| `(KB_\w+)` \| `(\S+)` \|", (ROOT / "README.md").read_text())
+    assert rows
+    for name, default in rows:
+        assert re.search(rf"(?m)^\| `{name}` \| .*`{re.escape(default)}`.* \|", made["settings"]), name
