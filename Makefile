@@ -34,7 +34,7 @@ logs:
 	$(COMPOSE) logs --follow --tail 100
 
 test: .venv/dev.stamp
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadscope
 
 # The site of the docs: build/docs/index.html. What is made from the program is made anew.
 docs: .venv/dev.stamp

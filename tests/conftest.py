@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from filelock import FileLock
 
 from kb.embed.model import fetch, prepare
 from kb.embed.onnx import OnnxEmbedder
@@ -36,15 +37,17 @@ def model_cache(pytestconfig):
 def raw_model(model_cache):
     """The folder of the model as published."""
     kept = model_cache / "raw"
-    if not kept.is_dir():
-        with tempfile.TemporaryDirectory(dir=model_cache) as scratch:
-            fetch(Path(scratch, "fetched")).rename(kept)
+    with FileLock(model_cache / "lock"):  # the suite runs in several processes
+        if not kept.is_dir():
+            with tempfile.TemporaryDirectory(dir=model_cache) as scratch:
+                fetch(Path(scratch, "fetched")).rename(kept)
     return kept
 
 
 @pytest.fixture(scope="session")
 def model_files(raw_model, model_cache):
-    return prepare(raw_model, model_cache)
+    with FileLock(model_cache / "lock"):
+        return prepare(raw_model, model_cache)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ NUMBER = {"type": "integer"}
 def slim(schema: Schema, definitions: Schema, depth: int) -> Schema:
     """A schema that pydantic wrote with its types alone: no references, unions, titles or descriptions.
 
-    Objects deeper than `depth` are objects of any kind.
+    Objects deeper than `depth` are objects of any kind, and only lists of objects say what is in them.
     """
     if "$ref" in schema:
         return slim(definitions[schema["$ref"].rpartition("/")[2]], definitions, depth)
@@ -32,7 +32,7 @@ def slim(schema: Schema, definitions: Schema, depth: int) -> Schema:
     short = {"type": schema["type"]}
     if "properties" in schema and depth:
         short["properties"] = {name: slim(each, definitions, depth - 1) for name, each in schema["properties"].items()}
-    if "items" in schema:
+    if depth and "$ref" in schema.get("items", {}):
         short["items"] = slim(schema["items"], definitions, depth)
     return short
 

@@ -75,8 +75,8 @@ def test_bytes_on_the_command_line_that_are_no_text(kb):
 def test_a_reader_that_stops_reading_is_no_error(kb, tag):
     for number in range(30):
         kb("addnote", f"{tag} {number}", "--tags", tag)
-    kb.note(tag, "--tags", tag)
-    for words in (["list"], ["search", tag, "-n", "30"], ["get", "1", "--text"], ["tags", "--json"]):
+    note = kb.note(tag, "--tags", tag)
+    for words in (["list"], ["search", tag, "-n", "30"], ["get", str(note), "--text"], ["tags", "--json"]):
         process = kb.start(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.close()
         with process.stderr as errors:

@@ -12,7 +12,7 @@ from kb.contract.errors import DiskFull
 from tests.disks import filled, small_disk
 from tests.http.conftest import added, finished
 
-LONG = "The keeper counts ships. " * 30_000
+LONG = "The keeper counts ships. " * 10_000
 
 
 @pytest.fixture

@@ -231,13 +231,13 @@ async def test_what_is_not_there_says_so(api):
 
 
 @pytest.mark.requirement("E-1")
-@pytest.mark.parametrize("mode", [{}, {"fts_only": True}, {"vec_only": True}])
-async def test_a_long_document_leaves_room_for_the_others_when_grouped(api, word, mode):
+async def test_a_long_document_leaves_room_for_the_others_when_grouped(api, word):
     await added(api, "The whale swims on. " * 12_000, title=f"{word} whales", tags=[word])
     for number in range(8):
         await added(api, f"{word}: one whale was seen, number {number}", tags=[word])
-    reply = await api.search(query=f"whale {word}", tags=[word], top=5, group_by="document", **mode)
-    assert len({result["document_id"] for result in reply["results"]}) == 5
+    for mode in ({}, {"fts_only": True}, {"vec_only": True}):
+        reply = await api.search(query=f"whale {word}", tags=[word], top=5, group_by="document", **mode)
+        assert len({result["document_id"] for result in reply["results"]}) == 5, mode
 
 
 async def test_a_budget_counts_what_is_no_word_and_cuts_where_there_are_no_spaces(api, word):
@@ -249,9 +249,8 @@ async def test_a_budget_counts_what_is_no_word_and_cuts_where_there_are_no_space
         api, f"{word}。吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 20, tags=[word, "cat"]
     )
     reply = await api.search(query="猫", tags=[word, "cat"], max_tokens=30)
-    [cut] = reply["results"]
-    assert cut["truncated"]
-    assert 5 < len(cut["text"]) < 60
+    assert 5 < sum(len(result["text"]) for result in reply["results"]) < 60
+    assert reply["results"][-1]["truncated"] or reply["omitted"]
 
 
 async def test_what_is_left_out_of_a_group_is_counted(api, word):
