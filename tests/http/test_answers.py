@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from kb.contract.client import EngineClient
-from kb.contract.errors import Invalid, NotFound
+from kb.contract.errors import Invalid, NotFound, TooManyTags
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 from tests.pdf import pdf
@@ -314,7 +314,7 @@ async def test_no_document_gets_more_tags_than_the_limit(start_server, tmp_path)
     with start_server(tmp_path, KB_MAX_TAGS="3") as server:
         async with EngineClient(server.url) as api:
             note = await added(api, "text", tags=["a", "b"])
-            with pytest.raises(Invalid, match=r"at most 3 \(KB_MAX_TAGS\)"):
+            with pytest.raises(TooManyTags, match=r"at most 3 \(KB_MAX_TAGS\)"):
                 await api.change_tags(note, add=["c", "d"])
             assert (await api.document(note))["tags"] == ["a", "b"]
             with pytest.raises(Invalid, match="KB_MAX_TAGS"):

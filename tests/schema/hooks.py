@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import schemathesis
 
-TEXTS = {"title", "source_path", "tag", "tags", "tag_any", "tag_not", "doc_type"}
+TEXTS = {"title", "source_path", "source_prefix", "doc_type"}
+LISTS = {"tag", "tags", "tag_any", "tag_not"}
 
 
 @schemathesis.hook
@@ -12,7 +13,8 @@ def filter_case(context, case):
     """Leave out what is wrong in nothing but the type of a text."""
     form = case.body if case.media_type == "multipart/form-data" and isinstance(case.body, dict) else {}
     sent = {**(case.query or {}), **form}
-    return all(is_text(sent[name]) for name in sent.keys() & TEXTS)
+    is_typed = all(isinstance(sent[name], str) for name in sent.keys() & TEXTS)
+    return is_typed and all(is_text(sent[name]) for name in sent.keys() & LISTS)
 
 
 def is_text(value):

@@ -9,6 +9,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── NotFound                 404 not-found
     ├── NotANote                 409 not-a-note
     ├── NotPaged                 409 not-paged
+    ├── TooManyTags              409 too-many-tags
     ├── NotRetryable             409 not-retryable
     ├── KeyReused                409 key-reused
     ├── Changed                  412 changed
@@ -86,6 +87,13 @@ class NotRetryable(KbError):
 
     status = 409
     code = "not-retryable"
+
+
+class TooManyTags(KbError):
+    """The document would have more tags than KB_MAX_TAGS allows."""
+
+    status = 409
+    code = "too-many-tags"
 
 
 class KeyReused(KbError):
@@ -193,6 +201,7 @@ BY_CODE: dict[str, type[KbError]] = {
         NotFound,
         NotANote,
         NotPaged,
+        TooManyTags,
         NotRetryable,
         KeyReused,
         Changed,

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
-from kb.contract.errors import NotFound
+from kb.contract.errors import NotFound, TooManyTags
 from kb.contract.models import (
     DEFAULT_PAGE,
     Chunk,
@@ -178,7 +178,7 @@ def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     "/documents/{document_id}/tags",
     tags=["tags"],
     summary="Change a document's tags",
-    responses=problems(400, 404, 413, 507),
+    responses=problems(400, 404, 409, 413, 507),
 )
 def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Document:
     """Add tags to a document and remove others, in one step."""
@@ -186,8 +186,10 @@ def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Docume
     with engine.store.write() as tx:
         existing(tx, document_id)
         tx.documents.change_tags(document_id, add=change.add, remove=change.remove)
-        check_tags(engine.settings, existing(tx, document_id).tags)
-        return Document.model_validate(existing(tx, document_id))
+        document = existing(tx, document_id)
+        if len(document.tags) > engine.settings.max_tags:
+            raise TooManyTags(f"tags: a document has at most {engine.settings.max_tags} (KB_MAX_TAGS).")
+        return Document.model_validate(document)
 
 
 @router.get("/tags", tags=["tags"], summary="List tags")

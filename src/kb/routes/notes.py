@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
 
 from kb.contract.models import DocumentWithChunks, NoteUpdate
 from kb.ingest.save import update_note
@@ -21,13 +21,14 @@ def patch_note(
     document_id: Id,
     update: NoteUpdate,
     engine: EngineDep,
+    request: Request,
     if_match: Annotated[
-        list[str] | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
+        str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
     check_note(update.text, engine.settings)
-    expected = None if if_match is None else hashes_in(",".join(if_match))
+    expected = None if if_match is None else hashes_in(",".join(request.headers.getlist("if-match")))
     return with_chunks(*update_note(engine.store, engine.embedder, document_id, update.text, expected))
 
 
