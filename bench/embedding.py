@@ -22,7 +22,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from kb.embed.model import fetch, prepare
-from kb.embed.onnx import OnnxEmbedder, available_cores
+from kb.embed.onnx import OnnxEmbedder
+from kb.embed.runtime import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

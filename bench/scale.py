@@ -21,6 +21,7 @@ import numpy as np
 
 from bench.serving import serving
 from kb.store.base import Content, NewChunk, Place
+from kb.store.sqlite.space import BEFORE_IT_WAS_RECORDED
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Engine:
         self.http = stack.enter_context(httpx2.Client(base_url=f"{url}/api/v1/"))
 
     def _fill(self, database: Path) -> None:
-        store = SqliteStore(database, DIMENSIONS)
+        store = SqliteStore(database, BEFORE_IT_WAS_RECORDED)
         numbers = np.random.default_rng(self.size)
         self.ids: list[int] = []
         for start in range(0, self.size, BATCH):

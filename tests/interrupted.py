@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 import kb.store.sqlite.store as module
+from tests.spaces import space
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,14 +30,14 @@ def killed_at_each_statement(action, database, folder):
 
 def migrate(path, count):
     with Counted(count):
-        module.SqliteStore(path, 384)
+        module.SqliteStore(path, space())
 
 
 def update_note(path, count):
     """The write transaction of a note update; what is to be written lies beside the database."""
     document_id, content = pickle.loads(path.with_name("content.pickle").read_bytes())
     with Counted(count):
-        store = module.SqliteStore(path, content.vectors.shape[1])
+        store = module.SqliteStore(path, space(content.vectors.shape[1]))
         count.begin()
         with store.write() as tx:
             tx.documents.replace(document_id, content)

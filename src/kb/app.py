@@ -25,8 +25,7 @@ from kb.asgi.traces import traces_of
 from kb.asgi.versions import VersionMiddleware
 from kb.contract.errors import KbError
 from kb.contract.settings import listed, reveal
-from kb.embed.model import prepare
-from kb.embed.onnx import OnnxEmbedder
+from kb.embed.open import open_embedder
 from kb.gauges import Gauges
 from kb.ingest.kept import KeptFiles
 from kb.ingest.pipeline import DOC_TYPES
@@ -37,6 +36,7 @@ from kb.routes.description import describe
 from kb.routes.engine import Engine
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.settings import Settings
+from kb.store.base import VectorSpace
 from kb.store.open import make_folder, open_store, sole_user
 from kb.watch import FollowingPool, Watch
 
@@ -129,9 +129,12 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
-    embedder = OnnxEmbedder(prepare(settings.model_dir, settings.data_dir), settings.device, on_batch=watch.embedded)
+    embedder = open_embedder(
+        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=watch.embedded
+    )
     embedder.embed(["warm"])
-    store = stack.enter_context(open_store(settings.database_url, settings.data_dir, embedder.dimensions))
+    space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
+    store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
     worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)

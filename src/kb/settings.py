@@ -28,6 +28,7 @@ class Settings(EnvSettings):
         allowed_hosts: names besides localhost that an open API may be called by, with commas between them.
         model_dir: a folder with the model, for machines that reach no package index.
         device: where the model runs.
+        precision: in which arithmetic; vectors of two precisions do not mix.
         keep_files: keep what was uploaded, so that it can be downloaded again.
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: how long reading one file may take.
@@ -48,6 +49,7 @@ class Settings(EnvSettings):
     allowed_hosts: str = ""
     model_dir: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
+    precision: Literal["auto", "fp32", "fp16", "int8", "bf16"] = "auto"
     keep_files: bool = True
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120

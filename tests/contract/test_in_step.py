@@ -18,6 +18,7 @@ from kb.ingest.save import save
 from kb.store.base import Content, Filter, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 from tests.contract.test_store import look
+from tests.spaces import space
 
 DIMENSIONS = 8
 WORDS = ("apple", "pear", "cherry", "plum", "fig")
@@ -58,7 +59,7 @@ class Documents(RuleBasedStateMachine):
     def open(self):
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.path = Path(self.folder.name, "kb.db")
-        self.store = SqliteStore(self.path, DIMENSIONS)
+        self.store = SqliteStore(self.path, space(DIMENSIONS))
         self.model: dict[int, Known] = {}
         self.used: set[int] = set()
 
@@ -109,7 +110,7 @@ class Documents(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         self.store.close()
-        self.store = SqliteStore(self.path, DIMENSIONS)
+        self.store = SqliteStore(self.path, space(DIMENSIONS))
 
     @invariant()
     def documents_are_as_they_should_be(self):

@@ -17,6 +17,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests.contract.test_store import look
 from tests.disks import filled, small_disk
 from tests.interrupted import killed_at_each_statement
+from tests.spaces import space
 
 OLD = "# Harbour\n\n" + "The old lighthouse keeper counts ships. " * 60
 NEW = "# Mountain\n\n" + "A young shepherd tells of goats and snow. " * 90
@@ -56,7 +57,7 @@ def new(embedder):
 def make(path, old):
     """A store with one note; answers it and the note's id."""
     path.parent.mkdir(exist_ok=True)
-    store = SqliteStore(path, old.vectors.shape[1])
+    store = SqliteStore(path, space(old.vectors.shape[1]))
     with store.write() as tx:
         return store, save(tx, old, None, ["sea"])
 
@@ -79,7 +80,7 @@ def test_killed_before_any_statement_the_note_is_the_old_one_or_the_new_one(tmp_
     *killed, finished = killed_at_each_statement("update_note", database, tmp_path / "killed")
     assert len(killed) > 3 * (len(old.chunks) + len(new.chunks))
     for path in [*killed, finished]:
-        store = SqliteStore(path, old.vectors.shape[1])
+        store = SqliteStore(path, space(old.vectors.shape[1]))
         updated = whole(store, document_id, new)
         assert updated or whole(store, document_id, old)
         assert updated == (path == finished)

@@ -15,6 +15,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests import store_v2
 from tests.contract.test_store import look
 from tests.interrupted import killed_at_each_statement
+from tests.spaces import space
 from tests.store_v2 import DIMENSIONS, DOCUMENTS, vector
 
 
@@ -29,7 +30,7 @@ def path(tmp_path):
 
 
 def opened(path):
-    return SqliteStore(path, DIMENSIONS)
+    return SqliteStore(path, space(DIMENSIONS))
 
 
 def migrated(path):
@@ -403,7 +404,7 @@ def test_an_error_before_any_statement_leaves_it_as_it_was(path, monkeypatch):
     while version_of(path) == 2:
         monkeypatch.setattr(store_module, "connect", Failing(real, failed + 1))
         try:
-            SqliteStore(path, DIMENSIONS).close()
+            SqliteStore(path, space(DIMENSIONS)).close()
         except (StoreError, Full):
             failed += 1
     assert failed > 60

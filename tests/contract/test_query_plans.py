@@ -10,6 +10,7 @@ import pytest
 
 from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
+from tests.spaces import space
 
 DIMENSIONS = 8
 TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")
@@ -115,7 +116,7 @@ ACTS = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    opened = SqliteStore(tmp_path_factory.mktemp("plans") / "kb.db", DIMENSIONS)
+    opened = SqliteStore(tmp_path_factory.mktemp("plans") / "kb.db", space(DIMENSIONS))
     with opened.write() as tx:
         for number in range(1500):
             tags = ["common"] * (number % 5 > 0) + ["rare"] * (number % 100 == 0) + ["rarest"] * (number == 77)

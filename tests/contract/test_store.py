@@ -13,6 +13,7 @@ import pytest
 from kb.search import Legs, candidates
 from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
+from tests.spaces import space
 
 DIMENSIONS = 8
 ALL = Filter()
@@ -20,7 +21,7 @@ ALL = Filter()
 
 @pytest.fixture(params=["sqlite"])
 def store(request, tmp_path):
-    opened = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    opened = SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
     yield opened
     opened.close()
 
@@ -193,7 +194,7 @@ def test_vectors_survive_growth_deletion_and_reopening(store, tmp_path):
     left = documents[1:2400:2] + documents[2400:]
     add(store, "late", seed=9999)
     expected = [ids_of(store, document_id)[0] for document_id in left[-3:]]
-    for opened in (store, SqliteStore(tmp_path / "kb.db", DIMENSIONS)):
+    for opened in (store, SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))):
         everything = find(opened, None, unit(2499), limit=5000)
         assert everything.ids.size == len(left) + 1
         assert everything.ids[np.argmax(everything.vec)] == expected[-1]

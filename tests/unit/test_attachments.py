@@ -15,6 +15,7 @@ from kb.ingest.kept import KeptFiles
 from kb.ingest.worker import Worker
 from kb.store.base import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
+from tests.spaces import space
 
 pytestmark = pytest.mark.requirement("E-10")
 
@@ -25,7 +26,7 @@ FAULT = """CREATE TRIGGER fault BEFORE INSERT ON jobs WHEN NEW.source_path = '/m
 
 @contextmanager
 def opened(folder, embedder):
-    store = SqliteStore(folder / "kb.db", embedder.dimensions)
+    store = SqliteStore(folder / "kb.db", space(embedder.dimensions))
     yield store
     store.close()
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kb.contract.errors import ModelError
-from kb.embed.model import MANIFEST, NAME, ONNX, SOURCES, TOKENIZER, WEIGHTS, ModelFiles, prepare
+from kb.embed.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS
+from kb.embed.form import MANIFEST, ONNX, ModelFiles
+from kb.embed.model import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,6 +12,7 @@ from kb.ingest.save import update_note
 from kb.ingest.worker import MAX_ATTEMPTS, Worker
 from kb.store.base import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
+from tests.spaces import space
 
 
 class Failing:
@@ -38,7 +39,7 @@ def failing(embedder):
 
 @pytest.fixture
 def store(tmp_path, embedder):
-    opened = SqliteStore(tmp_path / "kb.db", embedder.dimensions)
+    opened = SqliteStore(tmp_path / "kb.db", space(embedder.dimensions))
     yield opened
     opened.close()
 

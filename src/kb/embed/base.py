@@ -31,6 +31,10 @@ class Embedder(Protocol):
         """The arithmetic, such as `fp32`."""
 
     @property
+    def digest(self) -> str:
+        """The SHA-256 of the weights, in hexadecimal."""
+
+    @property
     def device(self) -> str:
         """Where it runs: `cpu`, `cuda` or `rocm`."""
 

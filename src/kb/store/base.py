@@ -43,6 +43,22 @@ class NewChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """What makes the vectors: those of two spaces cannot be compared.
+
+    `digest` is the SHA-256 of the model's weights, `precision` the arithmetic.
+    """
+
+    dimensions: int
+    model: str
+    precision: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.model} in {self.precision} (weights {self.digest[:12]})"
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself."""
 

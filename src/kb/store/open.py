@@ -13,7 +13,7 @@ from kb.contract.errors import SettingError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.store.base import Store
+    from kb.store.base import Store, VectorSpace
 
 SQLITE = "sqlite:///"
 
@@ -33,12 +33,12 @@ def sole_user(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_store(url: str | None, data_dir: Path, dimensions: int) -> Iterator[Store]:
-    """The store at `url`, or `kb.db` in the data directory; vectors have `dimensions` numbers.
+def open_store(url: str | None, data_dir: Path, space: VectorSpace) -> Iterator[Store]:
+    """The store at `url`, or `kb.db` in the data directory; its vectors are of `space`.
 
     Raises:
         SettingError: no backend serves such a URL.
-        StoreError: the database cannot be opened, or another engine has it open.
+        StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
     url = url or f"{SQLITE}{data_dir / 'kb.db'}"
     if not url.startswith(SQLITE):
@@ -47,7 +47,7 @@ def open_store(url: str | None, data_dir: Path, dimensions: int) -> Iterator[Sto
 
     path = Path(url.removeprefix(SQLITE))
     make_folder(path.parent, "KB_DATABASE_URL")
-    with sole_user(path.with_name(f"{path.name}.lock")), closing(SqliteStore(path, dimensions)) as store:
+    with sole_user(path.with_name(f"{path.name}.lock")), closing(SqliteStore(path, space)) as store:
         yield store
 
 

@@ -135,7 +135,10 @@ def _missing(connection: apsw.Connection, newest: apsw.Connection) -> Iterator[s
 def _check_dimensions(connection: apsw.Connection, path: Path, dimensions: int) -> None:
     declared = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").fetchall()
     if f"float[{dimensions}]" not in str(declared).lower().replace(" ", ""):
-        raise StoreError(f"The database {path} holds vectors of another length than the model's {dimensions}.")
+        raise StoreError(
+            f"The database {path} holds vectors of another length than the model's {dimensions}: set KB_MODEL_DIR to"
+            " the model it was made with, or take an empty KB_DATA_DIR and add the documents again."
+        )
 
 
 def _sync(path: Path) -> None:

@@ -110,3 +110,11 @@ CREATE TABLE last_ids (
   id INTEGER NOT NULL
 ) WITHOUT ROWID;
 INSERT INTO last_ids VALUES ('documents', 0), ('chunks', 0), ('jobs', 0);
+
+-- What made the vectors; see space.py.
+CREATE TABLE vector_space (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  model TEXT NOT NULL,
+  precision TEXT NOT NULL,
+  digest TEXT NOT NULL
+);

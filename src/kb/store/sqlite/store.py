@@ -18,11 +18,14 @@ from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
+from kb.store.sqlite.space import settle_space
 from kb.store.sqlite.vectors import Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from kb.store.base import VectorSpace
 
 READERS = 8
 
@@ -62,15 +65,16 @@ class SqliteStore:
         StoreError: the file cannot be opened, or is of another version or model.
     """
 
-    def __init__(self, path: Path, dimensions: int) -> None:
+    def __init__(self, path: Path, space: VectorSpace) -> None:
         self._path = path
         self._writer = connect(path)
-        prepare_schema(self._writer, path, dimensions)
+        prepare_schema(self._writer, path, space.dimensions)
+        settle_space(self._writer, path, space)
         self._write_lock = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         for _ in range(READERS):
             self._readers.put(connect(path, read_only=True))
-        self._vectors = Vectors(self._writer, dimensions)
+        self._vectors = Vectors(self._writer, space.dimensions)
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:

@@ -1,0 +1,12 @@
+"""Spaces of vectors, as the store knows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kb.store.sqlite.space import BEFORE_IT_WAS_RECORDED
+
+
+def space(dimensions=384, **changes):
+    """The default model's, but for what is given."""
+    return replace(BEFORE_IT_WAS_RECORDED, dimensions=dimensions, **changes)
