@@ -37,6 +37,8 @@ COMMANDS: Final = {
     "config": "kb_cli.settings:config",
     "mcp": "kb_cli.mcp:mcp",
     "serve": "kb_cli.serving:serve",
+    "device": "kb_cli.device:device",
+    "model": "kb_cli.model:model",
     "healthcheck": "kb_cli.healthcheck:healthcheck",
 }
 HELP: Final = (

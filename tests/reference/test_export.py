@@ -1,0 +1,145 @@
+"""Models of several kinds, exported and run: their vectors are those of sentence-transformers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kb.contract.errors import ModelError
+from kb.embed.form import read_form
+from kb.embed.model import prepare
+from kb.embed.onnx import OnnxEmbedder
+from tests.conftest import without_settings
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+SentenceTransformer = pytest.importorskip("sentence_transformers").SentenceTransformer
+parts = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+
+TEXTS = [
+    "",
+    "Where is the key?",
+    "猫がマットの上に座っている",
+    "river stone light " * 90,
+    "river stone light " * 30,
+    "a b",
+    "12.5 %",
+]
+SMALL = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
+KINDS = {
+    "bert": transformers.BertConfig(**SMALL, vocab_size=30522, max_position_embeddings=128),
+    "roberta": transformers.RobertaConfig(**SMALL, vocab_size=30522, max_position_embeddings=130, pad_token_id=1),
+    "mpnet": transformers.MPNetConfig(**SMALL, vocab_size=30527, max_position_embeddings=130),
+    "distilbert": transformers.DistilBertConfig(
+        dim=48, n_layers=2, n_heads=4, hidden_dim=96, max_position_embeddings=128
+    ),
+    "electra": transformers.ElectraConfig(**SMALL, embedding_size=32, vocab_size=30522, max_position_embeddings=128),
+}
+
+
+@pytest.fixture
+def model_of(tmp_path, raw_model):
+    """Saves a small model of random weights as sentence-transformers does; `model_of("bert", pooling="cls")`."""
+
+    def make(kind, pooling="mean", dense=None, window=100):
+        torch.manual_seed(7)
+        body, folder = tmp_path / "body", tmp_path / f"a-{kind}"
+        transformers.AutoModel.from_config(KINDS[kind]).save_pretrained(body)
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_file=str(raw_model / "tokenizer.json"), pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
+        )
+        tokenizer.save_pretrained(body)
+        transformer = parts.Transformer(str(body), max_seq_length=window)
+        modules = [transformer, parts.Pooling(48, pooling)]
+        if dense:
+            modules.append(parts.Dense(48, dense, activation_function=torch.nn.Tanh()))
+        SentenceTransformer(modules=modules, device="cpu").save(str(folder))
+        return folder
+
+    return make
+
+
+def cosines(folder, exported):
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    return np.sum(OnnxEmbedder(exported, "cpu").embed(TEXTS) * expected, axis=1)
+
+
+def exported(folder, target):
+    from kb.embed.export import export
+
+    return export(str(folder), target)
+
+
+@pytest.mark.requirement("S-4")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_of_any_kind_gives_the_vectors_that_it_gave(model_of, tmp_path, kind):
+    folder = model_of(kind)
+    files = exported(folder, tmp_path / "exported")
+    assert cosines(folder, files).min() > 0.99999
+    assert (files.manifest.model, files.manifest.dimensions, files.manifest.window) == (f"a-{kind}", 48, 100)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "dense"), [("cls", None), ("max", None), ("mean", 20), ("mean_sqrt_len_tokens", None)]
+)
+def test_pooling_and_dense_layers_are_the_models_own(model_of, tmp_path, pooling, dense):
+    folder = model_of("bert", pooling, dense)
+    files = exported(folder, tmp_path / "exported")
+    assert cosines(folder, files).min() > 0.99999
+    assert files.manifest.dimensions == (dense or 48)
+
+
+def test_the_digest_is_of_the_weights_and_how_they_are_put_together(model_of, tmp_path):
+    digests = [
+        exported(model_of("bert", pooling), tmp_path / f"{number}").manifest.digest
+        for number, pooling in enumerate(["mean", "mean", "cls"])
+    ]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_an_exported_model_serves_as_the_engines_also_in_half_precision(model_of, tmp_path):
+    files = exported(model_of("bert"), tmp_path / "exported")
+    assert prepare(tmp_path / "exported", tmp_path / "data") == files
+    half = prepare(tmp_path / "exported", tmp_path / "data", "fp16")
+    assert (half.precision, half.manifest.digest, half.manifest.dimensions) == ("fp16", files.manifest.digest, 48)
+
+
+def test_the_default_model_exported_is_the_same_model(raw_model, model_files, tmp_path):
+    raw = tmp_path / "raw"
+    parts_of_it = [parts.Transformer(str(raw_model), max_seq_length=256), parts.Pooling(384)]
+    SentenceTransformer(modules=parts_of_it, device="cpu").save(str(raw))
+    files = exported(raw, tmp_path / "exported")
+    ours, theirs = (OnnxEmbedder(each, "cpu").embed(TEXTS) for each in (model_files, files))
+    assert np.sum(ours * theirs, axis=1).min() > 0.99999
+
+
+def test_what_is_no_model_is_refused_in_one_line_and_leaves_nothing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match="cannot be loaded") as refused:
+        exported(tmp_path / "empty", tmp_path / "made" / "exported")
+    assert "\n" not in refused.value.detail
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_folder_that_holds_something_is_left_alone(model_of, tmp_path):
+    (tmp_path / "exported").mkdir()
+    (tmp_path / "exported" / "mine").write_text("mine")
+    with pytest.raises(ModelError, match="not empty"):
+        exported(model_of("bert"), tmp_path / "exported")
+    assert [path.name for path in (tmp_path / "exported").iterdir()] == ["mine"]
+
+
+def test_the_command_says_what_was_made_and_how_to_use_it(model_of, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "kb_cli.main", "model", "export", model_of("bert")],
+        env=without_settings() | {"KB_DATA_DIR": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    target = tmp_path / "data" / "exported" / "a-bert"
+    assert f"KB_MODEL_DIR={target}" in ended.stdout
+    assert read_form(target).manifest.digest in ended.stdout
