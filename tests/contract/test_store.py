@@ -370,14 +370,14 @@ def test_a_prefix_admits_what_begins_with_it_and_nothing_else(store, prefix, ins
 
 
 def test_a_database_of_an_earlier_build_gets_the_columns_it_lacks(tmp_path):
-    store = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    store = SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
     document_id = add(store, "kept")
     store.close()
     connection = apsw.Connection(str(tmp_path / "kb.db"))
     for table, column in (("documents", "date"), ("documents", "own_tags"), ("jobs", "content_hash")):
         connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     connection.close()
-    store = SqliteStore(tmp_path / "kb.db", DIMENSIONS)
+    store = SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
     with store.read() as tx:
         assert (tx.documents.get(document_id).date, tx.documents.get(document_id).own_tags) == (None, ())
     store.close()

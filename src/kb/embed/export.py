@@ -39,7 +39,7 @@ SAMPLES = (
 )
 
 
-class _Sentence(torch.nn.Module):
+class _Sentence(torch.nn.Module):  # type: ignore[misc] # it is not there when types are checked
     """The model from token ids and their mask to vectors of length 1."""
 
     def __init__(self, model: SentenceTransformer) -> None:

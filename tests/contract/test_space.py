@@ -1,0 +1,87 @@
+"""A database keeps to the model and the precision that it was made with."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from kb.contract.errors import StoreError
+from kb.embed.fetch import NAME, SOURCES, WEIGHTS
+from kb.embed.form import DIMENSIONS, FP32
+from kb.ingest.pipeline import draft_note, with_vectors
+from kb.ingest.save import save
+from kb.store.sqlite.space import BEFORE_IT_WAS_RECORDED
+from kb.store.sqlite.store import SqliteStore
+from tests.spaces import space
+
+
+@pytest.fixture
+def database(tmp_path, embedder):
+    """One with a note, made by the default model."""
+    path = tmp_path / "kb.db"
+    store = SqliteStore(path, space())
+    [content] = with_vectors([draft_note("The key is under the mat.", None, embedder)], embedder)
+    with store.write() as tx:
+        save(tx, content, None, [])
+    store.close()
+    return path
+
+
+def forget(path):
+    """Make the database one of before the record was kept."""
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TABLE vector_space")
+    connection.close()
+
+
+def test_what_was_not_recorded_is_the_default_model():
+    found = (DIMENSIONS, NAME, FP32, SOURCES[WEIGHTS])
+    assert found == tuple(
+        getattr(BEFORE_IT_WAS_RECORDED, name) for name in ("dimensions", "model", "precision", "digest")
+    )
+
+
+@pytest.mark.requirement("S-8")
+def test_it_opens_with_what_made_it(database):
+    SqliteStore(database, space()).close()
+
+
+@pytest.mark.requirement("D-2")
+def test_one_of_before_the_record_opens_with_the_default_model_and_then_has_it(database):
+    forget(database)
+    SqliteStore(database, space()).close()
+    [row] = apsw.Connection(str(database)).execute("SELECT model, precision FROM vector_space")
+    assert row == ("all-MiniLM-L6-v2", "fp32")
+
+
+@pytest.mark.requirement("D-2")
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"precision": "fp16"}, "of all-MiniLM-L6-v2 in fp16 (weights 53aa51172d14): set KB_PRECISION=fp32"),
+        ({"model": "other", "digest": "ab" * 32}, "of other in fp32 (weights abababababab): unset KB_MODEL_DIR"),
+        ({"digest": "ab" * 32}, "unset KB_MODEL_DIR, or take an empty KB_DATA_DIR and add the documents again"),
+        ({"dimensions": 512, "model": "wide"}, "vectors of another length than the model's 512: set KB_MODEL_DIR"),
+    ],
+)
+def test_another_model_or_precision_is_refused_in_one_line_that_says_what_to_do(database, recorded, changes, words):
+    if not recorded:
+        forget(database)
+    with pytest.raises(StoreError) as refused:
+        SqliteStore(database, space(**changes))
+    assert words in refused.value.detail
+    assert "\n" not in refused.value.detail
+    SqliteStore(database, space()).close()
+
+
+def test_one_of_an_exported_model_names_it(tmp_path, database):
+    apsw.Connection(str(database)).execute("UPDATE vector_space SET model = 'mine', digest = 'ab'")
+    with pytest.raises(StoreError, match="set KB_MODEL_DIR to the folder of mine"):
+        SqliteStore(database, space())
+
+
+def test_an_empty_one_takes_the_model_it_is_opened_with(tmp_path):
+    SqliteStore(tmp_path / "kb.db", space()).close()
+    SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
+    SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
