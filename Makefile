@@ -107,7 +107,8 @@ requirements: .venv/dev.stamp
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu --extra dev -o requirements/dev.txt
 	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
 	for device in cpu cuda rocm; do \
-	  $(COMPILE_IMAGE) --extra engine --extra $$device -o requirements/engine-$$device.txt || exit; done
+	  $(COMPILE_IMAGE) --excludes requirements/not-in-engine-$$device.in --extra engine --extra $$device \
+	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -o requirements/build.txt
 
 clean:
