@@ -24,9 +24,8 @@ from tests.conftest import free_port, without_settings
 def refused(tmp_path, *flags, **environment):
     """What a start that must fail says."""
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path / "data"), *flags]
-    ended = subprocess.run(
-        command, env=without_settings() | environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    environment = without_settings() | {"KB_PORT": "0"} | environment
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode not in (0, None)
     assert "Traceback" not in ended.stderr
     return ended.stderr.strip().splitlines()[-1]
