@@ -106,8 +106,9 @@ requirements: .venv/dev.stamp
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu --extra dev -o requirements/dev.txt
 	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
+	$(COMPILE_IMAGE) --extra gateway --extra otel -o requirements/gateway-otel.txt
 	for device in cpu cuda rocm; do \
-	  $(COMPILE_IMAGE) --excludes requirements/not-in-engine-$$device.in --extra engine --extra $$device \
+	  $(COMPILE_IMAGE) --extra engine --extra otel --extra $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -o requirements/build.txt
 

@@ -91,7 +91,7 @@ def test_a_container_can_do_no_more_than_it_must(stack, service):
 @pytest.mark.parametrize(
     ("service", "present", "absent"),
     [
-        ("engine", "apsw,sqlite_vec,onnxruntime", "fastmcp,mcp"),
+        ("engine", "apsw,sqlite_vec,onnxruntime,opentelemetry.sdk", "fastmcp,mcp"),
         ("gateway", "fastmcp,mcp", "apsw,sqlite_vec,onnxruntime,tokenizers,numpy,fastapi"),
     ],
 )

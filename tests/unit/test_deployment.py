@@ -26,6 +26,13 @@ def test_every_setting_reaches_its_container(service, settings):
     assert names <= set(re.findall(r"\bKB_\w+", environment))
 
 
+@pytest.mark.parametrize("image", ["engine-cpu", "engine-cuda", "engine-rocm", "gateway-otel"])
+def test_the_images_that_can_send_traces_have_what_it_takes(image):
+    packages = (ROOT / "requirements" / f"{image}.txt").read_text()
+    for name in ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"):
+        assert f"\n{name}==" in packages
+
+
 def test_keys_are_made_once_for_their_owner_alone_and_never_shown(tmp_path):
     script = fresh_copy(tmp_path) / "compose" / "make-env.sh"
     file = script.with_name(".env")

@@ -19,7 +19,7 @@ import onnxruntime
 import pytest
 
 from kb.contract.errors import ModelError
-from kb.embed import runtime
+from kb.embed import measure, runtime
 from kb.embed.devices import DEVICES, candidates, provider_options
 from kb.embed.machine import Machine
 from kb.embed.model import prepare
@@ -150,6 +150,14 @@ def test_a_library_of_the_provider_that_is_missing_is_named_with_what_has_it():
     assert "install ROCm 7" in fault
 
 
+def test_what_keeps_the_model_from_other_devices_is_told_also_if_it_is_a_library(monkeypatch, embedder):
+    machine = machine_with(CUDA.provider, {"libcuda.so.1": Driver()})
+    monkeypatch.setattr(measure, "this_machine", lambda: machine)
+    told = measure.describe(embedder)["not_used"]
+    assert told["cuda"].startswith("a library is missing (libonnxruntime_providers_shared.so: cannot open")
+    assert "kb[engine,rocm]" in told["rocm"]
+
+
 def test_an_amd_gpu_needs_its_driver(dev):
     assert f"the AMD driver is not there ({dev / 'kfd'} does not exist)" in machine_with(ROCM.provider, dev=dev).fault(
         ROCM
@@ -237,6 +245,12 @@ def test_cudas_libraries_are_loaded_before_the_session_is_opened(model_files, se
     with pytest.raises(ModelError):
         OnnxEmbedder(model_files, "cuda", machine=machine)
     assert seen == ["preloaded", ("session", "CUDAExecutionProvider", {"enable_fallback": 0})]
+
+
+def test_what_the_preloading_prints_stays_out_of_what_scripts_read(capsys):
+    machine = machine_with(CUDA.provider, {"libcuda.so.1": Driver()}, preload=lambda: print("Failed to load"))
+    assert machine.fault(CUDA) is None
+    assert capsys.readouterr() == ("", "")
 
 
 def test_this_machine_preloads_with_what_onnx_runtime_has_for_it():

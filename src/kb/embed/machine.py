@@ -73,7 +73,9 @@ class Machine:
         return self._bf16_fault() if "bf16" in device.precisions else None
 
     def library_fault(self, device: Device) -> str | None:
-        """Which library the provider lacks, with the remedy; None if all are there."""
+        """Which library the provider lacks, with the remedy; None if all are there, or it needs none of its own."""
+        if device.name not in PROVIDER_LIBRARIES:
+            return None
         try:
             for name in ("libonnxruntime_providers_shared.so", PROVIDER_LIBRARIES[device.name]):
                 self.load(str(self.libraries / name))
@@ -97,7 +99,7 @@ class Machine:
         if version.value < CUDA * 1000:
             found = f"{version.value // 1000}.{version.value % 1000 // 10}"
             return f"the NVIDIA driver supports CUDA {found} and {CUDA} is needed: install a newer driver"
-        with contextlib.redirect_stdout(sys.stderr):  # it prints what it did not find
+        with contextlib.redirect_stdout(None):  # it prints what it did not find, which may not matter
             self.preload()
         return None
 

@@ -24,7 +24,8 @@ QUERY_WORDS = 6
 def describe(embedder: Embedder) -> dict[str, object]:
     """What was found, by name: the model, where it runs, and why not elsewhere."""
     machine = this_machine()
-    elsewhere = {device.name: machine.fault(device) for device in DEVICES if device.name != embedder.device}
+    others = [device for device in DEVICES if device.name != embedder.device]
+    elsewhere = {device.name: machine.fault(device) or machine.library_fault(device) for device in others}
     return {
         "device": embedder.device,
         "provider": embedder.provider,

@@ -59,8 +59,7 @@ def open_session(
 
 
 def _refusal(device: Device, machine: Machine, otherwise: str) -> ModelError:
-    fault = machine.library_fault(device) if device.name != "cpu" else None
-    return ModelError(f"KB_DEVICE: {device.name} cannot be used: {fault or otherwise}.")
+    return ModelError(f"KB_DEVICE: {device.name} cannot be used: {machine.library_fault(device) or otherwise}.")
 
 
 def this_machine() -> Machine:
