@@ -79,8 +79,8 @@ def _reduced(files: ModelFiles, home: Path) -> ModelFiles:
         return _made(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: making the model in {manifest.precision} needs the package {error.name}: install"
-            " 'kb[engine]' whole, or set KB_PRECISION=fp32."
+            f"KB_PRECISION: making the model in {manifest.precision}, which is for GPUs, needs the package"
+            f" {error.name}: install 'kb[engine]' whole, or set KB_PRECISION=fp32."
         ) from None
 
 
