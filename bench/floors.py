@@ -8,7 +8,6 @@ Each is served as the gateway is.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kb.contract.models import Status
-from kb_cli.serve import Settings, listen, serve
+from kb_cli.serve import Settings, listen, run_loop, serve
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -86,7 +85,7 @@ def main() -> None:
     app = {"starlette": starlette, "mcp": mcp, "fastmcp": fastmcp}[flags.floor]()
     app.router.routes.append(Route("/readyz", ready))
     with listen(Settings(port=flags.port)) as listener:
-        asyncio.run(serve(listener, app))
+        run_loop(serve(listener, app))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import ipaddress
 import logging
 import os
 import socket
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from starlette.applications import Starlette
+
+if sys.platform == "win32":
+    from asyncio import run as run_loop
+else:
+    from uvloop import run as run_loop
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +81,7 @@ def run(**flags: object) -> None:
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open_network(settings, chosen)
     with listen(settings) as listener:
-        asyncio.run(serve(listener, compose(chosen, ENGINE)))
+        run_loop(serve(listener, compose(chosen, ENGINE)))
 
 
 def refuse_open_network(settings: Settings, chosen: Collection[str]) -> None:

@@ -33,7 +33,7 @@ class Engine:
     watch: Watch
 
 
-def engine_of(request: Request) -> Engine:
+async def engine_of(request: Request) -> Engine:
     """The running engine.
 
     Raises:
