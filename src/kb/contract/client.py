@@ -64,26 +64,21 @@ class EngineClient:
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._around = around
+        self._timeout = timeout
+        self._headers = {"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {token}"} if token else {})
         self.engine_version: str | None = None
-        if transport is None and self.base_url.startswith("http://"):
-            # Without it certificates are loaded that plain HTTP never needs, which takes longer than most calls.
-            transport = httpx2.AsyncHTTPTransport(verify=False, limits=POOL)
-        self._http = httpx2.AsyncClient(
-            base_url=f"{self.base_url}/api/v1/",
-            headers={"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {token}"} if token else {}),
-            transport=transport,
-            limits=POOL,
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
-        )
+        # Plain HTTP never needs the certificates, and to load them takes longer than most calls.
+        is_plain = self.base_url.startswith("http://")
+        self._transport = transport or httpx2.AsyncHTTPTransport(verify=not is_plain, limits=POOL)
 
     async def __aenter__(self) -> Self:
-        await self._http.__aenter__()
+        await self._transport.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._http.__aexit__(kind, error, trace)
+        await self._transport.__aexit__(kind, error, trace)
 
     async def search(self, **request: object) -> JSON:
         """POST /search with the fields of `models.SearchRequest`."""
@@ -178,7 +173,7 @@ class EngineClient:
     async def _request(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> httpx2.Response:  # noqa: ANN401 - likewise
         try:
             with self._around(method, path) as headers:
-                options["headers"] = {**headers, **options.get("headers", {})}
+                options["headers"] = self._headers | dict(headers) | options.get("headers", {})
                 response = await self._sent(method, path, repeatable, options)
         except httpx2.TimeoutException:
             raise errors.EngineSlow(
@@ -201,11 +196,25 @@ class EngineClient:
 
     async def _sent(self, method: str, path: str, repeatable: bool, options: dict[str, Any]) -> httpx2.Response:
         try:
-            return await self._http.request(method, path, **options)
+            return await self._answer(method, path, **options)
         except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
             if not repeatable:
                 raise
-            return await self._http.request(method, path, **options)
+            return await self._answer(method, path, **options)
+
+    async def _answer(self, method: str, path: str, *, timeout: float | None = None, **content: Any) -> httpx2.Response:  # noqa: ANN401, ASYNC109 - likewise
+        """Straight through the transport: an `AsyncClient` takes longer than the gateway for all the rest of a call."""
+        seconds = timeout or self._timeout
+        timeouts = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)).as_dict()
+        url = f"{self.base_url}/api/v1/{path}"
+        request = httpx2.Request(method, url, extensions={"timeout": timeouts}, **content)
+        response = await self._transport.handle_async_request(request)
+        try:
+            await response.aread()
+        except BaseException:
+            await response.aclose()
+            raise
+        return response
 
 
 def _once() -> dict[str, str]:
