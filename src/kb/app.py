@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
-from kb.asgi.bearer import BearerMiddleware, Key
+from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
@@ -97,7 +97,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         max_other=MAX_JSON,
     )
     if key := reveal(settings.api_key):
-        app.add_middleware(BearerMiddleware, key=Key(key), prefix=API)
+        app.add_middleware(BearerMiddleware, name_of=Keys([key]).name_of, prefixes=(API,))
         app.include_router(api_router(), prefix=API, dependencies=[Security(BEARER)], responses=problems(401))
     else:
         # With a key a foreign page gets nowhere; without one this is what stands between it and the documents.

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import httpx2
 from prometheus_client import CollectorRegistry
+from starlette.middleware import Middleware as Inside
 
+from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.probes import probes
 from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
@@ -16,7 +18,7 @@ from kb.asgi.traces import traces_of
 from kb.contract.client import EngineClient
 from kb.contract.settings import listed, reveal
 from kb_mcp.answers import Budget
-from kb_mcp.auth import verifier
+from kb_mcp.auth import name_of
 from kb_mcp.calls import PlainCalls
 from kb_mcp.rate import Rate, RateLimit
 from kb_mcp.server import fill, new_server
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from kb.asgi.bearer import NameOf
     from kb.contract.client import Around
 
 
@@ -61,11 +64,11 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
             stack.callback(expiry.cancel)
             yield
 
-    auth = verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     middleware = [WatchedCalls(registry, traces), *around_calls(settings)]
-    server = new_server(auth, middleware, lifespan=lifespan)
+    server = new_server(middleware, lifespan=lifespan)
     fill(server, client, uploads, Budget(settings.mcp_max_tokens))
-    app = http_app(server, "/mcp", settings)
+    known = name_of(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+    app = http_app(server, "/mcp", settings, known)
     app.add_middleware(TrimmedHeaders)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
@@ -76,14 +79,16 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
 
         names = collections.names_of(settings.mcp_collection_names)
         surface = collections.collections_server(server, client, names, middleware)
-        collections.mount(app, http_app(surface, "/collections/mcp", settings))
+        collections.mount(app, http_app(surface, "/collections/mcp", settings, known))
     return app
 
 
-def http_app(server: FastMCP, path: str, settings: Settings) -> Starlette:
-    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by."""
+def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | None) -> Starlette:
+    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by and known keys."""
+    keys = [Inside(BearerMiddleware, name_of=known, prefixes=(path,))] if known else []
     return server.http_app(
         path=path,
+        middleware=keys,
         stateless_http=True,
         json_response=False,
         host_origin_protection=True,

@@ -227,10 +227,10 @@ def collections_server(
         middleware: what calls pass through on the default surface, too.
     """
     collections = Collections(engine, names)
-    own = new_server(None, middleware)
+    own = new_server(middleware)
     move = CollectionTools(collections).kb_set_collection
     add_tool(own, move, "Move to a collection", REPLACES, schemas.plain(Document))
-    server = new_server(core.auth, [PresentedDocuments()])
+    server = new_server([PresentedDocuments()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionsTransform(collections)))
     server.add_completion_handler(_without_collections(completer(engine)))

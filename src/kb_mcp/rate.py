@@ -6,8 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from fastmcp.exceptions import ToolError
-from fastmcp.server.dependencies import get_access_token
+from fastmcp.server.dependencies import get_http_request
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+
+from kb.asgi.bearer import CALLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,8 +55,7 @@ class RateLimit(Middleware):
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         """Run the tool if its caller may."""
-        token = get_access_token()
-        if wait := self._rate.wait(token.client_id if token else ""):
+        if wait := self._rate.wait(get_http_request().scope.get(CALLER, "")):
             raise ToolError(
                 f"Too many calls: this key has {self._rate.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
                 f" Wait {wait:.1f} seconds, then call again."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastmcp import FastMCP
+from fastmcp.tools import Tool
 from mcp_types import ToolAnnotations
 
 from kb import __version__
@@ -17,10 +18,10 @@ from kb_mcp.tools import Tools
 from kb_mcp.upload_tools import UploadTools
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from fastmcp.server.auth import AuthProvider
     from fastmcp.server.middleware import Middleware
+    from fastmcp.utilities.versions import VersionSpec
 
     from kb.contract.client import EngineClient
     from kb_mcp.answers import Budget
@@ -38,13 +39,29 @@ REPEATS = {"read_only_hint": False, "destructive_hint": False, "idempotent_hint"
 REPLACES = {"read_only_hint": False, "destructive_hint": True, "idempotent_hint": True}
 
 
-def new_server(auth: AuthProvider | None, middleware: Sequence[Middleware], **options: Any) -> FastMCP:  # noqa: ANN401 - FastMCP's own
+class Server(FastMCP):
+    """Finds its own tools by their names alone: they are the same for every session, key and version."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - FastMCP's own
+        self._own_tools: dict[str, Tool] = {}
+        super().__init__("kb", **options)
+
+    def add_tool(self, tool: Tool | Callable[..., Any]) -> Tool:
+        """Add a tool."""
+        added = super().add_tool(tool)
+        self._own_tools[added.name] = added
+        return added
+
+    async def get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
+        """The tool of that name, if there is one."""
+        return self._own_tools.get(name) or await super().get_tool(name, version)
+
+
+def new_server(middleware: Sequence[Middleware], **options: Any) -> FastMCP:  # noqa: ANN401 - FastMCP's own
     """A server without tools yet, that tells nobody of its inside."""
-    server: FastMCP = FastMCP(
-        "kb",
+    server = Server(
         instructions=INSTRUCTIONS,
         version=__version__,
-        auth=auth,
         middleware=list(middleware),
         mask_error_details=True,
         **options,
@@ -82,4 +99,5 @@ def add_tools(server: FastMCP, tools: Tools, uploads: UploadTools) -> None:
 def add_tool(server: FastMCP, tool: Any, title: str, hints: dict[str, bool], answers: dict[str, Any]) -> None:  # noqa: ANN401 - any coroutine function
     """Register one tool."""
     annotations = ToolAnnotations(title=title, open_world_hint=False, **hints)
-    server.tool(in_plain_words(tool), title=title, annotations=annotations, output_schema=answers)
+    spoken = in_plain_words(tool)
+    server.add_tool(Tool.from_function(spoken, title=title, annotations=annotations, output_schema=answers))

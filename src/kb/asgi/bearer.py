@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 
@@ -12,35 +12,56 @@ from kb.asgi.problem import problem
 from kb.contract.errors import Unauthorized
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    NameOf = Callable[[str], str | None]
+    """Answers the name of the key that a token is; None if it is none."""
 
-class Key:
-    """A secret, kept as its SHA-256 digest; equal lengths make the comparison's time independent of the input."""
+CALLER: Final = "kb.caller"
+"""Where a request's scope names the key that it came with."""
 
-    def __init__(self, secret: str) -> None:
-        self._digest = sha256(secret.encode()).digest()
 
-    def matches(self, candidate: str) -> bool:
-        """Whether `candidate` is the secret."""
-        return hmac.compare_digest(sha256(candidate.encode(errors="replace")).digest(), self._digest)
+class Keys:
+    """Secrets, kept as their SHA-256 digests; equal lengths make the comparison's time independent of the input."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._digests = {_name(secret): sha256(secret.encode()).digest() for secret in secrets}
+
+    def name_of(self, token: str) -> str | None:
+        """The name of the key that `token` is, which does not tell the key; None if it is none of them."""
+        digest = sha256(token.encode(errors="replace")).digest()
+        # All of them are compared, so that the time does not tell which one it was.
+        matching = [name for name, known in self._digests.items() if hmac.compare_digest(digest, known)]
+        return matching[0] if matching else None
 
 
 class BearerMiddleware:
-    """Serves requests under `prefix` only to those who send the key; other paths are open."""
+    """Serves requests under some paths only to those who send a key; other paths are open.
 
-    def __init__(self, app: ASGIApp, key: Key, prefix: str) -> None:
+    Args:
+        name_of: who knows the keys.
+        prefixes: what the paths begin with.
+    """
+
+    def __init__(self, app: ASGIApp, name_of: NameOf, prefixes: tuple[str, ...]) -> None:
         self.app = app
-        self.key = key
-        self.prefix = prefix
+        self.name_of = name_of
+        self.prefixes = prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 with a challenge (RFC 6750), or pass the request on."""
-        if scope["type"] != "http" or not scope["path"].startswith(self.prefix) or self._allows(scope):
+        """Answer 401 with a challenge (RFC 6750), or pass the request on with its caller's name."""
+        if scope["type"] != "http" or not scope["path"].startswith(self.prefixes):
             return await self.app(scope, receive, send)
-        response = problem(Unauthorized(), headers={"WWW-Authenticate": 'Bearer realm="kb"'})
-        return await response(scope, receive, send)
-
-    def _allows(self, scope: Scope) -> bool:
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and self.key.matches(token.strip())
+        is_bearer = scheme.lower() == "bearer"
+        if is_bearer and (name := self.name_of(token.strip())):
+            scope[CALLER] = name
+            return await self.app(scope, receive, send)
+        challenge = 'Bearer realm="kb"' + (', error="invalid_token"' if is_bearer else "")
+        return await problem(Unauthorized(), headers={"WWW-Authenticate": challenge})(scope, receive, send)
+
+
+def _name(secret: str) -> str:
+    return sha256(b"name of " + secret.encode()).hexdigest()[:8]

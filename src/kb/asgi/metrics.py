@@ -14,8 +14,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kb.asgi.bearer import BearerMiddleware
-from kb.asgi.bearer import Key as Digest
+from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
 from kb.contract.settings import EnvSettings, Key, listed, reveal
 
@@ -61,7 +60,7 @@ def create_app(settings: Settings | None = None, *, beside: Sequence[Starlette] 
 
     app = Starlette(routes=[Route(PATH, metrics)])
     if key := reveal(settings.metrics_api_key) or reveal(settings.api_key):
-        app.add_middleware(BearerMiddleware, key=Digest(key), prefix=PATH)
+        app.add_middleware(BearerMiddleware, name_of=Keys([key]).name_of, prefixes=(PATH,))
     else:
         app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
     return app
