@@ -39,10 +39,11 @@ from kb.ingest.pipeline import NOTE
 from kb.routes.engine import MAX_ID, EngineDep, Id, Limit, QueryModel
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
+from kb.routes.threads import ThreadRoute
 from kb.store import base
 from kb.store.base import Filter
 
-router = APIRouter()
+router = APIRouter(route_class=ThreadRoute)
 
 PART = 1 << 20
 """How many bytes of a file are held in memory at a time."""

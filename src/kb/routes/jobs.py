@@ -36,12 +36,13 @@ from kb.routes.engine import MAX_ID, Engine, EngineDep, Id, Limit, QueryModel
 from kb.routes.examples import EXAMPLES
 from kb.routes.limits import check_note, check_tags, page_size
 from kb.routes.problems import problems
+from kb.routes.threads import ThreadRoute
 from kb.store import base
 from kb.store.base import NewJob
 
 logger = logging.getLogger(__name__)
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(route_class=ThreadRoute, prefix="/jobs", tags=["jobs"])
 
 MAX_FIELDS = 10_000
 """Far more than the tags that a setting may allow: that limit shall be the one that is met."""

@@ -12,8 +12,9 @@ from kb.routes.documents import with_chunks
 from kb.routes.engine import EngineDep, Id
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
+from kb.routes.threads import ThreadRoute
 
-router = APIRouter(tags=["notes"])
+router = APIRouter(route_class=ThreadRoute, tags=["notes"])
 
 
 @router.patch("/notes/{document_id}", summary="Update a note", responses=problems(400, 404, 409, 412, 413, 507))

@@ -18,11 +18,12 @@ from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.routes.engine import Engine, EngineDep
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
+from kb.routes.threads import ThreadRoute
 from kb.search import Legs, Result, match_expression, search, words_of
 from kb.store.base import Filter, Transaction
 from kb.watch import WatchedIndex
 
-router = APIRouter(tags=["search"])
+router = APIRouter(route_class=ThreadRoute, tags=["search"])
 
 
 @router.post("/search", summary="Search", responses=problems(400, 413))

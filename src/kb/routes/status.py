@@ -7,8 +7,9 @@ from fastapi import APIRouter
 from kb import __version__
 from kb.contract.models import ModelStatus, QueueStatus, Status
 from kb.routes.engine import EngineDep
+from kb.routes.threads import ThreadRoute
 
-router = APIRouter(tags=["status"])
+router = APIRouter(route_class=ThreadRoute, tags=["status"])
 
 
 @router.get("/status", summary="Get the engine's state")
