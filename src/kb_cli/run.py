@@ -33,9 +33,8 @@ def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) 
     settings = config.read()
     if not settings.engine_url.startswith("http://"):
         return ask_at_length(work, timeout)
-    return run(
-        _session(EngineClient(settings.engine_url, settings.api_key, transport=PlainTransport(), timeout=timeout), work)
-    )
+    plain = PlainTransport(settings.engine_url)
+    return run(_session(EngineClient(settings.engine_url, settings.api_key, transport=plain, timeout=timeout), work))
 
 
 def ask_at_length(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:

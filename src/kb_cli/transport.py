@@ -1,47 +1,52 @@
-"""Plain HTTP by the standard library: a command that asks once is done before httpx2's own transport is imported."""
+"""Plain HTTP by the standard library: a command that asks once needs neither an event loop nor a pool."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-import httpx2
+from kb.contract.transport import Answer, BrokenOff
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any, TypeVar
 
+    from kb.contract.transport import Request
+
     T = TypeVar("T")
 
 
-class PlainTransport(httpx2.AsyncBaseTransport):
-    """One connection for each request, which never waits for anything else: what uses it needs no event loop."""
+class PlainTransport:
+    """One connection for each request, which never waits for anything else.
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and read all of the answer.
+    Args:
+        base_url: with `http`.
+    """
 
-        Raises:
-            httpx2.TransportError: there is none.
-        """
-        body = b"".join([part async for part in request.stream])  # type: ignore[union-attr] # an async client's is
-        try:
-            return _exchange(request, body)
-        except TimeoutError:
-            raise httpx2.ReadTimeout("timed out", request=request) from None
-        except (OSError, HTTPException) as error:
-            raise httpx2.ConnectError(str(error) or type(error).__name__, request=request) from None
+    def __init__(self, base_url: str) -> None:
+        url = urlsplit(base_url)
+        self._host, self._port, self._path = url.hostname or "", url.port or 80, url.path
 
+    async def ask(self, request: Request, seconds: float) -> Answer:
+        """Send the request, and read all of the answer. For the errors see `Transport`."""
+        with closing(HTTPConnection(self._host, self._port, timeout=seconds)) as connection:
+            connection.connect()
+            try:
+                connection.request(
+                    request.method, self._path + request.target, b"".join(request.body), dict(request.headers)
+                )
+                answer = connection.getresponse()
+                headers = {name.lower(): value for name, value in answer.getheaders()}
+                return Answer(answer.status, headers, answer.read())
+            except TimeoutError:
+                raise
+            except (OSError, HTTPException) as error:
+                raise BrokenOff(str(error) or type(error).__name__) from None
 
-def _exchange(request: httpx2.Request, body: bytes) -> httpx2.Response:
-    seconds = request.extensions["timeout"]["read"]
-    with closing(HTTPConnection(request.url.host, request.url.port, timeout=seconds)) as connection:
-        connection.putrequest(request.method, request.url.raw_path.decode(), skip_host=True, skip_accept_encoding=True)
-        for name, value in request.headers.raw:
-            connection.putheader(name, value)
-        connection.endheaders(body)
-        answer = connection.getresponse()
-        return httpx2.Response(answer.status, headers=answer.getheaders(), content=answer.read())
+    async def close(self) -> None:
+        """Nothing is kept open."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

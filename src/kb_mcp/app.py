@@ -6,12 +6,12 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-import httpx2
 from prometheus_client import CollectorRegistry
 from starlette.middleware import Middleware as Inside
 
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
+from kb.asgi.inside import InsideTransport
 from kb.asgi.probes import probes
 from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
 from kb.asgi.traces import traces_of
@@ -112,8 +112,7 @@ def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) ->
     key = reveal(settings.api_key)
     if engine is None:
         return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around)
-    transport = httpx2.ASGITransport(engine, raise_app_exceptions=False)
-    return EngineClient("http://localhost", key, transport=transport, around=around)
+    return EngineClient("http://localhost", key, transport=InsideTransport(engine), around=around)
 
 
 async def _expire(uploads: Uploads, pause: float) -> None:

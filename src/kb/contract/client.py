@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
+from urllib.parse import urlencode
 from uuid import uuid4
 
-import httpx2
-
 from kb.contract import errors
+from kb.contract.transport import BrokenOff, Request
 from kb.contract.versions import HEADER, USER_AGENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from types import TracebackType
+
+    import httpx2
+
+    from kb.contract.transport import Answer, Transport
 
     Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
 
 JSON = dict[str, Any]
 
+
 LONG_SECONDS = 900
 """How long a call may take in which the engine embeds a whole text."""
 
-CONNECT_SECONDS = 5
-
-POOL = httpx2.Limits(max_connections=200, max_keepalive_connections=200)
-
+PREFIX: Final = "/api/v1"
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 STANDARD = {"type", "title", "status", "detail"}
 """The members of every problem (RFC 9457); what else there is belongs to the kind of error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form with one file."""
+
+    fields: Mapping[str, str | list[str]]
+    filename: str
+    content: BinaryIO
 
 
 class EngineClient:
@@ -45,7 +62,7 @@ class EngineClient:
     Args:
         base_url: where the engine is, without `/api/v1`.
         token: the engine's key (KB_API_KEY), if it has one.
-        transport: another way to the engine than TCP, such as httpx2's ASGITransport in one process.
+        transport: another way to the engine than over the network.
         timeout: seconds to wait for a connection, and for each part of an answer.
         around: what is entered for each call, given its method and path; it answers headers to be sent along.
 
@@ -58,7 +75,7 @@ class EngineClient:
         base_url: str,
         token: str | None = None,
         *,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
         timeout: float = 60,
         around: Around = lambda _, __: nullcontext({}),
     ) -> None:
@@ -67,18 +84,13 @@ class EngineClient:
         self._timeout = timeout
         self._headers = {"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {token}"} if token else {})
         self.engine_version: str | None = None
-        # Plain HTTP never needs the certificates, and to load them takes longer than most calls.
-        is_plain = self.base_url.startswith("http://")
-        self._transport = transport or httpx2.AsyncHTTPTransport(verify=not is_plain, limits=POOL)
+        self._transport = transport or _over_network(self.base_url)
 
     async def __aenter__(self) -> Self:
-        await self._transport.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._transport.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._transport.close()
 
     async def search(self, **request: object) -> JSON:
         """POST /search with the fields of `models.SearchRequest`."""
@@ -99,8 +111,8 @@ class EngineClient:
     ) -> JSON:
         """POST /jobs with a file, read from `content` while it is sent."""
         fields = _set(title=title, source_path=source_path) | {"tags": list(tags)}
-        files = {"file": (filename, content)}
-        return await self._call("POST", "jobs", data=fields, files=files, headers=_once(), timeout=LONG_SECONDS)
+        form = Form(fields, filename, content)
+        return await self._call("POST", "jobs", form=form, headers=_once(), timeout=LONG_SECONDS)
 
     async def jobs(self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None) -> JSON:
         """GET /jobs: a page, newest first."""
@@ -162,80 +174,107 @@ class EngineClient:
         self.engine_version = str(answer.get("version", "of unknown version"))
         return answer
 
-    async def _call(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> JSON:  # noqa: ANN401 - httpx2's own options
-        response = await self._request(method, path, repeatable=repeatable, **options)
+    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - those of `_request`
+        answer = await self._request(method, path, **options)
         try:
-            answer: JSON = response.json()
+            content: JSON = answer.json()
         except ValueError:
             raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
-        return answer
+        return content
 
-    async def _request(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> httpx2.Response:  # noqa: ANN401 - likewise
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, object] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        json: object = None,
+        form: Form | None = None,
+        repeatable: bool = True,
+        timeout: float | None = None,  # noqa: ASYNC109 - of each part of the answer
+    ) -> Answer:
+        own, body = _form(form) if form else _json(json)
+        target = f"{PREFIX}/{path}" + (f"?{urlencode(params, doseq=True)}" if params else "")
         try:
-            with self._around(method, path) as headers:
-                options["headers"] = self._headers | dict(headers) | options.get("headers", {})
-                response = await self._sent(method, path, repeatable, options)
-        except httpx2.TimeoutException:
+            with self._around(method, path) as more:
+                request = Request(method, target, {**self._headers, **own, **more, **headers}, body)
+                answer = await self._answer(request, repeatable, timeout or self._timeout)
+        except TimeoutError:
             raise errors.EngineSlow(
                 f"The engine at {self.base_url} did not answer in time. It may be busy: try again in a minute."
             ) from None
-        except httpx2.ConnectError as error:
+        except BrokenOff as error:
+            raise errors.EngineUnreachable(
+                f"The engine at {self.base_url} is unreachable: it broke off its answer ({error}). "
+                "It may be restarting: try again in a moment; what was being changed may be done already."
+            ) from None
+        except OSError as error:
             raise errors.EngineUnreachable(
                 f"The engine at {self.base_url} is unreachable ({_reason(error)}). "
                 "Is it running? 'kb serve' starts it; KB_ENGINE_URL says where to look."
             ) from None
-        except httpx2.RequestError as error:
-            raise errors.EngineUnreachable(
-                f"The engine at {self.base_url} is unreachable: it broke off its answer ({_reason(error)}). "
-                "It may be restarting: try again in a moment; what was being changed may be done already."
-            ) from None
-        self.engine_version = response.headers.get(HEADER, self.engine_version)
-        if response.is_error:
-            raise _error(response)
-        return response
+        self.engine_version = answer.headers.get(HEADER.lower(), self.engine_version)
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise _error(answer)
+        return answer
 
-    async def _sent(self, method: str, path: str, repeatable: bool, options: dict[str, Any]) -> httpx2.Response:
+    async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Answer:
         try:
-            return await self._answer(method, path, **options)
-        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            return await self._transport.ask(request, seconds)
+        except BrokenOff:
             if not repeatable:
                 raise
-            return await self._answer(method, path, **options)
+            return await self._transport.ask(request, seconds)
 
-    async def _answer(self, method: str, path: str, *, timeout: float | None = None, **content: Any) -> httpx2.Response:  # noqa: ANN401, ASYNC109 - likewise
-        """Straight through the transport: an `AsyncClient` takes longer than the gateway for all the rest of a call."""
-        seconds = timeout or self._timeout
-        timeouts = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)).as_dict()
-        url = f"{self.base_url}/api/v1/{path}"
-        request = httpx2.Request(method, url, extensions={"timeout": timeouts}, **content)
-        response = await self._transport.handle_async_request(request)
-        try:
-            await response.aread()
-        except BaseException:
-            await response.aclose()
-            raise
-        return response
+
+def _over_network(base_url: str) -> Transport:
+    from kb.contract.wire import HttpTransport
+
+    return HttpTransport(base_url)
 
 
 def _once() -> dict[str, str]:
     return {"Idempotency-Key": str(uuid4())}
 
 
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _json(content: object) -> tuple[Mapping[str, str], Iterable[bytes]]:
+    if content is None:
+        return NOTHING, ()
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+    return {"Content-Type": "application/json", "Content-Length": str(len(body))}, (body,)
+
+
+def _form(form: Form) -> tuple[Mapping[str, str], Iterable[bytes]]:
+    """Headers and body of a form with a file, which is read while the body is gone through."""
+    import httpx2  # a tenth of a second, and most calls send no file
+
+    encoded = httpx2.Request("POST", "http://-", data=form.fields, files={"file": (form.filename, form.content)})
+    headers = {name: value for name, value in encoded.headers.items() if name != "host"}
+    return headers, cast("httpx2.SyncByteStream", encoded.stream)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno is not None and error.errno in errno.errorcode:
+        return os.strerror(error.errno)
+    return error.strerror or str(error) or type(error).__name__
 
 
 def _set(**fields: object) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _error(response: httpx2.Response) -> errors.KbError:
+def _error(answer: Answer) -> errors.KbError:
     """The error that a problem+json answer stands for; any other answer becomes a plain `KbError` of its status."""
     try:
-        problem = response.json()
+        problem = answer.json()
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
         error = kind(problem["detail"], extra={name: problem[name] for name in problem.keys() - STANDARD})
     except (ValueError, LookupError, TypeError, AttributeError):
-        error = errors.KbError(f"The engine answered {response.status_code} {response.reason_phrase}.")
-    error.status = response.status_code
+        error = errors.KbError(f"The engine answered {answer.status} {_phrase(answer.status)}.")
+    error.status = answer.status
     return error
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""

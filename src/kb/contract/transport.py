@@ -1,0 +1,74 @@
+"""What a client and its way to the engine say to each other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request.
+
+    Args:
+        method: in capitals.
+        target: the path, percent-encoded, with its query.
+        headers: all but Host and those of the connection.
+        body: in parts; it can be gone through a second time.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: Iterable[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response.
+
+    Args:
+        status: its number.
+        headers: by their names in lower case.
+        content: all of the body.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> Any:  # noqa: ANN401 - whatever was sent
+        """What the body says.
+
+        Raises:
+            ValueError: it is no JSON.
+        """
+        return json.loads(self.content)
+
+
+class BrokenOff(ConnectionError):
+    """The connection ended before the answer did, or what came is no HTTP."""
+
+
+class Transport(Protocol):
+    """A way to the engine."""
+
+    async def ask(self, request: Request, seconds: float) -> Answer:
+        """Send the request, and read all of the answer.
+
+        Args:
+            request: it may have arrived even if there is no answer.
+            seconds: how long to wait for each part of the answer.
+
+        Raises:
+            TimeoutError: nothing came for so long.
+            BrokenOff: there is no whole answer.
+            OSError: there is no connection; nothing was sent.
+        """
+
+    async def close(self) -> None:
+        """End what is kept open."""
