@@ -146,10 +146,12 @@ def test_the_engine_is_reachable_from_the_gateways_network_alone(stack):
 
 
 @pytest.mark.requirement("S-6")
-def test_the_engine_is_on_a_network_without_a_way_out_alone(stack):
+def test_no_network_has_a_way_out_and_the_engine_is_on_the_inner_one_alone(stack):
     [network] = stack.inspected("engine")["NetworkSettings"]["Networks"]
-    [inspected] = json.loads(output_of("docker", "network", "inspect", network))
-    assert inspected["Internal"] is True
+    assert network == f"{PROJECT}_inside"
+    inside, outside = json.loads(output_of("docker", "network", "inspect", network, f"{PROJECT}_outside"))
+    assert inside["Internal"] is True
+    assert outside["Options"]["com.docker.network.bridge.enable_ip_masquerade"] == "false"
 
 
 @pytest.mark.parametrize("service", SERVICES)
