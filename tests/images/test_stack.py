@@ -177,6 +177,16 @@ def test_a_second_engine_on_the_same_volume_is_refused_and_the_first_serves_on(s
     assert stack.inside("engine", "kb", "healthcheck") == "ready\n"
 
 
+def test_a_stack_that_does_not_start_says_why(stack):
+    wrong = stack.environment | {"KB_LOG_LEVEL": "loud"}
+    failed = subprocess.run(
+        ["make", "-s", "up"], cwd=stack.folder, env=wrong, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert failed.returncode != 0
+    assert "kb: KB_LOG_LEVEL: Input should be 'debug', 'info', 'warning' or 'error'" in failed.stdout
+    stack.make("up")
+
+
 class Writer(threading.Thread):
     """An agent that adds notes until it is told to stop, and sends a note again that was not acknowledged."""
 
