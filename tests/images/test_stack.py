@@ -177,6 +177,16 @@ def test_a_second_engine_on_the_same_volume_is_refused_and_the_first_serves_on(s
     assert stack.inside("engine", "kb", "healthcheck") == "ready\n"
 
 
+async def test_an_engine_that_is_stopped_is_told_as_unreachable_soon_and_found_again(stack):
+    async with stack.agent() as agent:
+        stack.compose("stop", "engine")
+        with pytest.raises(ToolError, match="unreachable"):
+            await call(agent, "kb_search", query="spare key")
+        assert "timeout:1 attempts:1" in stack.inside("gateway", "cat", "/etc/resolv.conf"), "otherwise it takes 10 s"
+        stack.make("up")
+        assert "results" in await call(agent, "kb_search", query="spare key")
+
+
 def test_a_stack_that_does_not_start_says_why(stack):
     wrong = stack.environment | {"KB_LOG_LEVEL": "loud"}
     failed = subprocess.run(
