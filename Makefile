@@ -14,18 +14,19 @@ serve: .venv/runtime.stamp
 
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.
 COMPOSE = docker compose -f compose/compose.yaml \
-  $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml)
+  $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
+  $(DEVICE_FILE) $(addprefix -f ,$(wildcard compose/compose.override.yaml))
+DEVICE_FILE :=
 export KB_REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
 
-up: OVERRIDE :=
-up-gpu: OVERRIDE := -f compose/cuda.yaml
-up-rocm: OVERRIDE := -f compose/rocm.yaml
+up-gpu: DEVICE_FILE := -f compose/cuda.yaml
+up-rocm: DEVICE_FILE := -f compose/rocm.yaml
 up-rocm: export KB_VIDEO_GID ?= $(shell getent group video | cut -d: -f3)
 up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
 
 up up-gpu up-rocm:
 	@compose/make-env.sh
-	$(COMPOSE) $(OVERRIDE) up --build --detach --wait
+	$(COMPOSE) up --build --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
 
 down:
 	$(COMPOSE) down

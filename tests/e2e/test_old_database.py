@@ -26,6 +26,8 @@ async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_p
             [best] = (await client.search(query="crane", top=1))["results"]
             assert best["document_id"] == 3
             assert best["chunk_id"] > 21
+    said = server.log.read_text()
+    assert said.index("migrating from version 2") < said.index("migrate: migrated") < said.index("serving http://")
 
 
 @pytest.mark.requirement("D-2")

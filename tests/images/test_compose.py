@@ -29,6 +29,9 @@ def test_every_combination_keeps_the_containers_locked_up_and_off_the_network(ov
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
+    assert configured(*overrides)["networks"]["outside"]["driver_opts"] == {
+        "com.docker.network.bridge.enable_ip_masquerade": "false"
+    }
     published = {name: service.get("ports", []) for name, service in services.items()}
     assert len(published["engine"]) == overrides.count("engine-port")
     assert {port["host_ip"] for ports in published.values() for port in ports} == {"127.0.0.1"}

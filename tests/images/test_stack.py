@@ -146,10 +146,12 @@ def test_the_engine_is_reachable_from_the_gateways_network_alone(stack):
 
 
 @pytest.mark.requirement("S-6")
-def test_the_engine_is_on_a_network_without_a_way_out_alone(stack):
+def test_no_network_has_a_way_out_and_the_engine_is_on_the_inner_one_alone(stack):
     [network] = stack.inspected("engine")["NetworkSettings"]["Networks"]
-    [inspected] = json.loads(output_of("docker", "network", "inspect", network))
-    assert inspected["Internal"] is True
+    assert network == f"{PROJECT}_inside"
+    inside, outside = json.loads(output_of("docker", "network", "inspect", network, f"{PROJECT}_outside"))
+    assert inside["Internal"] is True
+    assert outside["Options"]["com.docker.network.bridge.enable_ip_masquerade"] == "false"
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -173,6 +175,26 @@ def test_a_second_engine_on_the_same_volume_is_refused_and_the_first_serves_on(s
     assert second.returncode == 8
     assert second.stderr.splitlines()[-1] == "kb: Another kb engine is using /data (kb.lock); stop it first."
     assert stack.inside("engine", "kb", "healthcheck") == "ready\n"
+
+
+async def test_an_engine_that_is_stopped_is_told_as_unreachable_soon_and_found_again(stack):
+    async with stack.agent() as agent:
+        stack.compose("stop", "engine")
+        with pytest.raises(ToolError, match="unreachable"):
+            await call(agent, "kb_search", query="spare key")
+        assert "timeout:1 attempts:1" in stack.inside("gateway", "cat", "/etc/resolv.conf"), "otherwise it takes 10 s"
+        stack.make("up")
+        assert "results" in await call(agent, "kb_search", query="spare key")
+
+
+def test_a_stack_that_does_not_start_says_why(stack):
+    wrong = stack.environment | {"KB_LOG_LEVEL": "loud"}
+    failed = subprocess.run(
+        ["make", "-s", "up"], cwd=stack.folder, env=wrong, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert failed.returncode != 0
+    assert "kb: KB_LOG_LEVEL: Input should be 'debug', 'info', 'warning' or 'error'" in failed.stdout
+    stack.make("up")
 
 
 class Writer(threading.Thread):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
 
 import pytest
 
@@ -64,5 +63,18 @@ def test_make_publishes_the_engine_only_if_asked(tmp_path):
     asked = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
     assert "engine-port.yaml" not in output_of(*command, cwd=folder, env=asked)
     (folder / "compose" / ".env").write_text("KB_ENGINE_PORT=8001\n")
-    said = subprocess.run(command, cwd=folder, env=asked, capture_output=True, text=True, check=True).stdout
-    assert "-f compose/compose.yaml -f compose/engine-port.yaml -f compose/cuda.yaml up" in said
+    said = files_of(output_of(*command, cwd=folder, env=asked))
+    assert said == ["compose/compose.yaml", "compose/engine-port.yaml", "compose/cuda.yaml"]
+
+
+@pytest.mark.parametrize("target", ["up", "up-gpu", "logs", "down"])
+def test_make_honours_a_file_of_the_operators_own_and_gives_it_the_last_word(tmp_path, target):
+    folder = fresh_copy(tmp_path)
+    (folder / "compose" / "compose.override.yaml").write_text("services: {}\n")
+    assert files_of(output_of("make", "-n", target, cwd=folder))[-1] == "compose/compose.override.yaml"
+
+
+def files_of(said):
+    """The files that the first call of compose is given."""
+    [call, *_] = re.findall(r"docker compose (.*?) (?:up|logs|down)", said)
+    return call.split()[1::2]

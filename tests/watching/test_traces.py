@@ -57,6 +57,9 @@ async def test_a_trace_that_the_sender_began_goes_on_and_ingestion_has_its_own(s
         accepted = httpx2.post(f"{server.url}/api/v1/jobs", params={"wait": 30}, json=note, headers=headers)
         assert accepted.status_code == 200
         httpx2.get(f"{server.url}/api/v1/documents/777")
+        for quiet in ("/healthz", "/readyz", "/metrics"):
+            httpx2.get(f"{server.url}{quiet}")
+    assert [span.name for _, span in collector.spans if span.name.endswith(("z", "/metrics"))] == []
     service, posted = collector.find("POST /api/v1/jobs")
     assert service == "archive"
     assert (posted.trace_id.hex(), posted.parent_span_id.hex()) == (trace, parent)

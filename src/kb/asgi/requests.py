@@ -16,9 +16,11 @@ from starlette.requests import Request
 
 from kb.asgi.logs import BELONGING, belonging_to
 from kb.asgi.problem import on_unexpected
+from kb.asgi.traces import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from prometheus_client import CollectorRegistry
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,7 +37,7 @@ OTHER: Final = "(other)"
 """The route of what is at no address of ours."""
 
 QUIET: Final = {"/healthz", "/readyz", "/metrics"}
-"""What machines ask every few seconds."""
+"""What machines ask every few seconds: told at debug only, and not traced."""
 
 LEFT: Final = 499
 """The status of a request whose sender was gone before there was an answer."""
@@ -66,9 +68,8 @@ class RequestMiddleware:
         headers = Headers(scope=scope)
         request_id = id_of(headers)
         method = scope["method"] if scope["method"] in METHODS else OTHER
-        attributes = {"http.request.method": method}
         with (
-            self.traces.span(method, "SERVER", headers, attributes) as span,
+            self._span(scope["path"], method, headers) as span,
             belonging_to(**_ids(request_id, span)),
         ):
             begun, status = perf_counter(), LEFT
@@ -76,6 +77,11 @@ class RequestMiddleware:
                 status = await self._answer(scope, receive, send, request_id)
             finally:
                 self._tell(scope, method, status, perf_counter() - begun, span)
+
+    def _span(self, path: str, method: str, headers: Headers) -> AbstractContextManager[NoSpan]:
+        if path in QUIET:
+            return NOTHING
+        return self.traces.span(method, "SERVER", headers, {"http.request.method": method})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
         """Answers the status that was sent; what the app did not expect is one, too."""

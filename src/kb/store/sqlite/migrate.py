@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import closing
 from importlib.resources import files
@@ -17,6 +18,8 @@ from kb.store.sqlite.schema import SCHEMA_VERSION, create
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+logger = logging.getLogger(__name__)
 
 
 def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> None:
@@ -38,6 +41,7 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
     if version == SCHEMA_VERSION:
         return add_missing(connection, dimensions)
     v2.check_columns(connection, path)
+    logger.info("migrating from version 2, which takes minutes if the database is large")
     back_up(connection, path.with_name(f"{path.name}.v2-backup"))
     return migrate(connection, path, dimensions)
 
@@ -96,6 +100,7 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
     try:
         _to_version_3(connection, dimensions)
         connection.execute("COMMIT")
+        logger.info("migrated")
     except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
