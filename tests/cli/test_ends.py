@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -105,10 +106,31 @@ def test_ctrl_c_ends_quietly(outside):
     assert process.returncode == 130
 
 
+@pytest.mark.requirement("L-3")
+def test_ctrl_c_ends_quietly_while_the_program_is_being_loaded(outside):
+    press = "import os, sys; sys.argv = ['kb', '--version']; from kb_cli.__main__ import start; "
+    at = "sys.addaudithook(lambda event, args: event == 'import' and args[0] == 'typer' and os.kill(os.getpid(), 2)); "
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{press}{at}start()"], env=outside.environment, capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+
+
+@pytest.mark.requirement("L-3")
+def test_ctrl_c_ends_what_waits_for_standard_input(kb):
+    for words in (["add", "-"], ["addnote", "-"]):
+        process = kb.start(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert process.communicate() == (b"", b"")
+
+
 def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
     note = kb.note(tag)
-    code, _ = kb.in_terminal("delete", note, typed="\x04")
+    code, shown = kb.in_terminal("delete", note, typed="\x04")
     assert code == 130
+    assert shown.endswith("\n")
     assert kb("get", note).returncode == 0
 
 

@@ -175,3 +175,15 @@ def test_a_note_may_begin_with_a_dash(kb, tag, text):
     assert text_of(kb, note) == f"{text} {tag}"
     job = kb.json("addnote", f"{text} again {tag}", "--wait")
     assert text_of(kb, job["document_id"]) == f"{text} again {tag}"
+
+
+@pytest.mark.parametrize("word", ["--jsno", "--wiat=yes", "--editor"])
+def test_a_misspelt_option_is_no_text(kb, tag, word):
+    note = kb.note(f"before {tag}")
+    for words in (["updatenote", note, word], ["addnote", word]):
+        ended = kb(*words)
+        assert ended.returncode == 2
+        assert f"No such option: {word}" in ended.stderr
+    assert text_of(kb, note) == f"before {tag}"
+    assert kb("updatenote", note, "--", word).returncode == 0
+    assert text_of(kb, note) == word
