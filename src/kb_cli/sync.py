@@ -224,7 +224,7 @@ async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests
     except typer.TyperException as error:
         output.complain(error.format_message())
         return True
-    if outcome.deleted or any(not each.is_unchanged for each in outcome.files):
+    if outcome.deleted or any(each.is_news for each in outcome.files):
         told(outcome, json=False)
     return False
 
@@ -256,7 +256,7 @@ def told_plan(planned: dict[str, list[str]], json: bool) -> int:
 
 def told(outcome: Outcome, json: bool) -> int:
     """Print what was done; answers the exit code."""
-    complain_of(outcome.failed)
+    complain_of([each for each in outcome.failed if each.is_news])
     if json:
         answer: dict[str, Any] = {"files": [each.shown() for each in outcome.files], "deleted": outcome.deleted}
         output.print_json(answer)

@@ -157,6 +157,22 @@ def test_a_watched_folder_is_followed(kb, folder):
     assert process.returncode == 130
 
 
+def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, folder):
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
+    with ended(
+        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "3 files: 2 searchable, 1 failed\n"
+        (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
+        assert process.stdout.readline() == "4 files: 1 searchable, 2 unchanged, 1 failed\n"
+        (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and a little more")
+        assert process.stdout.readline() == "4 files: 0 searchable, 3 unchanged, 1 failed\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[1].count("broken.pdf") == 2
+    jobs = [job for job in kb.json("jobs", "-n", 100)["jobs"] if job["source_path"] == str(folder / "broken.pdf")]
+    assert len(jobs) == 2
+
+
 @contextmanager
 def ended(process):
     """The process, which does not outlive the block."""
