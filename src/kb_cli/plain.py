@@ -58,7 +58,16 @@ def converter(kind: Any, minimum: float | None) -> Callable[[Any], object] | Non
         return one_of(get_args(kind))
     if kind is int:
         return whole_number(minimum)
-    return kind if kind in (str, bool, Path) else None
+    if kind is Path:
+        return path
+    return kind if kind in (str, bool) else None
+
+
+def path(word: str | Path) -> Path:
+    """Takes a path; an empty one would be the folder one happens to be in."""
+    if not str(word):
+        raise ValueError("the path is empty")
+    return Path(word)
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:

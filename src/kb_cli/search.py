@@ -21,7 +21,7 @@ from kb_cli.options import (
     Tags,
     Under,
     filters,
-    split,
+    some,
 )
 from kb_cli.run import ask
 
@@ -57,9 +57,9 @@ def search(
     request = filters(path, under, after, before, doc_type) | {
         "query": " ".join(query),
         "top": top,
-        "tags": split(tags),
-        "tag_any": split(any_tag),
-        "tag_not": split(no_tag),
+        "tags": some(tags),
+        "tag_any": some(any_tag),
+        "tag_not": some(no_tag),
         "fts_only": fts_only,
         "vec_only": vec_only,
         "group_by": "document" if documents else None,
