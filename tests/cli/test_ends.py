@@ -52,9 +52,18 @@ def test_something_that_is_no_engine(outside, tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as web:
         web.stdout.readline()
         ended = outside("status", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}"})
+        elsewhere = outside("tags", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}/mcp"})
         web.kill()
     assert ended.returncode == 7
     assert ended.stderr == f"kb: What answers at http://127.0.0.1:{port} is no kb engine.\n"
+    assert elsewhere.returncode == 7
+    assert f"What answers at http://127.0.0.1:{port}/mcp is no kb engine; KB_ENGINE_URL says" in elsewhere.stderr
+
+
+def test_an_address_with_too_much_in_it(kb):
+    ended = kb("tags", env={"KB_ENGINE_URL": kb.environment["KB_ENGINE_URL"] + "/api/v1"})
+    assert ended.returncode == 7
+    assert "/api/v1 is no kb engine; KB_ENGINE_URL says" in ended.stderr
 
 
 SERVE_FILES = """
