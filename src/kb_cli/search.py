@@ -119,13 +119,15 @@ def show(results: list[dict[str, Any]]) -> None:
 
 
 def heading(rank: int, result: dict[str, Any]) -> None:
-    """Print which document a passage is from, and where it stands there."""
+    """Print which document a passage is from, where it stands there, and where that came from."""
     from rich.text import Text
 
     facts = [f"id {result['document_id']}", place(result["place"]), f"score {result['score']:.3f}"]
     more = [fact for fact in (result.get("date"), output.tags_of(result)) if fact]
     title = Text.assemble((f"{rank:>2}  ", "dim"), (output.one_line(result["title"]), "bold"))
     output.show(title, Text(INDENT + output.one_line(" · ".join(facts + more)), style="cyan"))
+    if result["source_path"]:
+        output.show(Text(INDENT) + output.fitting_path(result["source_path"], len(INDENT)))
 
 
 def place(where: dict[str, Any]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 ESCAPE = "\x1b"
@@ -97,6 +99,15 @@ def test_what_a_document_says_does_not_command_the_terminal(kb, tag, command):
         assert "evil" in shown
         assert "[bold]loud[/bold]" in shown
         assert not any(f"{code}" in shown for code in ("\x1b]", "\x1b[31m", "\x07", "\x9b", "\r"))
+
+
+def test_a_result_shows_the_file_it_is_from(kb, folder, tag):
+    kb("add", "papers", "--tags", tag, "--wait")
+    assert f"\n    {folder / 'rust.md'}\n" in kb("search", "borrow", "--tags", tag).stdout
+    _, shown = kb.in_terminal("search", "borrow", "--tags", tag, env={"COLUMNS": "30"})
+    [path] = [line for line in re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines() if line.endswith("papers/rust.md")]
+    assert path.startswith("    …")
+    assert len(path) <= 30
 
 
 def test_wide_characters_stay_within_the_terminal(kb, tag):
