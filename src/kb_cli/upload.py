@@ -135,7 +135,9 @@ class Sender:
 
     async def _is_there(self, each: Sent) -> bool:
         known = self.known.get(each.source_path)
-        if known is None or known.content_hash != await asyncio.to_thread(self.digests.of, each.path):
+        if known is None or self.title not in (None, known.title):
+            return False
+        if known.content_hash != await asyncio.to_thread(self.digests.of, each.path):
             return False
         if missing := [tag for tag in each.tags if tag not in known.tags]:
             if known.document_id is None:

@@ -60,6 +60,9 @@ def test_a_file_that_is_named_twice_is_sent_once(kb, folder):
 def test_a_single_file_can_be_given_a_title(kb, folder):
     [each] = kb.json("add", "papers/rust.md", "--title", "On [borrowing]", "--wait")
     assert kb.json("get", each["job"]["document_id"])["title"] == "On [borrowing]"
+    assert kb("add", "papers/rust.md", "--title", "On lending", "--wait").stdout == "1 file: 1 searchable\n"
+    assert kb.json("get", each["job"]["document_id"])["title"] == "On lending"
+    assert kb("add", "papers/rust.md", "--title", "On lending").stdout == "1 file: 0 on their way in, 1 unchanged\n"
     refused = kb("add", "papers", "--title", "Both")
     assert refused.returncode == 2
     assert "single file" in refused.stderr
