@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from dataclasses import dataclass, field
@@ -102,8 +103,16 @@ def _walk(folder: Path, above: Sequence[Ignored], exclude: Sequence[str], found:
             continue
         if is_folder:
             _walk(path, ignored, exclude, found)
-        elif entry.is_file():
+        elif _is_file(entry):
             _take(path, found)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file, or a link to one; a file that cannot be looked at is there all the same."""
+    try:
+        return entry.is_file()
+    except OSError as error:
+        return error.errno != errno.ELOOP
 
 
 def _ignored_here(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequence[str]) -> Iterator[Ignored]:

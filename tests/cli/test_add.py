@@ -42,6 +42,14 @@ def test_what_a_pattern_matches_and_is_no_file_is_passed_over(kb, folder):
     assert kb("add", "papers/gone*").returncode == 2
 
 
+def test_links_that_lead_in_a_circle_are_passed_over(kb, folder):
+    (folder / "a.md").symlink_to("b.md")
+    (folder / "b.md").symlink_to("a.md")
+    (folder / "here").symlink_to(".")
+    assert added(kb.json("add", "papers")) == ["cat.txt", "rust.md"]
+    assert kb("sync", "papers").returncode == 0
+
+
 def test_an_empty_path_is_not_the_folder_one_is_in(kb, folder):
     for words in (["add", ""], ["sync", ""], ["list", "--under", ""], ["search", "x", "--path", ""]):
         ended = kb(*words)
