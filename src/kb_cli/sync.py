@@ -204,17 +204,26 @@ async def follow(engine: "EngineClient", folder: Folder, digests: Digests) -> No
     import asyncio
 
     from watchfiles import awatch
+    from watchfiles._rust_notify import WatchfilesRustInternalError
 
     folder.check()
     # The first round waits until changes are watched, so that none falls between.
-    due = True
-    async for change in awatch(folder.path, yield_on_timeout=True, rust_timeout=TICK, raise_interrupt=False):
-        if change or due:
-            due = await watched_round(engine, folder, digests)
-            await asyncio.sleep(RETRY_SECONDS if due else 0)
+    due = is_first = True
+    while due:
+        try:
+            async for change in awatch(
+                folder.path, yield_on_timeout=True, rust_timeout=TICK, ignore_permission_denied=True
+            ):
+                if change or due:
+                    due = await watched_round(engine, folder, digests, is_first=is_first)
+                    is_first = False
+                    await asyncio.sleep(RETRY_SECONDS if due else 0)
+        except* WatchfilesRustInternalError:  # something happened to a file whose name is not UTF-8
+            due = True
+        await asyncio.sleep(RETRY_SECONDS)
 
 
-async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests) -> bool:
+async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests, *, is_first: bool) -> bool:
     """Go round once, and say what was done if anything was; answers whether the engine or the folder was away."""
     try:
         outcome = await one_round(engine, folder, digests, quiet=False)
@@ -224,7 +233,7 @@ async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests
     except typer.TyperException as error:
         output.complain(error.format_message())
         return True
-    if outcome.deleted or any(each.is_news for each in outcome.files):
+    if is_first or outcome.deleted or any(each.is_news for each in outcome.files):
         told(outcome, json=False)
     return False
 

@@ -117,6 +117,7 @@ class Sender:
     async def send(self, each: Sent, advance: Callable[[int], None]) -> None:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
         try:
+            each.source_path.encode()
             if await self._is_there(each) or await self._is_unreadable(each):
                 advance(size(Path(each.path)))
                 return

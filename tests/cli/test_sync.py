@@ -173,6 +173,22 @@ def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, fol
     assert len(jobs) == 2
 
 
+def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
+    odd = folder / os.fsdecode(b"caf\xe9.md")
+    odd.write_text("Coffee")
+    with ended(
+        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "3 files: 2 searchable, 1 failed\n"
+        odd.write_text("More coffee")
+        (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
+        while not process.stdout.readline().startswith("4 files"):
+            pass
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.communicate(timeout=30)[1]
+    assert held(kb, folder) == {str(path): text for path, text in files_of(folder).items() if path != str(odd)}
+
+
 @contextmanager
 def ended(process):
     """The process, which does not outlive the block."""
