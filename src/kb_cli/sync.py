@@ -1,6 +1,7 @@
 """kb sync: make the knowledge base hold what a folder holds."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -203,24 +204,33 @@ async def follow(engine: "EngineClient", folder: Folder, digests: Digests) -> No
     """Go round at once, then after each change; what fails is tried again, also when the engine is away."""
     import asyncio
 
-    from watchfiles import awatch
     from watchfiles._rust_notify import WatchfilesRustInternalError
 
     folder.check()
-    # The first round waits until changes are watched, so that none falls between.
-    due = is_first = True
-    while due:
+    is_first = True
+    while True:
         try:
-            async for change in awatch(
-                folder.path, yield_on_timeout=True, rust_timeout=TICK, ignore_permission_denied=True
-            ):
-                if change or due:
-                    due = await watched_round(engine, folder, digests, is_first=is_first)
-                    is_first = False
-                    await asyncio.sleep(RETRY_SECONDS if due else 0)
-        except* WatchfilesRustInternalError:  # something happened to a file whose name is not UTF-8
-            due = True
+            await follow_until_away(engine, folder, digests, is_first=is_first)
+        # Something happened to a file whose name is not UTF-8, or there is no folder.
+        except* (WatchfilesRustInternalError, FileNotFoundError):
+            pass
+        is_first = False
         await asyncio.sleep(RETRY_SECONDS)
+
+
+async def follow_until_away(engine: "EngineClient", folder: Folder, digests: Digests, *, is_first: bool) -> None:
+    """Go round at once, then after each change, until the engine is away, or the folder: it may come back another."""
+    from watchfiles import awatch
+
+    watch = awatch(folder.path, yield_on_timeout=True, rust_timeout=TICK, ignore_permission_denied=True)
+    # The first round waits until changes are watched, so that none falls between.
+    is_due = True
+    async with aclosing(watch) as changes:
+        async for change in changes:
+            if change or is_due:
+                if await watched_round(engine, folder, digests, is_first=is_first):
+                    return
+                is_due = is_first = False
 
 
 async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests, *, is_first: bool) -> bool:

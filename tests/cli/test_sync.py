@@ -189,6 +189,23 @@ def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
     assert held(kb, folder) == {str(path): text for path, text in files_of(folder).items() if path != str(odd)}
 
 
+def test_a_watched_folder_that_was_away_is_followed_again(kb, folder):
+    away = folder.with_name("away")
+    with ended(
+        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "2 files: 2 searchable\n"
+        folder.rename(away)
+        assert "There is no folder" in process.stderr.readline()
+        shutil.copytree(away, folder)
+        (folder / "new.md").write_text("# New\n\nThere when it came back.\n")
+        assert process.stdout.readline() == "3 files: 1 searchable, 2 unchanged\n"
+        (folder / "newer.md").write_text("# Newer\n\nWritten while someone watches.\n")
+        assert process.stdout.readline() == "4 files: 1 searchable, 3 unchanged\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
 @contextmanager
 def ended(process):
     """The process, which does not outlive the block."""
