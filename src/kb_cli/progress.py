@@ -43,7 +43,9 @@ def progress(label: str, total: int, *, is_bytes: bool, quiet: bool) -> Iterator
     amount: rich.ProgressColumn = rich.DownloadColumn() if is_bytes else rich.MofNCompleteColumn()
     rate = [rich.TransferSpeedColumn()] if is_bytes else []
     console = Console(stderr=True)
-    bar_itself = [rich.BarColumn()] if console.width >= ROOMY else []
+    # Of colours only those that the terminal's own theme sets are fit for light and dark ones alike.
+    plain_bar = rich.BarColumn(style="dim", complete_style="cyan", finished_style="cyan")
+    bar_itself = [plain_bar] if console.width >= ROOMY else []
     columns = [rich.TextColumn("{task.description}"), *bar_itself, amount, *rate, rich.TimeRemainingColumn()]
 
     with rich.Progress(*columns, console=console, transient=True) as bar:
