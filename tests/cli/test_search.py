@@ -118,6 +118,15 @@ def test_wide_characters_stay_within_the_terminal(kb, tag):
     assert all(2 * sum(map(str.__gt__, line, "\u2fff" * len(line))) <= 80 for line in shown.splitlines()[2:])
 
 
+def test_what_is_too_long_for_a_line_goes_on_under_it(kb, tag):
+    kb.note("Lamps and buoys of the outer harbour. " * 30, "--title", tag, "--tags", f"{tag},{'x' * 30},{'y' * 30}")
+    _, shown = kb.in_terminal("search", "buoys", "-n", 1, "--tags", tag, env={"COLUMNS": "50"})
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    assert all(len(line) <= 50 for line in lines)
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert lines[-1].endswith(" …")
+
+
 def test_filters_by_tag_place_and_time(kb, folder, tag):
     kb("add", "papers", "--tags", f"{tag},one", "--wait")
     kb.note("A note about cats and references", "--tags", f"{tag},two")
