@@ -140,13 +140,17 @@ def by_document(results: Sequence[Result]) -> list[Result]:
 
 
 def match_expression(query: str) -> str | None:
-    """The full-text question for a query: any of its words; None if it has no word.
+    """The full-text question for a query: any of its telling words; None if it has no word.
 
-    Stop words count only when there is nothing else. Each word is quoted, so no query is a syntax error.
+    Each word is quoted, so no query is a syntax error.
     """
+    return " OR ".join(f'"{word}"' for word in telling_words(query)[:MAX_TERMS]) or None
+
+
+def telling_words(query: str) -> list[str]:
+    """The words that a query is looked up by, each once: stop words only when there is nothing else."""
     words = list(dict.fromkeys(words_of(query)))
-    telling = [word for word in words if word not in STOP_WORDS] or words
-    return " OR ".join(f'"{word}"' for word in telling[:MAX_TERMS]) or None
+    return [word for word in words if word not in STOP_WORDS] or words
 
 
 def words_of(text: str) -> list[str]:

@@ -60,8 +60,9 @@ def add(
         ask_at_length(work)
     except KeyboardInterrupt:
         accepted = sum(each.job is not None or each.document_id is not None for each in files)
-        output.complain(f"interrupted: {accepted} of {len(files)} are in or on their way; the same command goes on")
-        raise
+        raise exits.Interrupted(
+            f"interrupted: {accepted} of {len(files)} are in or on their way; the same command goes on"
+        ) from None
     return told(files + unlisted(found), found, wait, json)
 
 
@@ -81,16 +82,17 @@ def add_standard_input(paths: list[str], fields: dict[str, Any], wait: bool, jso
     if len(paths) > 1:
         raise exits.UsageError("Standard input (-) goes in by itself.")
     sent = Sent(STDIN, fields["source_path"] or STDIN)
+    name = (fields["source_path"] or "").rpartition("/")[2] or "standard input"
 
     async def work(engine: "EngineClient") -> None:
-        with tempfile.TemporaryFile() as content:
-            shutil.copyfileobj(sys.stdin.buffer, content)
-            content.seek(0)
-            name = (fields["source_path"] or "").rpartition("/")[2] or "standard input"
-            sent.job = await engine.add_file(name, content, **fields)
+        sent.job = await engine.add_file(name, content, **fields)
         if wait:
             sent.job = await finished(engine, sent.job["job_id"])
             sent.error, sent.document_id = sent.job["error"], sent.job["document_id"]
 
-    ask_at_length(work)
+    with tempfile.TemporaryFile() as content:
+        # Read here, where Ctrl-C ends it: an event loop would wait for the end of input.
+        shutil.copyfileobj(sys.stdin.buffer, content)
+        content.seek(0)
+        ask_at_length(work)
     return told([sent], Found(), wait, json)

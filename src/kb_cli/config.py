@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -150,7 +151,7 @@ def _parse(content: bytes, path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        values = tomllib.loads(content.decode())
+        values = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{path}: not valid TOML: {error}") from None
     profiles = values.get("profiles", {})
@@ -170,6 +171,7 @@ def _check_names(values: Mapping[str, object], names: tuple[str, ...], path: Pat
             raise SettingError(f"{path}: {name} must be a text in quotes.")
 
 
+@cache  # a command may read its configuration several times
 def _warn_if_readable(path: Path) -> None:
     if os.name == "posix" and path.stat().st_mode & READABLE_BY_OTHERS:
         print(f"kb: warning: others can read the key in {path}: chmod 600 {path}", file=sys.stderr)

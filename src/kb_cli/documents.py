@@ -25,6 +25,7 @@ from kb_cli.options import (
     Tags,
     Under,
     filters,
+    some,
     split,
 )
 from kb_cli.run import ask
@@ -146,9 +147,9 @@ def list_(
     document gives itself; without one it is when it was added or last changed.
     """
     query = filters(path, under, after, before, doc_type) | {
-        "tag": split(tags),
-        "tag_any": split(any_tag),
-        "tag_not": split(no_tag),
+        "tag": some(tags),
+        "tag_any": some(any_tag),
+        "tag_not": some(no_tag),
         "sort": "recent" if recent else None,
     }
     answer = ask(lambda engine: pages(engine, query, None if everything else limit))

@@ -47,6 +47,12 @@ class LocalError(TyperException):
     exit_code = LOCAL
 
 
+class Interrupted(TyperException):
+    """Ctrl-C, where there is more to say of it."""
+
+    exit_code = INTERRUPTED
+
+
 def code_of(error: KbError) -> int:
     """The exit code for an error from the engine, its client or a start."""
     for kind, code in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from dataclasses import dataclass, field
@@ -44,8 +45,9 @@ class Found:
 def files_at(names: Iterable[str], exclude: Sequence[str] = ()) -> Found:
     """The files at these paths.
 
-    Folders stand for all that is in them, patterns for all that they match. What is hidden, and what a `.kbignore` or
-    `exclude` names (in the syntax of .gitignore), is left out of folders.
+    Folders stand for all that is in them, patterns for all files and folders that they match. What is hidden, and what
+    a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of folders; `exclude` also counts for
+    the files themselves, from the folder that they are in.
 
     Raises:
         UsageError: there is nothing at a path, or something that is no file.
@@ -54,22 +56,23 @@ def files_at(names: Iterable[str], exclude: Sequence[str] = ()) -> Found:
     for place in (place for name in names for place in _places(name)):
         if place.is_dir():
             _walk(absolute(place), [], exclude, found)
-        elif place.is_file():
+        elif not exclude or not Ignored(place.parent, exclude).verdict(place, is_folder=False):
             found.files.append(absolute(place))
-        else:
-            raise UsageError(f"{place} is no regular file.")
     found.files = list(dict.fromkeys(found.files))
     return found
 
 
 def _places(name: str) -> list[Path]:
     place = Path(name).expanduser()
-    if place.exists():
+    if name and place.exists():
+        if not (place.is_file() or place.is_dir()):
+            raise UsageError(f"{place} is no regular file.")
         return [place]
-    matches = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207 - Path.glob shows what is hidden
-    if not matches:
-        raise UsageError(f"There is no file or folder {name}.")
-    return [Path(match) for match in matches]
+    matches = map(Path, sorted(glob.glob(str(place), recursive=True)))  # noqa: PTH207 - Path.glob shows what is hidden
+    places = [match for match in matches if match.is_file() or match.is_dir()] if name else []
+    if not places:
+        raise UsageError(f"There is no file or folder {name or repr(name)}.")
+    return places
 
 
 class Ignored:
@@ -100,14 +103,22 @@ def _walk(folder: Path, above: Sequence[Ignored], exclude: Sequence[str], found:
             continue
         if is_folder:
             _walk(path, ignored, exclude, found)
-        elif entry.is_file():
+        elif _is_file(entry):
             _take(path, found)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file, or a link to one; a file that cannot be looked at is there all the same."""
+    try:
+        return entry.is_file()
+    except OSError as error:
+        return error.errno != errno.ELOOP
 
 
 def _ignored_here(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequence[str]) -> Iterator[Ignored]:
     if any(entry.name == IGNORE_FILE for entry in entries):
         try:
-            yield Ignored(folder, (folder / IGNORE_FILE).read_text().splitlines())
+            yield Ignored(folder, (folder / IGNORE_FILE).read_text("utf-8-sig").splitlines())
         except (OSError, ValueError) as error:
             raise UsageError(f"{folder / IGNORE_FILE} cannot be read: {error}.") from None
     if exclude:

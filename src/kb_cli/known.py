@@ -30,6 +30,7 @@ class Known:
     """What the engine has at a source path, or will have when a job is done."""
 
     content_hash: str | None
+    title: str | None
     tags: frozenset[str]
     document_id: int | None = None
     job_id: int | None = None
@@ -61,7 +62,7 @@ async def known_below(engine: EngineClient, prefix: str) -> dict[str, Known]:
 
 def of_document(document: dict[str, Any]) -> Known:
     """What a document is to a file."""
-    return Known(document["content_hash"], frozenset(document["tags"]), document_id=document["id"])
+    return Known(document["content_hash"], document["title"], frozenset(document["tags"]), document_id=document["id"])
 
 
 async def pending_files(engine: EngineClient) -> dict[str, Known]:
@@ -71,7 +72,7 @@ async def pending_files(engine: EngineClient) -> dict[str, Known]:
     """
     newest_first = [job for status in ("queued", "running") async for job in jobs(engine, status)]
     return {
-        job["source_path"]: Known(job["content_hash"], frozenset(job["tags"]), job_id=job["id"])
+        job["source_path"]: Known(job["content_hash"], job["title"], frozenset(job["tags"]), job_id=job["id"])
         for job in sorted(newest_first, key=lambda job: int(job["id"]))
         if job["source_path"] and job["kind"] == "file"
     }

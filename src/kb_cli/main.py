@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections import UserDict
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Final, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from kb import __version__
 from kb.contract.errors import KbError
@@ -21,6 +23,10 @@ from kb_cli.options import Profile  # noqa: TC001 - typer reads it when it runs
 from kb_cli.output import complain, say
 from kb_cli.plain import plain_command
 
+if TYPE_CHECKING:
+    from typer._click import Context
+
+OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
 COMMANDS: Final = {
     "add": "kb_cli.add:add",
     "sync": "kb_cli.sync:sync",
@@ -57,10 +63,25 @@ class Commands(UserDict[str, Any]):
         """The command, built from its function."""
         module, _, function = self.data[name].partition(":")
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        # A note may begin with a dash, as lists do.
-        settings = {"ignore_unknown_options": name in ("addnote", "updatenote")}
-        single.command(name, context_settings=settings)(getattr(import_module(module), function))
+        kind = TakesText if name in ("addnote", "updatenote") else None
+        single.command(name, cls=kind)(getattr(import_module(module), function))
         return plain_command(single)
+
+
+class TakesText(TyperCommand):
+    """A command whose text may begin with a dash, as lists do."""
+
+    ignore_unknown_options = True
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Understand the words. One that only looks like a misspelt option does not become, or replace, a note."""
+        known = {"--help"}.union(*(parameter.opts for parameter in self.params))
+        for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
+            if OPTION.fullmatch(word) and word.partition("=")[0] not in known:
+                raise exits.UsageError(
+                    f"No such option: {word}; as a text it goes behind --, as in 'kb {self.name} --'"
+                )
+        return super().parse_args(ctx, args)
 
 
 class Kb(TyperGroup):
@@ -126,18 +147,29 @@ def silence(mode: str) -> TextIO:
 def run_command(words: list[str]) -> int:
     """Run what the words say; answers the exit code. An error is one line on standard error."""
     try:
-        return plain_command(app)(words, prog_name="kb", standalone_mode=False) or exits.OK
+        code: int = plain_command(app)(words, prog_name="kb", standalone_mode=False) or exits.OK
     except KbError as error:
         complain(error.detail)
         return exits.code_of(error)
     except typer.TyperException as error:
+        if isinstance(error, exits.Interrupted):
+            end_line()
         complain(error.format_message().rstrip(".") + hint(error))
         return error.exit_code
     except UnicodeEncodeError:
         complain("The command line holds bytes that are not UTF-8.")
         return exits.USAGE
     except (typer.Abort, KeyboardInterrupt):
-        return exits.INTERRUPTED
+        code = exits.INTERRUPTED
+    if code == exits.INTERRUPTED:
+        end_line()
+    return code
+
+
+def end_line() -> None:
+    """End the line in which the terminal shows ^C, or a question that nobody answered."""
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
 
 
 def hint(error: typer.TyperException) -> str:

@@ -24,8 +24,16 @@ class Client(NamedTuple):
     configuration: Callable[[str, dict[str, str]], str]
 
 
+def clients(incomplete: str) -> list[str]:
+    """The clients' names, for the shell."""
+    return [name for name in CLIENTS if name.startswith(incomplete)]
+
+
 def mcp(
-    client: Annotated[str | None, typer.Argument(metavar="CLIENT", help="Only this client, such as cursor.")] = None,
+    client: Annotated[
+        str | None,
+        typer.Argument(metavar="CLIENT", help="Only this client, such as cursor.", autocompletion=clients),
+    ] = None,
     collections: Annotated[bool, typer.Option("--collections", help="The endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:

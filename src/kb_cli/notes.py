@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.contract.errors import KbError, NotANote
+from kb.contract.errors import NotANote
 from kb_cli import exits, output
-from kb_cli.editor import edited, new_draft
+from kb_cli.editor import edited
 from kb_cli.jobs import finished
 from kb_cli.options import Id, Json, Tags, Wait, split, text_of
 from kb_cli.run import ask, ask_at_length
@@ -33,15 +33,8 @@ def addnote(
 
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
-    if text is None and not (text := written()):
-        raise exits.UsageError("The note is empty; nothing was sent.")
-    note = {"text": text_of(text), "title": title, "tags": split(tags), "source_path": source_path}
-
-    async def add(engine: "EngineClient") -> dict[str, Any]:
-        receipt = await engine.add_note(**note)
-        return await finished(engine, receipt["job_id"]) if wait else receipt
-
-    answer = (ask_at_length if wait else ask)(add)
+    note = {"title": title, "tags": split(tags), "source_path": source_path}
+    answer = write(note, wait) if text is None else send(note | {"text": text_of(text)}, wait)
     if json:
         output.print_json(answer)
     elif answer["status"] == "failed":
@@ -53,12 +46,22 @@ def addnote(
     return exits.NOTHING if answer["status"] == "failed" else exits.OK
 
 
-def written() -> str | None:
-    """What the user writes in the editor."""
-    draft = new_draft("")
-    text = edited(draft)
-    draft.unlink(missing_ok=True)
-    return text
+def write(note: dict[str, Any], wait: bool) -> dict[str, Any]:
+    """Let the user write a note, and send it."""
+    with edited("", "addnote") as text:
+        if text is None:
+            raise exits.UsageError("The note is empty; nothing was sent.")
+        return send(note | {"text": text}, wait)
+
+
+def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
+    """Send a new note; answers the engine's receipt, or the finished job."""
+
+    async def add(engine: "EngineClient") -> dict[str, Any]:
+        receipt = await engine.add_note(**note)
+        return await finished(engine, receipt["job_id"]) if wait else receipt
+
+    return (ask_at_length if wait else ask)(add)
 
 
 def updatenote(document_id: Id, text: Annotated[str | None, TextArgument] = None, json: Json = False) -> None:
@@ -88,13 +91,5 @@ def edit(document_id: int) -> tuple[dict[str, Any], bool]:
     note = ask(lambda engine: engine.document(document_id))
     if note["doc_type"] != NOTE:
         raise NotANote(f"Document {document_id} is of type {note['doc_type']}: only notes can be updated.")
-    draft = new_draft("".join(chunk["text"] for chunk in note["chunks"]))
-    text = edited(draft)
-    if text is None:
-        return note, False
-    try:
-        note = update(document_id, text, note["content_hash"])
-    except KbError as error:
-        raise type(error)(f"{error.detail} Your text is kept in {draft}.") from None
-    draft.unlink()
-    return note, True
+    with edited("".join(chunk["text"] for chunk in note["chunks"]), f"updatenote {document_id}") as text:
+        return (note, False) if text is None else (update(document_id, text, note["content_hash"]), True)

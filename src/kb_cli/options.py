@@ -27,7 +27,7 @@ NoTag = Annotated[
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it can be found; say so if that fails.")]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Leave out of folders, as in .gitignore; may be repeated."),
+    typer.Option("--exclude", metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated."),
 ]
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id.")]
 Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documents' ids.")]
@@ -51,10 +51,19 @@ def split(tags: list[str] | None) -> list[str]:
     return [tag.strip() for value in tags or [] for tag in value.split(",") if tag.strip()]
 
 
+def some(tags: list[str] | None) -> list[str]:
+    """The tags of a filter. One without any, as by a variable that is not set, would let everything pass."""
+    if tags is not None and not split(tags):
+        raise UsageError("A filter names no tag.")
+    return split(tags)
+
+
 def filters(
     path: str | None, under: str | None, after: str | None, before: str | None, doc_type: str | None
 ) -> dict[str, Any]:
     """What the engine calls these filters; those that are not used are left out."""
+    if "" in (path, under):
+        raise UsageError("--path and --under need a path.")
     wanted = {
         "doc_type": doc_type,
         "source_path": path and (source_path_of(path) if Path(path).exists() else path),

@@ -149,6 +149,16 @@ def is_path(cell: str) -> bool:
     return cell.startswith("/") or cell[1:3] == ":/"
 
 
+def fitting_path(path: str, used: int) -> Text:
+    """A path in one line; on a terminal as much of its end as has room behind `used` columns."""
+    from rich.text import Text
+
+    line = Text(one_line(path), style="dim")
+    if is_terminal():
+        keep_end(line, console_for_stdout().width - used)
+    return line
+
+
 def keep_end(cell: Text, width: int) -> None:
     """Cut the beginning off until the rest has room."""
     from rich.cells import cell_len

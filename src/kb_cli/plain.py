@@ -23,12 +23,18 @@ def plain_command(app: Typer) -> Command:
     """The command that typer builds, with conversions from here where `converter` knows the type."""
     command = get_command(app)
     for parameter in command.get_params(Context(command)):
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = no_type  # type: ignore[method-assign,assignment]
         if isinstance(parameter, (TyperArgument, TyperOption)):
             kind: Any = parameter.type_descriptor.annotation
             single = get_args(kind)[0] if get_origin(kind) is list else kind
             if convert := converter(single, parameter.type_descriptor.parameter_info.min):
                 parameter._runtime_param = Plain(convert)  # type: ignore[assignment] # where typer keeps its own
     return command
+
+
+def no_type(ctx: Context) -> None:
+    """What the help shows of an argument's type, which to Python is such as list[str]."""
 
 
 class Plain:
@@ -58,7 +64,16 @@ def converter(kind: Any, minimum: float | None) -> Callable[[Any], object] | Non
         return one_of(get_args(kind))
     if kind is int:
         return whole_number(minimum)
-    return kind if kind in (str, bool, Path) else None
+    if kind is Path:
+        return path
+    return kind if kind in (str, bool) else None
+
+
+def path(word: str | Path) -> Path:
+    """Takes a path; an empty one would be the folder one happens to be in."""
+    if not str(word):
+        raise ValueError("the path is empty")
+    return Path(word)
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:

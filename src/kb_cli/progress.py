@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kb_cli.output import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+ROOMY: Final = 60
+"""So many columns have room for numbers and a bar; numbers alone do with 40."""
 
 
 @contextmanager
@@ -39,8 +42,12 @@ def progress(label: str, total: int, *, is_bytes: bool, quiet: bool) -> Iterator
 
     amount: rich.ProgressColumn = rich.DownloadColumn() if is_bytes else rich.MofNCompleteColumn()
     rate = [rich.TransferSpeedColumn()] if is_bytes else []
-    columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), amount, *rate, rich.TimeRemainingColumn()]
+    console = Console(stderr=True)
+    # Of colours only those that the terminal's own theme sets are fit for light and dark ones alike.
+    plain_bar = rich.BarColumn(style="dim", complete_style="cyan", finished_style="cyan")
+    bar_itself = [plain_bar] if console.width >= ROOMY else []
+    columns = [rich.TextColumn("{task.description}"), *bar_itself, amount, *rate, rich.TimeRemainingColumn()]
 
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with rich.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)

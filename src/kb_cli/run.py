@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SECONDS = 60.0
+NO_SUCH_PAGE = 404
 
 
 def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:
@@ -64,11 +65,25 @@ async def explained(work: Callable[[EngineClient], Awaitable[T]], engine: Engine
     try:
         return await work(engine)
     except KbError as error:
-        if type(error) is KbError and engine.engine_version is None:
-            await engine.status()
+        if type(error) is KbError and (engine.engine_version is None or error.status == NO_SUCH_PAGE):
+            await introduced(engine)
         if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
             raise WrongVersion(reason) from None
         raise
+
+
+async def introduced(engine: EngineClient) -> None:
+    """Ask for the version, which an engine before version 3 says only there.
+
+    Raises:
+        KbError: it is no engine.
+    """
+    try:
+        await engine.status()
+    except KbError as error:
+        if error.status != NO_SUCH_PAGE:
+            raise
+        raise KbError(f"What answers at {engine.base_url} is no kb engine; KB_ENGINE_URL says where to look.") from None
 
 
 async def in_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], at_once: int) -> None:

@@ -21,7 +21,7 @@ from kb_cli.options import (
     Tags,
     Under,
     filters,
-    split,
+    some,
 )
 from kb_cli.run import ask
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 EXCERPT_LINES = 3
 INDENT = "    "
+MORE = " …"
 LEAD = 60
 """How many characters an excerpt shows before the first word that was looked for."""
 WEB = ("http://", "https://")
@@ -57,9 +58,9 @@ def search(
     request = filters(path, under, after, before, doc_type) | {
         "query": " ".join(query),
         "top": top,
-        "tags": split(tags),
-        "tag_any": split(any_tag),
-        "tag_not": split(no_tag),
+        "tags": some(tags),
+        "tag_any": some(any_tag),
+        "tag_not": some(no_tag),
         "fts_only": fts_only,
         "vec_only": vec_only,
         "group_by": "document" if documents else None,
@@ -119,13 +120,16 @@ def show(results: list[dict[str, Any]]) -> None:
 
 
 def heading(rank: int, result: dict[str, Any]) -> None:
-    """Print which document a passage is from, and where it stands there."""
+    """Print which document a passage is from, where it stands there, and where that came from."""
     from rich.text import Text
 
     facts = [f"id {result['document_id']}", place(result["place"]), f"score {result['score']:.3f}"]
     more = [fact for fact in (result.get("date"), output.tags_of(result)) if fact]
     title = Text.assemble((f"{rank:>2}  ", "dim"), (output.one_line(result["title"]), "bold"))
-    output.show(title, Text(INDENT + output.one_line(" · ".join(facts + more)), style="cyan"))
+    where = Text(output.one_line(" · ".join(facts + more)), style="cyan")
+    output.show(title, indented(where) if output.is_terminal() else Text(INDENT) + where)
+    if result["source_path"]:
+        output.show(Text(INDENT) + output.fitting_path(result["source_path"], len(INDENT)))
 
 
 def place(where: dict[str, Any]) -> str:
@@ -138,16 +142,20 @@ def place(where: dict[str, Any]) -> str:
 
 def excerpt(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
     """A few lines of the text, from a little before its first highlight."""
+    return indented(flat(text, highlights), EXCERPT_LINES)
+
+
+def indented(text: "Text", most: int | None = None) -> "Text":
+    """The text in lines of the terminal's width, indented; at most so many."""
     from rich.text import Text
 
     console = output.console_for_stdout()
-    lines = flat(text, highlights).wrap(console, max(console.width - len(INDENT), 1))
+    lines = text.wrap(console, max(console.width - len(INDENT) - len(MORE), 1))
     for line in lines:
         line.rstrip()
-    shown = Text("\n").join(lines[:EXCERPT_LINES])
-    if len(lines) > EXCERPT_LINES:
-        shown.append(" …")
-    return Text(INDENT) + Text(f"\n{INDENT}").join(shown.split("\n"))
+    if most is not None and len(lines) > most:
+        lines[most - 1].append(MORE)
+    return Text(INDENT) + Text(f"\n{INDENT}").join(lines[:most])
 
 
 def flat(text: str, highlights: Sequence[Sequence[int]]) -> "Text":

@@ -1,6 +1,7 @@
 """kb sync: make the knowledge base hold what a folder holds."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -203,18 +204,36 @@ async def follow(engine: "EngineClient", folder: Folder, digests: Digests) -> No
     """Go round at once, then after each change; what fails is tried again, also when the engine is away."""
     import asyncio
 
-    from watchfiles import awatch
+    from watchfiles._rust_notify import WatchfilesRustInternalError
 
     folder.check()
+    is_first = True
+    while True:
+        try:
+            await follow_until_away(engine, folder, digests, is_first=is_first)
+        # Something happened to a file whose name is not UTF-8, or there is no folder.
+        except* (WatchfilesRustInternalError, FileNotFoundError):
+            pass
+        is_first = False
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def follow_until_away(engine: "EngineClient", folder: Folder, digests: Digests, *, is_first: bool) -> None:
+    """Go round at once, then after each change, until the engine is away, or the folder: it may come back another."""
+    from watchfiles import awatch
+
+    watch = awatch(folder.path, yield_on_timeout=True, rust_timeout=TICK, ignore_permission_denied=True)
     # The first round waits until changes are watched, so that none falls between.
-    due = True
-    async for change in awatch(folder.path, yield_on_timeout=True, rust_timeout=TICK, raise_interrupt=False):
-        if change or due:
-            due = await watched_round(engine, folder, digests)
-            await asyncio.sleep(RETRY_SECONDS if due else 0)
+    is_due = True
+    async with aclosing(watch) as changes:
+        async for change in changes:
+            if change or is_due:
+                if await watched_round(engine, folder, digests, is_first=is_first):
+                    return
+                is_due = is_first = False
 
 
-async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests) -> bool:
+async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests, *, is_first: bool) -> bool:
     """Go round once, and say what was done if anything was; answers whether the engine or the folder was away."""
     try:
         outcome = await one_round(engine, folder, digests, quiet=False)
@@ -224,7 +243,7 @@ async def watched_round(engine: "EngineClient", folder: Folder, digests: Digests
     except typer.TyperException as error:
         output.complain(error.format_message())
         return True
-    if outcome.deleted or any(not each.is_unchanged for each in outcome.files):
+    if is_first or outcome.deleted or any(each.is_news for each in outcome.files):
         told(outcome, json=False)
     return False
 
@@ -256,7 +275,7 @@ def told_plan(planned: dict[str, list[str]], json: bool) -> int:
 
 def told(outcome: Outcome, json: bool) -> int:
     """Print what was done; answers the exit code."""
-    complain_of(outcome.failed)
+    complain_of([each for each in outcome.failed if each.is_news])
     if json:
         answer: dict[str, Any] = {"files": [each.shown() for each in outcome.files], "deleted": outcome.deleted}
         output.print_json(answer)

@@ -38,6 +38,7 @@ class Sent:
         job: the engine's receipt, or when waited for the finished job; None if it was not sent.
         document_id: the document that has its content.
         error: why it did not go in.
+        is_old_error: whether that is known since an earlier round, and the file was not sent again.
     """
 
     path: str
@@ -46,11 +47,17 @@ class Sent:
     job: dict[str, Any] | None = None
     document_id: int | None = None
     error: str | None = None
+    is_old_error: bool = False
 
     @property
     def is_unchanged(self) -> bool:
         """Whether the engine had it already."""
         return self.job is None and self.error is None and self.document_id is not None
+
+    @property
+    def is_news(self) -> bool:
+        """Whether there is something to tell of it that was not told before."""
+        return not (self.is_unchanged or self.is_old_error)
 
     def shown(self) -> dict[str, Any]:
         """What --json tells."""
@@ -59,8 +66,13 @@ class Sent:
 
 @dataclass
 class Digests:
-    """The SHA-256 of files, kept while a file looks unchanged: a watched folder is looked at again and again."""
+    """The SHA-256 of files, kept while a file looks unchanged: a watched folder is looked at again and again.
 
+    Args:
+        unreadable: what the engine could not read, by path: the digest and the reason.
+    """
+
+    unreadable: dict[str, tuple[str, str]] = field(default_factory=dict)
     _kept: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
     def of(self, path: str) -> str:
@@ -105,7 +117,8 @@ class Sender:
     async def send(self, each: Sent, advance: Callable[[int], None]) -> None:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
         try:
-            if await self._is_there(each):
+            each.source_path.encode()
+            if await self._is_there(each) or await self._is_unreadable(each):
                 advance(size(Path(each.path)))
                 return
             with Upload(each.path, advance) as content:
@@ -123,7 +136,9 @@ class Sender:
 
     async def _is_there(self, each: Sent) -> bool:
         known = self.known.get(each.source_path)
-        if known is None or known.content_hash != await asyncio.to_thread(self.digests.of, each.path):
+        if known is None or self.title not in (None, known.title):
+            return False
+        if known.content_hash != await asyncio.to_thread(self.digests.of, each.path):
             return False
         if missing := [tag for tag in each.tags if tag not in known.tags]:
             if known.document_id is None:
@@ -131,6 +146,13 @@ class Sender:
             await self.engine.change_tags(known.document_id, add=missing)
         each.document_id = known.document_id
         each.job = None if known.job_id is None else {"job_id": known.job_id, "status": "queued"}
+        return True
+
+    async def _is_unreadable(self, each: Sent) -> bool:
+        digest, reason = self.digests.unreadable.get(each.path, (None, None))
+        if digest is None or digest != await asyncio.to_thread(self.digests.of, each.path):
+            return False
+        each.error, each.is_old_error = reason, True
         return True
 
     async def settle_all(self, files: Sequence[Sent]) -> None:
@@ -146,6 +168,8 @@ class Sender:
         if each.job:
             each.job = await finished(self.engine, each.job["job_id"])
             each.error, each.document_id = each.job["error"], each.job["document_id"]
+            if each.error:
+                self.digests.unreadable[each.path] = each.job["content_hash"], each.error
 
 
 class Upload(io.FileIO):

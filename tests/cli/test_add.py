@@ -34,6 +34,29 @@ def test_patterns_are_expanded_where_the_shell_did_not(kb, folder):
     assert added(kb.json("add", "papers/**/*.txt")) == ["cat.txt"]
 
 
+def test_what_a_pattern_matches_and_is_no_file_is_passed_over(kb, folder):
+    (folder / "gone.md").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe.md")
+    assert added(kb.json("add", "papers/*.md")) == ["rust.md"]
+    assert kb("add", "papers/pipe.md").stderr == "kb: papers/pipe.md is no regular file\n"
+    assert kb("add", "papers/gone*").returncode == 2
+
+
+def test_links_that_lead_in_a_circle_are_passed_over(kb, folder):
+    (folder / "a.md").symlink_to("b.md")
+    (folder / "b.md").symlink_to("a.md")
+    (folder / "here").symlink_to(".")
+    assert added(kb.json("add", "papers")) == ["cat.txt", "rust.md"]
+    assert kb("sync", "papers").returncode == 0
+
+
+def test_an_empty_path_is_not_the_folder_one_is_in(kb, folder):
+    for words in (["add", ""], ["sync", ""], ["list", "--under", ""], ["search", "x", "--path", ""]):
+        ended = kb(*words)
+        assert (ended.returncode, ended.stdout) == (2, ""), words
+        assert ended.stderr.count("\n") == 1
+
+
 def test_hidden_files_and_folders_go_in_when_they_are_named(kb, folder):
     assert added(kb.json("add", "papers/.hidden.txt", "papers/.git")) == [".hidden.txt", "config.txt"]
 
@@ -45,6 +68,9 @@ def test_a_file_that_is_named_twice_is_sent_once(kb, folder):
 def test_a_single_file_can_be_given_a_title(kb, folder):
     [each] = kb.json("add", "papers/rust.md", "--title", "On [borrowing]", "--wait")
     assert kb.json("get", each["job"]["document_id"])["title"] == "On [borrowing]"
+    assert kb("add", "papers/rust.md", "--title", "On lending", "--wait").stdout == "1 file: 1 searchable\n"
+    assert kb.json("get", each["job"]["document_id"])["title"] == "On lending"
+    assert kb("add", "papers/rust.md", "--title", "On lending").stdout == "1 file: 0 on their way in, 1 unchanged\n"
     refused = kb("add", "papers", "--title", "Both")
     assert refused.returncode == 2
     assert "single file" in refused.stderr
@@ -134,6 +160,9 @@ def test_a_folder_says_what_to_leave_out_and_so_can_the_command(kb, folder):
     ended = kb("add", "papers", "--exclude", "rust.*")
     assert ended.stdout == "1 file: 1 on their way in, 1 passed over (1 .jpg)\n"
     assert added(kb.json("add", "papers")) == ["keep.txt", "rust.md"]
+    assert added(kb.json("add", "papers/rust.md", "papers/**/*.txt", "--exclude", "rust.*")) == ["cat.txt", "keep.txt"]
+    (folder / ".kbignore").write_text("\ufeffdeep/\r\n", encoding="utf-8")
+    assert added(kb.json("add", "papers")) == ["rust.md"]
     (folder / ".kbignore").write_bytes(b"\xff\xfe")
     assert kb("add", "papers").returncode == 2
 

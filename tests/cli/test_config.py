@@ -42,9 +42,14 @@ def test_the_environment_wins_over_the_file_and_an_empty_variable_is_none(kb, co
 
 def test_a_key_that_others_can_read_is_warned_of_and_works(outside, config, server):
     path = config(f'engine_url = "{server.url}"\napi_key = "{KEY}"\n', mode=0o644)
-    ended = outside("status", "--json")
+    ended = outside("status")
     assert ended.returncode == 0
     assert ended.stderr == f"kb: warning: others can read the key in {path}: chmod 600 {path}\n"
+
+
+def test_the_file_may_begin_as_windows_editors_have_it(outside, config, server):
+    config(f'\ufeffengine_url = "{server.url}"\r\n')
+    assert server.url in outside("config").stdout
 
 
 def test_a_file_without_a_key_may_be_read_by_anyone(outside, config, server):

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,18 @@ def test_something_that_is_no_engine(outside, tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as web:
         web.stdout.readline()
         ended = outside("status", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}"})
+        elsewhere = outside("tags", env={"KB_ENGINE_URL": f"http://127.0.0.1:{port}/mcp"})
         web.kill()
     assert ended.returncode == 7
     assert ended.stderr == f"kb: What answers at http://127.0.0.1:{port} is no kb engine.\n"
+    assert elsewhere.returncode == 7
+    assert f"What answers at http://127.0.0.1:{port}/mcp is no kb engine; KB_ENGINE_URL says" in elsewhere.stderr
+
+
+def test_an_address_with_too_much_in_it(kb):
+    ended = kb("tags", env={"KB_ENGINE_URL": kb.environment["KB_ENGINE_URL"] + "/api/v1"})
+    assert ended.returncode == 7
+    assert "/api/v1 is no kb engine; KB_ENGINE_URL says" in ended.stderr
 
 
 SERVE_FILES = """
@@ -105,10 +115,31 @@ def test_ctrl_c_ends_quietly(outside):
     assert process.returncode == 130
 
 
+@pytest.mark.requirement("L-3")
+def test_ctrl_c_ends_quietly_while_the_program_is_being_loaded(outside):
+    press = "import os, sys; sys.argv = ['kb', '--version']; from kb_cli.__main__ import start; "
+    at = "sys.addaudithook(lambda event, args: event == 'import' and args[0] == 'typer' and os.kill(os.getpid(), 2)); "
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{press}{at}start()"], env=outside.environment, capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+
+
+@pytest.mark.requirement("L-3")
+def test_ctrl_c_ends_what_waits_for_standard_input(kb):
+    for words in (["add", "-"], ["addnote", "-"]):
+        process = kb.start(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert process.communicate() == (b"", b"")
+
+
 def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
     note = kb.note(tag)
-    code, _ = kb.in_terminal("delete", note, typed="\x04")
+    code, shown = kb.in_terminal("delete", note, typed="\x04")
     assert code == 130
+    assert shown.endswith("\n")
     assert kb("get", note).returncode == 0
 
 

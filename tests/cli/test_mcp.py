@@ -138,4 +138,5 @@ def test_tags_types_and_profiles_are_completed(kb, tag, outside, profiles, shell
     assert f"{tag}-one" in offered(f"tag 1 --add {tag}")
     assert "markdown" in offered("list --type mark")
     assert "work" in offered("--profile w")
+    assert "claude-desktop" in offered("mcp cl")
     assert "Traceback" not in offered(f"search --tags {tag}", KB_ENGINE_URL="http://127.0.0.1:9")

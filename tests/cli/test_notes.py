@@ -4,13 +4,13 @@ import sys
 
 import pytest
 
-REPLACE = "import sys; open(sys.argv[1], 'w').write({text!r})"
+REPLACE = "import os, sys; open(sys.argv[1], 'w').write({text!r})"
 
 
-def editor(tmp_path, text):
-    """A program that writes `text` into the file it is given, as an editor would in the end."""
+def editor(tmp_path, text, then=""):
+    """A program that writes `text` into the file it is given, as an editor would in the end, and runs `then`."""
     script = tmp_path / "editor.py"
-    script.write_text(REPLACE.format(text=text))
+    script.write_text(f"{REPLACE.format(text=text)}\n{then}")
     return f"{sys.executable} {script}"
 
 
@@ -112,6 +112,43 @@ def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(kb, tag, tmp_pa
     assert list(tmp_path.glob("kb-note-*")) == []
 
 
+@pytest.mark.requirement("L-1")
+def test_what_was_written_is_kept_when_the_editor_crashes(kb, tag, tmp_path):
+    note = kb.note(f"before {tag}")
+    crash = editor(tmp_path, f"an hour of words {tag}", "os.kill(os.getpid(), 9)")
+    for words in (["addnote"], ["updatenote", note]):
+        ended = kb(*words, env={"EDITOR": crash, "TMPDIR": str(tmp_path)})
+        assert (ended.returncode, ended.stdout) == (8, "")
+        [draft] = tmp_path.glob("kb-note-*.md")
+        assert draft.read_text() == f"an hour of words {tag}"
+        assert f"kept in {draft}: 'kb {' '.join(map(str, words))} - < {draft}' sends it" in ended.stderr
+        draft.unlink()
+
+
+@pytest.mark.requirement("L-1")
+def test_a_new_note_is_kept_when_the_engine_does_not_take_it(kb, tag, tmp_path):
+    away = {"EDITOR": editor(tmp_path, f"new {tag}"), "TMPDIR": str(tmp_path), "KB_ENGINE_URL": "http://127.0.0.1:1"}
+    assert kb("addnote", env=away).returncode == 3
+    [draft] = tmp_path.glob("kb-note-*.md")
+    assert text_of(kb, kb.json("addnote", "-", "--wait", text=draft.read_text())["document_id"]) == f"new {tag}"
+
+
+def test_an_emptied_note_is_not_sent(kb, tag, tmp_path):
+    note = kb.note(f"before {tag}")
+    ended = kb("updatenote", note, env={"EDITOR": editor(tmp_path, " \n"), "TMPDIR": str(tmp_path)})
+    assert (ended.returncode, ended.stderr) == (2, "kb: The note is empty; nothing was sent\n")
+    assert list(tmp_path.glob("kb-note-*")) == []
+    assert text_of(kb, note) == f"before {tag}"
+
+
+@pytest.mark.parametrize(("command", "reason"), [("vi '", "No closing quotation"), ("rm", "left no file")])
+def test_an_editor_that_is_none_is_one_line(kb, tag, command, reason):
+    ended = kb("updatenote", kb.note(tag), env={"EDITOR": command})
+    assert ended.returncode in (2, 8)
+    assert reason in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
 def test_without_a_text_and_without_an_editor_it_says_what_to_do(kb, tag):
     ended = kb("updatenote", kb.note(tag))
     assert ended.returncode == 2
@@ -138,3 +175,15 @@ def test_a_note_may_begin_with_a_dash(kb, tag, text):
     assert text_of(kb, note) == f"{text} {tag}"
     job = kb.json("addnote", f"{text} again {tag}", "--wait")
     assert text_of(kb, job["document_id"]) == f"{text} again {tag}"
+
+
+@pytest.mark.parametrize("word", ["--jsno", "--wiat=yes", "--editor"])
+def test_a_misspelt_option_is_no_text(kb, tag, word):
+    note = kb.note(f"before {tag}")
+    for words in (["updatenote", note, word], ["addnote", word]):
+        ended = kb(*words)
+        assert ended.returncode == 2
+        assert f"No such option: {word}" in ended.stderr
+    assert text_of(kb, note) == f"before {tag}"
+    assert kb("updatenote", note, "--", word).returncode == 0
+    assert text_of(kb, note) == word

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 ESCAPE = "\x1b"
@@ -99,12 +101,30 @@ def test_what_a_document_says_does_not_command_the_terminal(kb, tag, command):
         assert not any(f"{code}" in shown for code in ("\x1b]", "\x1b[31m", "\x07", "\x9b", "\r"))
 
 
+def test_a_result_shows_the_file_it_is_from(kb, folder, tag):
+    kb("add", "papers", "--tags", tag, "--wait")
+    assert f"\n    {folder / 'rust.md'}\n" in kb("search", "borrow", "--tags", tag).stdout
+    _, shown = kb.in_terminal("search", "borrow", "--tags", tag, env={"COLUMNS": "30"})
+    [path] = [line for line in re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines() if line.endswith("papers/rust.md")]
+    assert path.startswith("    …")
+    assert len(path) <= 30
+
+
 def test_wide_characters_stay_within_the_terminal(kb, tag):
     kb.note("猫が好きです。" * 60, "--title", "猫" * 60, "--tags", tag)
     _, shown = kb.in_terminal("list", "--tags", tag, env={"NO_COLOR": "1"})
     assert len(shown.splitlines()) == 2
     _, shown = kb.in_terminal("search", "猫", "--tags", tag, env={"NO_COLOR": "1"})
     assert all(2 * sum(map(str.__gt__, line, "\u2fff" * len(line))) <= 80 for line in shown.splitlines()[2:])
+
+
+def test_what_is_too_long_for_a_line_goes_on_under_it(kb, tag):
+    kb.note("Lamps and buoys of the outer harbour. " * 30, "--title", tag, "--tags", f"{tag},{'x' * 30},{'y' * 30}")
+    _, shown = kb.in_terminal("search", "buoys", "-n", 1, "--tags", tag, env={"COLUMNS": "50"})
+    lines = re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()
+    assert all(len(line) <= 50 for line in lines)
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert lines[-1].endswith(" …")
 
 
 def test_filters_by_tag_place_and_time(kb, folder, tag):

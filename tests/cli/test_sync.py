@@ -157,6 +157,55 @@ def test_a_watched_folder_is_followed(kb, folder):
     assert process.returncode == 130
 
 
+def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, folder):
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
+    with ended(
+        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "3 files: 2 searchable, 1 failed\n"
+        (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
+        assert process.stdout.readline() == "4 files: 1 searchable, 2 unchanged, 1 failed\n"
+        (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and a little more")
+        assert process.stdout.readline() == "4 files: 0 searchable, 3 unchanged, 1 failed\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[1].count("broken.pdf") == 2
+    jobs = [job for job in kb.json("jobs", "-n", 100)["jobs"] if job["source_path"] == str(folder / "broken.pdf")]
+    assert len(jobs) == 2
+
+
+def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
+    odd = folder / os.fsdecode(b"caf\xe9.md")
+    odd.write_text("Coffee")
+    with ended(
+        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "3 files: 2 searchable, 1 failed\n"
+        odd.write_text("More coffee")
+        (folder / "new.md").write_text("# New\n\nWritten while someone watches.\n")
+        while not process.stdout.readline().startswith("4 files"):
+            pass
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.communicate(timeout=30)[1]
+    assert held(kb, folder) == {str(path): text for path, text in files_of(folder).items() if path != str(odd)}
+
+
+def test_a_watched_folder_that_was_away_is_followed_again(kb, folder):
+    away = folder.with_name("away")
+    with ended(
+        kb.start("sync", "papers", "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ) as process:
+        assert process.stdout.readline() == "2 files: 2 searchable\n"
+        folder.rename(away)
+        assert "There is no folder" in process.stderr.readline()
+        shutil.copytree(away, folder)
+        (folder / "new.md").write_text("# New\n\nThere when it came back.\n")
+        assert process.stdout.readline() == "3 files: 1 searchable, 2 unchanged\n"
+        (folder / "newer.md").write_text("# Newer\n\nWritten while someone watches.\n")
+        assert process.stdout.readline() == "4 files: 1 searchable, 3 unchanged\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
 @contextmanager
 def ended(process):
     """The process, which does not outlive the block."""

@@ -51,9 +51,11 @@ async def test_search_and_lists_know_the_same_filters(api, word):
 
 
 async def test_highlights_are_the_ranges_that_match_the_query(api, word):
-    await added(api, f"🐘 Running shoes; he RAN, she runs. {word} café", tags=[word])
+    await added(api, f"🐘 Running the shoes; he RAN, she runs. {word} café", tags=[word])
     [result] = (await api.search(query="the run of cafe\u0301", tags=[word]))["results"]
     assert [result["text"][start:end] for start, end in result["highlights"]] == ["Running", "runs", "café"]
+    [telling] = (await api.search(query="she and he", tags=[word]))["results"]
+    assert [telling["text"][start:end] for start, end in telling["highlights"]] == ["he", "she"]
     [by_meaning] = (await api.search(query="run", tags=[word], vec_only=True))["results"]
     assert by_meaning["highlights"] == []
 

@@ -19,7 +19,7 @@ from kb.routes.engine import Engine, EngineDep
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.threads import ThreadRoute
-from kb.search import Legs, Result, match_expression, search, words_of
+from kb.search import Legs, Result, match_expression, search, telling_words
 from kb.store.base import Filter, Transaction
 from kb.watch import WatchedIndex
 
@@ -39,7 +39,7 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     with engine.store.read() as tx:
         index = WatchedIndex(tx.index, engine.watch)
         found = search(index, legs, top, engine.pool, grouped=request.group_by is not None)
-        results = fitting(engine, tx, found, words_of(words), request.max_tokens)
+        results = fitting(engine, tx, found, telling_words(words), request.max_tokens)
         pending = tx.jobs.pending()
     return SearchReply(results=results, omitted=passages(found) - passages(results), pending=pending)
 
