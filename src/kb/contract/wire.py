@@ -192,11 +192,10 @@ class Incoming:
 
     def on_message_complete(self) -> None:
         """The end of an answer; one that only says to wait for the other is none."""
-        status = self._parser.get_status_code()
-        if status < HTTPStatus.OK:
-            self._headers, self._ends_with_connection = {}, False
-        elif not self.answer.done():
-            self.answer.set_result(Answer(status, self._headers, b"".join(self._content)))
+        answer = Answer(self._parser.get_status_code(), self._headers, b"".join(self._content))
+        self._headers, self._content, self._ends_with_connection = {}, [], False
+        if answer.status >= HTTPStatus.OK and not self.answer.done():
+            self.answer.set_result(answer)
 
     def _fail(self, why: str) -> None:
         if not self.answer.done():

@@ -1,0 +1,320 @@
+"""The ways to the engine: over the network, within the process, and the standard library's."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from kb.asgi.inside import InsideTransport
+from kb.contract.client import EngineClient
+from kb.contract.errors import EngineSlow, EngineUnreachable, KbError
+from kb.contract.transport import BrokenOff, Request
+from kb.contract.wire import MOST_CONNECTIONS, HttpTransport
+from kb_cli.transport import PlainTransport, run
+
+GET = Request("GET", "/x?a=b", {"X-Word": "heron"})
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+MANY = bytes(range(256)) * 40_000
+
+
+@asynccontextmanager
+async def serving(*turns):
+    """A server; each connection that it takes is the next turn's, the last one's for ever. Answers its URL."""
+    left, writers = list(turns), []
+
+    async def serve(reader, writer):
+        writers.append(writer)
+        turn = left.pop(0) if len(left) > 1 else left[0]
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            await turn(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for writer in writers:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+def saying(*parts):
+    """Answers each request with these parts, and goes on."""
+
+    async def turn(reader, writer):
+        while await reader.readuntil(b"\r\n\r\n"):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(0.01)
+
+    return turn
+
+
+def once(*parts):
+    """Answers one request with these parts, and ends the connection."""
+
+    async def turn(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        for part in parts:
+            writer.write(part)
+
+    return turn
+
+
+@asynccontextmanager
+async def asking(url):
+    transport = HttpTransport(url)
+    try:
+        yield lambda request=GET, seconds=5.0: transport.ask(request, seconds)
+    finally:
+        await transport.close()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (OK,),
+        tuple(OK[at : at + 1] for at in range(len(OK))),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n", b"1\r\nk\r\n0\r\n\r\n"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n", OK),
+    ],
+)
+async def test_an_answer_is_the_same_however_it_comes(parts):
+    async with serving(saying(*parts)) as url, asking(url) as ask:
+        for _ in range(2):
+            answer = await ask()
+            assert (answer.status, answer.content) == (200, b"ok")
+            assert "link" not in answer.headers
+
+
+async def test_an_answer_may_end_with_its_connection():
+    async with serving(once(b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>")) as url, asking(url) as ask:
+        answer = await ask()
+        assert (answer.status, answer.content) == (502, b"<html>")
+        assert (await ask()).status == 502
+
+
+@pytest.mark.parametrize("end", range(1, len(OK)))
+async def test_a_connection_may_break_anywhere_in_an_answer(end):
+    async with serving(once(OK[:end])) as url, asking(url) as ask:
+        with pytest.raises(BrokenOff):
+            await ask()
+
+
+@pytest.mark.parametrize("said", [b"220 mail.example ESMTP\r\n", b"\x16\x03\x01\x02", b"HTTP/1.1 abc\r\n\r\n"])
+async def test_what_is_no_http_is_said_to_be_none(said):
+    async with serving(once(said)) as url, asking(url) as ask:
+        with pytest.raises(BrokenOff, match="no HTTP"):
+            await ask()
+
+
+async def test_a_server_that_says_nothing_is_given_up_and_one_that_goes_on_is_not():
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n"
+    async with serving(saying()) as url, asking(url) as ask:
+        with pytest.raises(TimeoutError):
+            await ask(seconds=0.1)
+    async with serving(saying(head, *[b"x"] * 50)) as url, asking(url) as ask:
+        assert len((await ask(seconds=0.2)).content) == 50
+
+
+async def test_a_connection_is_kept_until_its_server_ends_it():
+    connections = []
+
+    def counted(turn):
+        async def counting(reader, writer):
+            connections.append(writer)
+            await turn(reader, writer)
+
+        return counting
+
+    async with serving(counted(once(OK)), counted(saying(OK))) as url, asking(url) as ask:
+        await ask()
+        await asyncio.sleep(0.05)
+        for _ in range(5):
+            await ask()
+    assert len(connections) == 2
+
+
+async def test_what_comes_unasked_ends_the_connection_and_is_no_answer():
+    async with serving(once(OK, b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"), saying(OK)) as url, asking(url) as ask:
+        for _ in range(3):
+            assert (await ask()).status == 200
+            await asyncio.sleep(0.05)
+
+
+async def test_an_answer_that_comes_before_all_is_sent_is_heard():
+    refused = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
+
+    async def refuse(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(refused)
+        await writer.drain()
+        await asyncio.sleep(1)
+
+    sent = []
+
+    def body():
+        for _ in range(10_000):
+            sent.append(1)
+            yield b"x" * 65_536
+
+    headers = {"content-length": str(65_536 * 10_000)}
+    async with serving(refuse, saying(OK)) as url, asking(url) as ask:
+        answer = await ask(Request("POST", "/x", headers, body()))
+        assert (answer.status, answer.content) == (413, b"no")
+        assert len(sent) < 10_000
+        assert (await ask()).status == 200
+
+
+@pytest.mark.parametrize("headers", [{"content-length": str(len(MANY))}, {"transfer-encoding": "chunked"}])
+async def test_a_large_body_arrives_whole_and_is_not_held_in_memory(headers):
+    arrived = io.BytesIO()
+
+    async def take(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        if "content-length" in headers:
+            arrived.write(await reader.readexactly(len(MANY)))
+        else:
+            while length := int(await reader.readline(), 16):
+                arrived.write(await reader.readexactly(length))
+                await reader.readexactly(2)
+        writer.write(OK)
+
+    body = [MANY[at : at + 65_536] for at in range(0, len(MANY), 65_536)]
+    async with serving(take) as url, asking(url) as ask:
+        assert (await ask(Request("POST", "/x", headers, body))).status == 200
+    assert arrived.getvalue() == MANY
+
+
+async def test_who_gives_up_takes_the_connection_along():
+    ended = asyncio.Event()
+
+    async def wait(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        assert await reader.read() == b""
+        ended.set()
+
+    async with serving(wait) as url, asking(url) as ask:
+        call = asyncio.create_task(ask())
+        await asyncio.sleep(0.05)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_there_are_only_so_many_connections_at_once():
+    now, most = 0, 0
+
+    async def count(reader, writer):
+        nonlocal now, most
+        now, most = now + 1, max(most, now + 1)
+        await saying(OK)(reader, writer)
+
+    async with serving(count) as url, asking(url) as ask:
+        answers = await asyncio.gather(*(ask(seconds=60) for _ in range(MOST_CONNECTIONS * 2)))
+    assert len(answers) == MOST_CONNECTIONS * 2
+    assert most == MOST_CONNECTIONS
+
+
+async def done(way, work):
+    """What a way to the engine answers; one that never waits for others gets a thread, since the server is in ours."""
+    return await asyncio.to_thread(run, work) if way is PlainTransport else await work
+
+
+@pytest.mark.parametrize("way", [HttpTransport, PlainTransport])
+async def test_a_path_in_the_url_goes_before_every_target_and_the_name_is_sent(way):
+    heads = []
+
+    async def listen(reader, writer):
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(OK)
+
+    async with serving(listen) as url:
+        transport = way(f"{url}/kb")
+        assert (await done(way, transport.ask(GET, 5))).content == b"ok"
+        await transport.close()
+    assert heads[0].startswith("GET /kb/x?a=b HTTP/1.1\r\n")
+    assert f"host: {url.removeprefix('http://')}\r\n" in heads[0].lower()
+    assert "X-Word: heron\r\n" in heads[0]
+
+
+@pytest.mark.parametrize("way", [HttpTransport, PlainTransport])
+async def test_trouble_is_told_apart_by_both_ways_over_the_network(way):
+    async with serving(once(b"HTTP/1.1 200")) as broken, EngineClient(broken, transport=way(broken)) as api:
+        with pytest.raises(EngineUnreachable, match="broke off its answer"):
+            await done(way, api.status())
+    async with serving(once(OK)) as nowhere:
+        pass
+    async with EngineClient(nowhere, transport=way(nowhere)) as api:
+        with pytest.raises(EngineUnreachable, match=r"unreachable \(Connection refused\)"):
+            await done(way, api.status())
+    nobody = "http://kb.invalid:80"
+    async with EngineClient(nobody, transport=way(nobody)) as api:
+        with pytest.raises(EngineUnreachable, match=r"unreachable \((Name or service not known|Temporary failure)"):
+            await done(way, api.status())
+
+
+async def test_a_slow_server_is_said_to_be_slow():
+    async with serving(saying()) as url, EngineClient(url, timeout=0.1) as api:
+        with pytest.raises(EngineSlow):
+            await api.status()
+
+
+async def test_a_file_is_sent_whole_again_when_the_connection_broke():
+    bodies = []
+
+    async def take(reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(head.partition("content-length: ")[2].split("\r\n")[0])
+        bodies.append(await reader.readexactly(length))
+        if len(bodies) > 1:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async with serving(take) as url, EngineClient(url) as api:
+        await api.add_file("a.bin", io.BytesIO(MANY[:300_000]), tags=["x", "y"])
+    assert len(bodies) == 2
+    for body in bodies:
+        assert MANY[:300_000] in body
+        assert body.count(b'name="tags"') == 2
+
+
+async def app(scope, receive, send):
+    """Echoes what it is asked; stops in the middle where the path says so."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message["body"], message["more_body"]
+    if scope["path"] == "/nothing":
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x-word", b"heron")]})
+    if scope["path"] == "/head":
+        return
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    if scope["path"] != "/half":
+        await send({"type": "http.response.body", "body": scope["query_string"]})
+
+
+async def test_an_app_in_the_process_gets_what_a_server_would_hand_it():
+    answer = await InsideTransport(app).ask(Request("POST", "/x?a=%20", {}, (b"one ", b"two ")), 1)
+    assert (answer.status, answer.headers, answer.content) == (200, {"x-word": "heron"}, b"one two a=%20")
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/head", "/half"])
+async def test_an_app_in_the_process_that_stops_in_the_middle_gave_no_answer(path):
+    with pytest.raises(BrokenOff):
+        await InsideTransport(app).ask(Request("GET", path, {}), 1)
+
+
+async def test_what_cannot_be_text_is_refused_before_it_is_sent():
+    async with serving(saying(OK)) as url, EngineClient(url) as api:
+        with pytest.raises(UnicodeEncodeError):
+            await api.search(query="caf\udce9")
+        with pytest.raises(KbError, match="no kb engine"):
+            await api.search(query="café")
