@@ -11,7 +11,7 @@ from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as InvalidArguments
 
-from kb.contract.errors import KbError, NotFound, Unauthorized
+from kb.contract.errors import KbError, NoEngine, NotFound, Unauthorized
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -72,9 +72,11 @@ def said(error: KbError, arguments: Mapping[str, object]) -> str:
         error: the engine's, or our own.
         arguments: those of the call, to name the one that names nothing.
     """
-    if isinstance(error, Unauthorized):
+    if error.status == Unauthorized.status:
         return "The engine does not know the gateway's key: tell the user to set KB_API_KEY for the gateway, too."
-    if error.status >= KbError.status and type(error) is KbError:
+    if isinstance(error, NoEngine):
+        return f"{one_line(error.detail)} Tell the user to set KB_ENGINE_URL for the gateway to where the engine is."
+    if type(error) is KbError:
         return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
     if isinstance(error, NotFound):
         for field, way_on in WAYS_ON.items():

@@ -165,10 +165,15 @@ class EngineClient:
     async def _call(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> JSON:  # noqa: ANN401 - httpx2's own options
         response = await self._request(method, path, repeatable=repeatable, **options)
         try:
-            answer: JSON = response.json()
+            answer = response.json()
         except ValueError:
-            raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
+            raise self._no_engine() from None
+        if not isinstance(answer, dict):
+            raise self._no_engine()
         return answer
+
+    def _no_engine(self) -> errors.NoEngine:
+        return errors.NoEngine(f"What answers at {self.base_url} is no kb engine.")
 
     async def _request(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> httpx2.Response:  # noqa: ANN401 - likewise
         try:
@@ -192,6 +197,9 @@ class EngineClient:
         self.engine_version = response.headers.get(HEADER, self.engine_version)
         if response.is_error:
             raise _error(response)
+        # An engine older than clients can work with says its version only in /status.
+        if not response.is_success or (HEADER not in response.headers and path != "status"):
+            raise self._no_engine()
         return response
 
     async def _sent(self, method: str, path: str, repeatable: bool, options: dict[str, Any]) -> httpx2.Response:
@@ -234,7 +242,7 @@ def _error(response: httpx2.Response) -> errors.KbError:
     try:
         problem = response.json()
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
-        error = kind(problem["detail"], extra={name: problem[name] for name in problem.keys() - STANDARD})
+        error = kind(str(problem["detail"]), extra={name: problem[name] for name in problem.keys() - STANDARD})
     except (ValueError, LookupError, TypeError, AttributeError):
         error = errors.KbError(f"The engine answered {response.status_code} {response.reason_phrase}.")
     error.status = response.status_code
