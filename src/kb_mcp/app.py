@@ -79,7 +79,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
 
         names = collections.names_of(settings.mcp_collection_names)
         surface = collections.collections_server(server, client, names, middleware)
-        collections.mount(app, http_app(surface, "/collections/mcp", settings, known))
+        collections.mount(app, "/collections", http_app(surface, "/mcp", settings, known))
     return app
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as InvalidArguments
+from pydantic_core import from_json
 
 from kb.contract.errors import KbError, NoEngine, NotFound, Unauthorized
 
@@ -98,7 +98,7 @@ def one_line(text: str) -> str:
 def _list(value: object) -> object:
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
         try:
-            return json.loads(value)
+            return from_json(value)
         except ValueError:
             return value
     return value

@@ -237,8 +237,8 @@ def collections_server(
     return server
 
 
-def mount(app: Starlette, surface: Starlette) -> None:
-    """Let `app` serve what it does not know itself from `surface`, and start and stop that with itself."""
+def mount(app: Starlette, path: str, surface: Starlette) -> None:
+    """Let `app` serve `surface` under `path`, and start and stop it with itself."""
     app_lifespan = app.router.lifespan_context
 
     @asynccontextmanager
@@ -247,7 +247,7 @@ def mount(app: Starlette, surface: Starlette) -> None:
             yield
 
     app.router.lifespan_context = lifespan
-    app.mount("", surface)
+    app.mount(path, surface)
 
 
 def names_of(setting: str) -> list[str]:

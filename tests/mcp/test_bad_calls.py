@@ -81,6 +81,8 @@ async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_name
         ("kb_search", {"query": "x" * 20_001}, "query: "),
         ("kb_search", {"query": "x", "tags": ["t" * 201]}, "tags: "),
         ("kb_search", {"query": "x", "tags": [str(n) for n in range(101)]}, "tags: "),
+        ("kb_search", {"query": "x", "tags": "[" * 100_000 + "]"}, "tags: "),
+        ("kb_search", {"query": "x", "tags": '["\\ud800"]'}, "tags: "),
         ("kb_search", {"query": "x", "top": 101}, "top: "),
         ("kb_search", {"query": "x", "doc_type": "y" * 101}, "doc_type: "),
         ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only, vec_only: "),

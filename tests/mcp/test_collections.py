@@ -267,6 +267,15 @@ def test_the_default_surface_does_not_know_the_word():
             assert "collection" not in module.read_text().lower().replace("collections.abc", ""), module
 
 
+@pytest.mark.requirement("G-16")
+async def test_a_stream_is_refused_in_the_same_way_on_both_surfaces_with_collections_on_and_off(gateway, server):
+    # A client may ask for a stream, and takes 405 for a no; anything else is an error to it.
+    headers = {"Accept": "text/event-stream", "Authorization": f"Bearer {MCP_KEY}"}
+    async with httpx2.AsyncClient(headers=headers) as http:
+        for url in (f"{server.url}/mcp", f"{gateway.url}/mcp", f"{gateway.url}/collections/mcp"):
+            assert (await http.get(url)).status_code == 405, url
+
+
 async def test_off_there_is_nothing_at_its_path(server):
     with pytest.raises(Exception, match="Not Found"):
         async with connected(server, "/collections/mcp", auth=MCP_KEY) as agent:
