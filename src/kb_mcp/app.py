@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
     from kb.asgi.bearer import NameOf
     from kb.contract.client import Around
+
+logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = None) -> Starlette:
@@ -119,7 +122,10 @@ def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) ->
 async def _expire(uploads: Uploads, pause: float) -> None:
     while True:
         await asyncio.sleep(pause)
-        await asyncio.to_thread(uploads.expire)
+        try:
+            await asyncio.to_thread(uploads.expire)
+        except OSError as error:
+            logger.warning("uploads that took too long are still there: %s", error)
 
 
 async def _started(_: Request) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING, Annotated
 
+from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_context
 from fastmcp.tools import ToolResult
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
+from kb.contract.errors import KbError
 from kb_mcp.answers import answer
+from kb_mcp.calls import said
 from kb_mcp.tools import Tags, Whole
 from kb_mcp.uploads import MAX_CHUNKS
 
@@ -17,8 +22,15 @@ if TYPE_CHECKING:
     from kb.contract.client import EngineClient
     from kb_mcp.uploads import Uploads
 
+
+def _hexadecimal(digest: str) -> str:
+    if digest and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise ValueError("must be 64 hexadecimal digits; leave it out if you cannot compute it")
+    return digest
+
+
 UploadId = Annotated[str, Field(description="From kb_upload_start.")]
-Digest = Annotated[str, Field(description="SHA-256 in hex, to be checked.")]
+Digest = Annotated[str, AfterValidator(_hexadecimal), Field(description="SHA-256 in hex, to be checked.")]
 
 
 class UploadTools:
@@ -74,6 +86,11 @@ class UploadTools:
             await progress(0, upload.total_size, "sending the file to the engine")
             accepted = await self._engine.add_file(upload.filename, file, tags=upload.tags)
             await progress(upload.total_size, upload.total_size, "accepted")
+        except KbError as error:
+            gone = (
+                "The upload is over, and nothing of it is left: once that is mended, begin again with kb_upload_start."
+            )
+            raise ToolError(f"{said(error, {})} {gone}", log_level=logging.INFO) from error
         finally:
             file.close()
             await run_in_threadpool(self._uploads.discard, upload)

@@ -118,6 +118,9 @@ async def test_uploads_that_do_not_add_up_are_refused_by_the_name_of_the_field(a
     ):
         assert (await refusal(agent, "kb_upload_chunk", upload_id=upload_id, **arguments)).startswith(field)
     await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=1, data="YQ==")
+    for digest in ("abc", "z" * 64, "0" * 63):
+        said = await refusal(agent, "kb_upload_finish", upload_id=upload_id, sha256=digest)
+        assert said == "sha256: must be 64 hexadecimal digits; leave it out if you cannot compute it"
     assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: chunk 0 is missing")
 
 

@@ -155,5 +155,7 @@ async def test_an_upload_whose_engine_is_away_leaves_nothing_behind(start_gatewa
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=1))["upload_id"]
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data="YQ==")
-            assert "is unreachable" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+            said = await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+            assert "is unreachable" in said
+            assert said.endswith("nothing of it is left: once that is mended, begin again with kb_upload_start.")
     assert [path.name for path in tmp_path.iterdir() if path.name != "lock"] == []
