@@ -22,6 +22,7 @@ from kb_mcp.answers import Budget
 from kb_mcp.auth import name_of
 from kb_mcp.calls import PlainCalls
 from kb_mcp.rate import Rate, RateLimit
+from kb_mcp.refusals import PlainRefusals
 from kb_mcp.server import fill, new_server
 from kb_mcp.settings import Settings
 from kb_mcp.uploads import Bounds, Uploads
@@ -73,6 +74,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     known = name_of(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     app = http_app(server, "/mcp", settings, known)
     app.add_middleware(TrimmedHeaders)
+    app.add_middleware(PlainRefusals)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry

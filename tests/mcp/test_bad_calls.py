@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx2
 import pytest
@@ -122,6 +123,27 @@ async def test_uploads_that_do_not_add_up_are_refused_by_the_name_of_the_field(a
         said = await refusal(agent, "kb_upload_finish", upload_id=upload_id, sha256=digest)
         assert said == "sha256: must be 64 hexadecimal digits; leave it out if you cannot compute it"
     assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: chunk 0 is missing")
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["", "{nope", "1", "[]", '[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]', '{"jsonrpc": "2.0", "id": 1}']
+    + [
+        f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+        for params in ("[1]", '"my secret"', '{"name": "kb_status", "arguments": "my secret"}', "[" * 50_000)
+    ],
+)
+@pytest.mark.parametrize("version", [{}, {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"}])
+async def test_a_message_that_is_none_is_refused_in_one_line_that_repeats_nothing_of_it(gateway, message, version):
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"} | version
+    async with httpx2.AsyncClient(headers=headers) as http:
+        reply = await http.post(f"{gateway.url}/mcp", content=message)
+    error = json.loads(reply.text.partition("data: ")[2] or reply.text)["error"]["message"]
+    assert len(error.splitlines()) == 1
+    assert len(error) < 300
+    assert "pydantic" not in reply.text
+    assert "my secret" not in reply.text
+    assert "my secret" not in gateway.log.read_text()
 
 
 async def test_a_body_over_four_mib_is_refused_before_it_is_read(gateway):
