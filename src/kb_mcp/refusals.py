@@ -30,7 +30,7 @@ class PlainRefusals:
                 held = message
                 return
             if held:
-                message = message | {"body": plain(message["body"])}
+                message = {**message, "body": plain(message["body"])}
                 MutableHeaders(scope=held)["content-length"] = str(len(message["body"]))
                 await send(held)
                 held = None

@@ -85,6 +85,8 @@ async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_name
         ("kb_search", {"query": "x", "tags": "[" * 100_000 + "]"}, "tags: "),
         ("kb_search", {"query": "x", "tags": '["\\ud800"]'}, "tags: "),
         ("kb_search", {"query": "x", "top": 101}, "top: "),
+        ("kb_search", {"query": "x", "tags": "work"}, 'tags: must be a list, such as ["work", "home"]'),
+        ("kb_status", {"verbose": True}, "verbose: there is no such parameter. kb_status takes none."),
         ("kb_search", {"query": "x", "doc_type": "y" * 101}, "doc_type: "),
         ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only, vec_only: "),
         ("kb_addnote", {"text": "x" * 1_000_001}, "text: "),

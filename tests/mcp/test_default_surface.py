@@ -81,7 +81,8 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     assert "collection" not in found
     assert (
         await refusal(agent, "kb_search", query="test", collection="memory")
-        == "collection: Unexpected keyword argument"
+        == "collection: there is no such parameter."
+        " kb_search takes query, top, tags, doc_type, fts_only, vec_only."
     )
 
 
