@@ -13,6 +13,7 @@ from fastmcp import Client
 from kb.contract.errors import SettingError
 from kb_mcp.auth import name_of
 from kb_mcp.rate import Rate
+from kb_mcp.settings import Settings
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done, refusal
 
@@ -51,6 +52,41 @@ async def test_keys_of_a_file_are_rotated_without_a_restart(start_gateway, tmp_p
 
 
 @pytest.mark.requirement("G-4")
+async def test_a_line_of_the_file_is_a_key_and_a_comment_is_none(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text("# keys of agents\n\n first \r\n#second\n")
+    known = name_of(None, file)
+    for token, is_key in (("first", True), ("#", False), ("keys", False), ("#second", False), ("second", False)):
+        assert bool(known(token)) == is_key, token
+
+
+@pytest.mark.requirement("G-4")
+@pytest.mark.parametrize("line", ["two words", "tab\there", "schl\u00fcssel"])
+async def test_a_line_that_no_header_can_carry_is_refused_and_not_told(tmp_path, line):
+    file = tmp_path / "keys"
+    file.write_text("first\n")
+    known = name_of(None, file)
+    file.write_text(f"{line}\n")
+    assert known("first")
+    assert not known(line.split()[0])
+    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key holds only visible") as refused:
+        name_of(None, file)
+    assert line not in str(refused.value)
+
+
+@pytest.mark.requirement("G-4")
+async def test_a_file_in_the_place_of_another_of_the_same_time_is_read(tmp_path):
+    file, other = tmp_path / "keys", tmp_path / "other"
+    for path, key in ((file, "first"), (other, "other")):
+        path.write_text(key)
+        os.utime(path, (1, 1))
+    known = name_of(None, file)
+    other.rename(file)
+    assert known("other")
+    assert not known("first")
+
+
+@pytest.mark.requirement("G-4")
 @pytest.mark.parametrize(("keys", "content"), [(",", None), (" , ", None), (None, ""), (None, None)])
 def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_door_open(tmp_path, keys, content):
     file = tmp_path / "keys"
@@ -58,6 +94,14 @@ def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_doo
         file.write_text(content)
     with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY"):
         name_of(keys, None if keys else file)
+
+
+@pytest.mark.requirement("G-4")
+def test_an_engine_url_with_a_password_which_errors_would_tell_stops_the_start(monkeypatch):
+    monkeypatch.setenv("KB_ENGINE_URL", "http://user:secret@127.0.0.1:8000")
+    with pytest.raises(SettingError, match=r"^KB_ENGINE_URL: .*no user and password") as refused:
+        Settings.read()
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.requirement("G-4")
