@@ -33,13 +33,19 @@ def staging(tmp_path_factory):
 @pytest.fixture(scope="module")
 def gateway(start_gateway, server, staging):
     settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(staging)}
-    with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="5") as running:
+    with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="5", KB_MCP_COLLECTIONS="1") as running:
         yield running
 
 
 @pytest.fixture(params=ERAS)
 async def agent(request, gateway):
     async with Client(gateway.url + "/mcp", mode=request.param) as client:
+        yield client
+
+
+@pytest.fixture
+async def agent_of_collections(gateway):
+    async with Client(gateway.url + "/collections/mcp") as client:
         yield client
 
 
@@ -59,7 +65,16 @@ def bad_calls(tools):
                     yield tool.name, required | {name: value}, name
 
 
-async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_names_the_field(agent, gateway, staging):
+async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_names_the_field(agent, staging):
+    await refuse_bad_calls(agent, staging)
+
+
+@pytest.mark.requirement("C-2")
+async def test_bad_calls_are_refused_in_the_same_way_where_there_are_collections(agent_of_collections, staging):
+    await refuse_bad_calls(agent_of_collections, staging)
+
+
+async def refuse_bad_calls(agent, staging):
     calls = list(bad_calls(await agent.list_tools()))
     assert len(calls) >= 200
     for tool, arguments, field in calls:

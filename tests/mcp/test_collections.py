@@ -83,6 +83,32 @@ async def test_add_a_note_to_a_specific_collection(agent, engine, word):
     assert await tags(engine, await done(agent, accepted)) == ["collection:memory", "feedback"]
 
 
+@pytest.mark.requirement("C-2")
+async def test_default_collection_on_addnote(agent, engine, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["b", "a"]))
+    assert await tags(engine, document_id) == ["a", "b", "collection:documents"]
+
+
+@pytest.mark.requirement("C-1")
+@pytest.mark.parametrize("name", ["documents", "memory", "workspace"])
+async def test_explicit_collection_on_addnote(agent, engine, word, name):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, collection=name))
+    assert await tags(engine, document_id) == [f"collection:{name}"]
+
+
+@pytest.mark.requirement("C-4")
+async def test_collection_field_in_search_results(agent, engine, word):
+    expected = {}
+    for number, given in enumerate((["collection:memory", "x"], ["collection:workspace"], ["x"], [])):
+        document_id = await done(agent, await engine.add_note(text=f"{word} {number}", tags=given))
+        expected[document_id] = (
+            next((tag.removeprefix("collection:") for tag in given if ":" in tag), None),
+            [tag for tag in given if ":" not in tag],
+        )
+    found = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    assert {each["document_id"]: (each["collection"], each["tags"]) for each in found} == expected
+
+
 @pytest.mark.requirement("C-3")
 async def test_add_a_note_to_a_collection_replaces_existing_collection_tag(agent, engine, word):
     first = await call(agent, "kb_addnote", text=f"some note {word}", collection="documents", tags=["a"])
