@@ -13,7 +13,7 @@ from starlette.middleware import Middleware as Inside
 
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
-from kb.asgi.probes import probes
+from kb.asgi.probes import ProbesFirst, probes
 from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
 from kb.asgi.traces import traces_of
 from kb.contract.client import EngineClient
@@ -75,6 +75,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     app = http_app(server, "/mcp", settings, known)
     app.add_middleware(TrimmedHeaders)
     app.add_middleware(PlainRefusals)
+    app.add_middleware(ProbesFirst, ready=_started)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry

@@ -125,11 +125,12 @@ async def test_no_key_is_in_the_log_whatever_is_called(start_gateway, server):
     assert not any(secret in log for secret in (*secrets, "a-wrong-secret"))
 
 
-async def test_probes_say_no_more_than_a_word_and_need_no_key(start_gateway):
+async def test_probes_say_no_more_than_a_word_and_need_no_key_and_no_name(start_gateway):
     with start_gateway(KB_MCP_API_KEY="k") as gateway:
         async with httpx2.AsyncClient() as http:
-            assert (await http.get(f"{gateway.url}/healthz")).text == "ok"
-            assert (await http.get(f"{gateway.url}/readyz")).text == "ready"
+            for headers in ({}, {"Host": "10.1.2.3:8001"}):
+                assert (await http.get(f"{gateway.url}/healthz", headers=headers)).text == "ok"
+                assert (await http.get(f"{gateway.url}/readyz", headers=headers)).text == "ready"
 
 
 def test_so_many_calls_a_minute_may_come_at_once_and_then_one_by_one():
