@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from kb.contract.errors import KbError
 from kb_mcp.answers import answer
 from kb_mcp.calls import said
-from kb_mcp.tools import Tags, Whole
+from kb_mcp.tools import WHOLE, Tags
 from kb_mcp.uploads import MAX_CHUNKS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class UploadTools:
     async def kb_upload_start(
         self,
         filename: Annotated[str, Field(min_length=1, max_length=255)],
-        total_size: Annotated[Whole, Field(ge=1, description="In bytes.")],
+        total_size: Annotated[int, Field(ge=1, description="In bytes."), WHOLE],
         tags: Tags = [],  # noqa: B006 - pydantic copies it
     ) -> ToolResult:
         """Begin to add a file: PDF, Office, EPUB, mail, HTML, code, text; for a note, use kb_addnote.
@@ -59,7 +59,7 @@ class UploadTools:
         self,
         upload_id: UploadId,
         data: Annotated[str, Field(description="Its bytes in base64.")],
-        chunk_index: Annotated[Whole, Field(ge=0, lt=MAX_CHUNKS, description="From 0.")],
+        chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), WHOLE],
         sha256: Digest = "",
     ) -> ToolResult:
         """Send one chunk of a file that kb_upload_start began.
