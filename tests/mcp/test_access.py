@@ -9,6 +9,7 @@ import os
 import httpx2
 import pytest
 from fastmcp import Client
+from mcp import MCPError
 
 from kb.contract.errors import SettingError
 from kb_mcp.auth import name_of
@@ -155,6 +156,8 @@ async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(star
             for client in (agent, other):
                 said = await refusal(client, "kb_status")
                 assert said.startswith("Too many calls: this key has 3 a minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
+                with pytest.raises(MCPError, match="Too many calls"):
+                    await client.read_resource("kb://documents/1")
             assert len(await agent.list_tools()) == 10
         async with connected(gateway, auth="b") as agent:
             await call(agent, "kb_status")
