@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
 from contextlib import contextmanager
@@ -154,6 +155,8 @@ class Uploads:
         """Remove what took too long, and what a process that ended left behind."""
         now = self._clock()
         for folder in self._folder.glob("*/"):
+            if not _is_uuid(folder.stem):
+                continue  # not ours
             upload = _read(folder / ANNOUNCED) if folder.suffix == "" else None
             ends = upload.expires if upload else _changed(folder) + 2 * self._bounds.seconds
             if ends <= now:
@@ -187,6 +190,8 @@ class Uploads:
 def _private(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & stat.S_IWOTH:
+            raise SettingError(f"KB_MCP_UPLOAD_DIR: others write into {folder}; name a folder for uploads alone")
         folder.chmod(0o700)
     except OSError as error:
         raise SettingError(f"KB_MCP_UPLOAD_DIR: {error}") from None

@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import pytest
 
@@ -104,20 +105,22 @@ def test_an_upload_that_takes_too_long_is_gone_with_its_chunks(uploads, clock, t
 @pytest.mark.requirement("G-10")
 def test_what_a_crash_left_of_an_upload_harms_no_other_and_is_removed(tmp_path):
     uploads = Uploads(Bounds(10, 10_000_000), tmp_path)
-    broken, bare, half = uploads.start("a.txt", 3, []), uploads.start("b.txt", 3, []), tmp_path / "half.new"
+    broken, bare = uploads.start("a.txt", 3, []), uploads.start("b.txt", 3, [])
+    half, foreign = tmp_path / f"{uuid4()}.new", tmp_path / "holiday pictures"
     (tmp_path / broken / "upload.json").write_bytes(b"")
     (tmp_path / bare / "upload.json").unlink()
     half.mkdir()
+    foreign.mkdir()
     for attempt in (lambda: uploads.add_chunk(broken, 0, encoded(b"abc")), lambda: uploads.take(bare)):
         with pytest.raises(NotFound, match="there is no upload"):
             attempt()
     good = uploads.start("c.txt", 3, [])
     uploads.expire()
     assert (tmp_path / broken).is_dir()
-    for left in (tmp_path / broken, tmp_path / bare, half):
+    for left in (tmp_path / broken, tmp_path / bare, half, foreign):
         os.utime(left, (1, 1))
     uploads.expire()
-    assert {path.name for path in tmp_path.iterdir()} == {"lock", good}
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", good, foreign.name}
 
 
 def test_a_staging_folder_that_was_cleaned_up_is_made_again_for_this_user_alone(uploads, tmp_path):
@@ -249,6 +252,12 @@ def test_a_shared_folder_is_made_for_this_user_alone_or_refused(tmp_path):
     open_to_all.mkdir(mode=0o755)
     Uploads(Bounds(1, 1), open_to_all)
     assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o700
+    shared_by_all = tmp_path / "tmp"
+    shared_by_all.mkdir()
+    shared_by_all.chmod(0o1777)
+    with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR: others write into"):
+        Uploads(Bounds(1, 1), shared_by_all)
+    assert stat.S_IMODE(shared_by_all.stat().st_mode) == 0o1777
     (tmp_path / "file").touch()
     with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR"):
         Uploads(Bounds(1, 1), tmp_path / "file")
