@@ -58,7 +58,10 @@ class Tools:
         """
         request: dict[str, Any] = {"query": query, "top": top, "tags": tags, "doc_type": doc_type or None}
         reply = await self._engine.search(**request, fts_only=fts_only, vec_only=vec_only)
-        return answer(self._budget.found(reply))
+        found = self._budget.found(reply)
+        if not found["results"] and (tags or doc_type):
+            found["rest"] = "Nothing was found under these filters: search without them; kb_status names the types."
+        return answer(found)
 
     async def kb_addnote(
         self,

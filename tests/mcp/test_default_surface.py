@@ -118,6 +118,15 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     )
 
 
+@pytest.mark.requirement("G-5")
+@pytest.mark.parametrize("filters", [{"doc_type": "PDF"}, {"tags": ["no such tag"]}])
+async def test_a_search_whose_filters_leave_nothing_says_so(agent, word, filters):
+    found = await call(agent, "kb_search", query=word, **filters)
+    assert found["results"] == []
+    assert found["rest"].startswith("Nothing was found under these filters")
+    assert "rest" not in await call(agent, "kb_search", query=word, fts_only=True)
+
+
 @pytest.mark.requirement("G-16")
 async def test_kb_set_collection_no_longer_exists(agent):
     assert (
