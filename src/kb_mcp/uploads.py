@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 LIFETIME_SECONDS = 600
 """How long an upload may take (requirement G-10)."""
 
-MAX_CHUNK = 3 << 20
-"""The most bytes of a chunk: with base64 and JSON around them they still fit the 4 MiB of an MCP request."""
+MAX_CHUNK = 3_000_000
+"""The most bytes of a chunk: in lines of base64, with JSON around them, they still fit the 4 MiB of an MCP request."""
 
 MAX_CHUNKS = 10_000
 

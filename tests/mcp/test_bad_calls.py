@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 
 import httpx2
 import pytest
 from fastmcp import Client
 
+from kb_mcp.uploads import MAX_CHUNK
 from tests.conftest import KEY
 from tests.mcp.conftest import ERAS, call, refusal
 
@@ -161,6 +163,17 @@ async def test_a_message_that_is_none_is_refused_in_one_line_that_repeats_nothin
     assert "pydantic" not in reply.text
     assert "my secret" not in reply.text
     assert "my secret" not in gateway.log.read_text()
+
+
+async def test_the_largest_chunk_there_may_be_fits_a_request(agent):
+    raw = bytes(MAX_CHUNK)
+    upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=len(raw) + 1))["upload_id"]
+    for data in (base64.b64encode(raw), base64.encodebytes(raw)):
+        kept = await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=data.decode())
+        assert kept["received"] == len(raw)
+    data = base64.b64encode(raw + b"x").decode()
+    said = await refusal(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=data)
+    assert said == f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size."
 
 
 async def test_a_body_over_four_mib_is_refused_before_it_is_read(gateway):
