@@ -51,7 +51,7 @@ async def offered() -> tuple[list[Tool], list[ResourceTemplate], list[Prompt]]:
     """What a client finds; the engine is not needed for that."""
     settings = Settings.model_construct()
     uploads = Uploads(bounds(settings), None)
-    server = new_server(None, [])
+    server = new_server([])
     fill(server, EngineClient(settings.engine_url), uploads, Budget(settings.mcp_max_tokens))
     async with Client(server) as client:
         found = await client.list_tools(), await client.list_resource_templates(), await client.list_prompts()

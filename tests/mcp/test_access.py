@@ -37,6 +37,25 @@ async def test_several_keys_are_served_and_their_parts_are_not(start_gateway):
 
 
 @pytest.mark.requirement("G-4")
+async def test_the_key_is_asked_for_under_every_address_that_routes_know(start_gateway):
+    settings = {"KB_MCP_API_KEY": "key", "KB_MCP_COLLECTIONS": "1", "UVICORN_ROOT_PATH": "/behind/a/proxy"}
+    with start_gateway(**settings) as gateway:
+        async with httpx2.AsyncClient() as http:
+            for path in (
+                "/mcp",
+                "/collections/mcp",
+                "/behind/a/proxy/mcp",
+                "//mcp",
+                "/%6dcp",
+                "/mcp/",
+                "/collections//mcp",
+            ):
+                status = (await http.post(f"{gateway.url}{path}", json={})).status_code
+                assert status in (401, 404, 307), path
+                assert status == 401 or path not in ("/mcp", "/collections/mcp"), path
+
+
+@pytest.mark.requirement("G-4")
 async def test_keys_of_a_file_are_rotated_without_a_restart(start_gateway, tmp_path):
     file = tmp_path / "keys"
     file.write_text("first\n")
