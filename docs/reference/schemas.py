@@ -17,10 +17,8 @@ HUGE = 1 << 53
 
 LIMITS = {
     "minimum": "at least {}",
-    "ge": "at least {}",
     "exclusiveMinimum": "more than {}",
     "maximum": "at most {}",
-    "le": "at most {}",
     "maxLength": "at most {} characters",
     "maxItems": "at most {}",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from kb.contract.errors import KbError, WrongVersion
+from kb.contract.errors import KbError, NoEngine, WrongVersion
 from kb.contract.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli import config
 from kb_cli.output import complain
@@ -65,7 +65,7 @@ async def explained(work: Callable[[EngineClient], Awaitable[T]], engine: Engine
     try:
         return await work(engine)
     except KbError as error:
-        if type(error) is KbError and (engine.engine_version is None or error.status == NO_SUCH_PAGE):
+        if type(error) in (KbError, NoEngine) and (engine.engine_version is None or error.status == NO_SUCH_PAGE):
             await introduced(engine)
         if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
             raise WrongVersion(reason) from None
@@ -83,7 +83,9 @@ async def introduced(engine: EngineClient) -> None:
     except KbError as error:
         if error.status != NO_SUCH_PAGE:
             raise
-        raise KbError(f"What answers at {engine.base_url} is no kb engine; KB_ENGINE_URL says where to look.") from None
+        raise NoEngine(
+            f"What answers at {engine.base_url} is no kb engine; KB_ENGINE_URL says where to look."
+        ) from None
 
 
 async def in_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], at_once: int) -> None:

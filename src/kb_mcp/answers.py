@@ -108,9 +108,10 @@ def cited(result: JSON) -> JSON:
 
 
 def citation(result: JSON) -> str:
-    """Title, place, and the numbers of document and chunk."""
+    """Title, place, and the numbers of document and chunk, in one line."""
     place = result["place"]
     where = [f"p. {place['page']}"] if place["page"] else []
     where += [" › ".join(place["heading"])] if place["heading"] else []
     where = where or [f"line {place['line_start']}"]
-    return f"{result['title']}, {', '.join(where)} [document {result['document_id']}, chunk {result['chunk_id']}]"
+    named = " ".join(f"{result['title']}, {', '.join(where)}".split())
+    return f"{named} [document {result['document_id']}, chunk {result['chunk_id']}]"

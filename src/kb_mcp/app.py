@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from starlette.middleware import Middleware as Inside
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.inside import InsideTransport
-from kb.asgi.probes import probes
+from kb.asgi.probes import ProbesFirst, probes
 from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
 from kb.asgi.traces import traces_of
 from kb.contract.client import EngineClient
@@ -21,6 +22,7 @@ from kb_mcp.answers import Budget
 from kb_mcp.auth import name_of
 from kb_mcp.calls import PlainCalls
 from kb_mcp.rate import Rate, RateLimit
+from kb_mcp.refusals import PlainRefusals
 from kb_mcp.server import fill, new_server
 from kb_mcp.settings import Settings
 from kb_mcp.uploads import Bounds, Uploads
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
     from kb.asgi.bearer import NameOf
     from kb.contract.client import Around
+
+logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = None) -> Starlette:
@@ -70,6 +74,8 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     known = name_of(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     app = http_app(server, "/mcp", settings, known)
     app.add_middleware(TrimmedHeaders)
+    app.add_middleware(PlainRefusals)
+    app.add_middleware(ProbesFirst, ready=_started)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry
@@ -79,7 +85,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
 
         names = collections.names_of(settings.mcp_collection_names)
         surface = collections.collections_server(server, client, names, middleware)
-        collections.mount(app, http_app(surface, "/collections/mcp", settings, known))
+        collections.mount(app, "/collections", http_app(surface, "/mcp", settings, known))
     return app
 
 
@@ -118,7 +124,10 @@ def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) ->
 async def _expire(uploads: Uploads, pause: float) -> None:
     while True:
         await asyncio.sleep(pause)
-        await asyncio.to_thread(uploads.expire)
+        try:
+            await asyncio.to_thread(uploads.expire)
+        except OSError as error:
+            logger.warning("uploads that took too long are still there: %s", error)
 
 
 async def _started(_: Request) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kb.asgi.bearer import Keys
 from kb.contract.errors import SettingError
-from kb.contract.settings import listed
+from kb.contract.settings import key_text, listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def name_of(keys: str | None, file: Path | None) -> NameOf | None:
 
 
 class KeyFile:
-    """Keys in a file, one a line. A change of the file takes effect with the next request.
+    """Keys in a file, one a line, beside empty ones and comments. A change takes effect with the next request.
 
     Raises:
         SettingError: it cannot be read, or holds no key.
@@ -50,15 +50,21 @@ class KeyFile:
     def name_of(self, token: str) -> str | None:
         """The name of the key that `token` is; while the file cannot be read, of those that it held before."""
         try:
-            if self._path.stat().st_mtime_ns != self._changed:
+            if self._state() != self._read_in:
                 self._read()
         except (OSError, ValueError) as error:
             logger.warning("KB_MCP_API_KEY_FILE: %s; the keys from before stay", error)
         return self._keys.name_of(token)
 
     def _read(self) -> None:
-        changed = self._path.stat().st_mtime_ns
-        secrets = self._path.read_text().split()
+        state = self._state()
+        lines = map(str.strip, self._path.read_text().splitlines())
+        secrets = [line for line in lines if line and not line.startswith("#")]
         if not secrets:
             raise ValueError(f"{self._path} holds no key")
-        self._keys, self._changed = Keys(secrets), changed
+        self._keys, self._read_in = Keys(map(key_text, secrets)), state
+
+    def _state(self) -> tuple[int, ...]:
+        """What differs when the file was changed, also by another with the same time in its place."""
+        found = self._path.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.exceptions import PromptError, ToolError, ValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as InvalidArguments
+from pydantic_core import from_json
 
-from kb.contract.errors import KbError, NotFound, Unauthorized
+from kb.contract.errors import KbError, NoEngine, NotFound, Unauthorized
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from fastmcp.prompts import PromptResult
     from fastmcp.tools import ToolResult
-    from mcp_types import CallToolRequestParams
+    from mcp_types import CallToolRequestParams, GetPromptRequestParams
 
 LISTS = {"tags"}
 """The parameters that are lists."""
@@ -30,6 +31,10 @@ WAYS_ON = {
     "job_id": "kb_jobs without job_id lists the latest.",
 }
 """What to do when there is nothing of that number."""
+
+UNKNOWN = "unexpected_keyword_argument"
+SAID = {"list_type": 'must be a list, such as ["work", "home"]'}
+"""What is said in other words than pydantic's, by its type of error."""
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -49,7 +54,21 @@ class PlainCalls(Middleware):
         try:
             return await call_next(context.copy(message=message))
         except (ValidationError, InvalidArguments) as error:
-            raise ToolError(_invalid(error)) from error
+            raise ToolError(await _invalid(error, context)) from error
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[GetPromptRequestParams],
+        call_next: CallNext[GetPromptRequestParams, PromptResult],
+    ) -> PromptResult:
+        """Write the prompt."""
+        try:
+            return await call_next(context)
+        except PromptError as error:
+            # FastMCP's own name for an argument that is missing.
+            if isinstance(error.__cause__, ValueError):
+                raise ValidationError(one_line(str(error.__cause__)), log_level=logging.INFO) from error
+            raise
 
 
 def in_plain_words(tool: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arguments, Awaitable[Answer]]:
@@ -72,9 +91,11 @@ def said(error: KbError, arguments: Mapping[str, object]) -> str:
         error: the engine's, or our own.
         arguments: those of the call, to name the one that names nothing.
     """
-    if isinstance(error, Unauthorized):
+    if error.status == Unauthorized.status:
         return "The engine does not know the gateway's key: tell the user to set KB_API_KEY for the gateway, too."
-    if error.status >= KbError.status and type(error) is KbError:
+    if isinstance(error, NoEngine):
+        return f"{one_line(error.detail)} Tell the user to set KB_ENGINE_URL for the gateway to where the engine is."
+    if type(error) is KbError:
         return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
     if isinstance(error, NotFound):
         for field, way_on in WAYS_ON.items():
@@ -96,16 +117,25 @@ def one_line(text: str) -> str:
 def _list(value: object) -> object:
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
         try:
-            return json.loads(value)
+            return from_json(value)
         except ValueError:
             return value
     return value
 
 
-def _invalid(error: Exception) -> str:
+async def _invalid(error: Exception, context: MiddlewareContext[CallToolRequestParams]) -> str:
     cause = error if isinstance(error, InvalidArguments) else error.__cause__
     if not isinstance(cause, InvalidArguments):
         return one_line(str(error))
     first = cause.errors(include_input=False, include_url=False)[0]
     field = ".".join(str(part)[:MAX_NAME] for part in first["loc"])
-    return one_line(f"{field}: {first['msg'].removeprefix('Value error, ')}")
+    if first["type"] == UNKNOWN:
+        return f"{field}: there is no such parameter. {await _taken(context)}"
+    return one_line(f"{field}: {SAID.get(first['type']) or first['msg'].removeprefix('Value error, ')}")
+
+
+async def _taken(context: MiddlewareContext[CallToolRequestParams]) -> str:
+    """What the tool takes instead."""
+    name = context.message.name
+    tool = await context.fastmcp_context.fastmcp.get_tool(name) if context.fastmcp_context else None
+    return f"{name} takes {', '.join(tool.parameters['properties']) or 'none'}." if tool else ""

@@ -156,10 +156,12 @@ class CollectionTool(Tool):
         tags = arguments.get("tags", [])
         if self.name not in (*ADDING, SEARCH) or not isinstance(tags, list):
             return arguments
-        name = arguments.pop("collection", "") or (self._collections.names[0] if self.name in ADDING else "")
+        default = self._collections.names[0] if self.name in ADDING else ""
+        given = arguments.pop("collection", "")
+        name = default if given == "" else given
         if self.name in ADDING and any(is_collection(tag) for tag in tags):
             raise Invalid(f"tags: set the collection by the parameter collection, not by a tag {PREFIX}<name>.")
-        return arguments | {"tags": [self._collections.tag(name), *tags]} if name else arguments
+        return arguments if name == "" else arguments | {"tags": [self._collections.tag(name), *tags]}
 
 
 class CollectionsTransform(Transform):
@@ -237,8 +239,8 @@ def collections_server(
     return server
 
 
-def mount(app: Starlette, surface: Starlette) -> None:
-    """Let `app` serve what it does not know itself from `surface`, and start and stop that with itself."""
+def mount(app: Starlette, path: str, surface: Starlette) -> None:
+    """Let `app` serve `surface` under `path`, and start and stop it with itself."""
     app_lifespan = app.router.lifespan_context
 
     @asynccontextmanager
@@ -247,7 +249,7 @@ def mount(app: Starlette, surface: Starlette) -> None:
             yield
 
     app.router.lifespan_context = lifespan
-    app.mount("", surface)
+    app.mount(path, surface)
 
 
 def names_of(setting: str) -> list[str]:

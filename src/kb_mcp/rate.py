@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fastmcp.exceptions import ToolError
+from fastmcp.exceptions import ResourceError, ToolError
 from fastmcp.server.dependencies import get_http_request
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
@@ -14,8 +14,9 @@ from kb.asgi.bearer import CALLER
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fastmcp.resources import ResourceResult
     from fastmcp.tools import ToolResult
-    from mcp_types import CallToolRequestParams
+    from mcp_types import CallToolRequestParams, ReadResourceRequestParams
 
 
 class Rate:
@@ -44,7 +45,7 @@ class Rate:
 
 
 class RateLimit(Middleware):
-    """Refuses the tool calls that are too many."""
+    """Refuses the tool calls and the reads of documents that are too many."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -55,9 +56,26 @@ class RateLimit(Middleware):
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         """Run the tool if its caller may."""
-        if wait := self._rate.wait(get_http_request().scope.get(CALLER, "")):
-            raise ToolError(
-                f"Too many calls: this key has {self._rate.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
-                f" Wait {wait:.1f} seconds, then call again."
-            )
+        if refusal := self._refusal():
+            raise ToolError(refusal)
         return await call_next(context)
+
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[ReadResourceRequestParams],
+        call_next: CallNext[ReadResourceRequestParams, ResourceResult],
+    ) -> ResourceResult:
+        """Read the document if its caller may."""
+        if refusal := self._refusal():
+            raise ResourceError(refusal)
+        return await call_next(context)
+
+    def _refusal(self) -> str:
+        """Count a call of whoever calls; answers why it may not be made, if so."""
+        wait = self._rate.wait(get_http_request().scope.get(CALLER, ""))
+        if not wait:
+            return ""
+        return (
+            f"Too many calls: this key has {self._rate.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
+            f" Wait {wait:.1f} seconds, then call again."
+        )

@@ -29,6 +29,10 @@ LISTED = 50
 """How many documents are offered: those that were added or changed last."""
 
 
+MOST_DIGITS = 18
+"""All numbers of so many are within 64 bits."""
+
+
 def add_resources(server: FastMCP, engine: EngineClient, budget: Budget) -> None:
     """A document with its chunks, and its text alone."""
     documents = Documents(engine, budget)
@@ -114,8 +118,8 @@ def _rest(part: JSON, end: int) -> str:
 
 
 def _number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise ValidationError(f"{name}: must be a number.", log_level=logging.INFO)
+    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
+        raise ValidationError(f"{name}: must be a number of at most {MOST_DIGITS} digits.", log_level=logging.INFO)
     return int(text)
 
 

@@ -20,7 +20,8 @@ class Settings(EnvSettings):
         mcp_api_key_file: a file with such keys, one a line, read again when it changes. Without a key the gateway is
             open.
         mcp_allowed_hosts: names besides loopback that the gateway may be called by, with commas between them.
-        mcp_calls_per_minute: how many tool calls a key has a minute; 0 is no limit.
+        mcp_calls_per_minute: how many calls of tools and reads of documents a key has a minute in each process; 0 is
+            no limit.
         mcp_max_tokens: how long an answer may be, in estimated tokens.
         mcp_engine_seconds: how long to wait for the engine's answer.
         mcp_upload_dir: where uploads are staged; several processes that serve the same agents must share one. Otherwise

@@ -25,10 +25,12 @@ def _no_truth_value(value: object) -> object:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_no_truth_value)]
+WHOLE = BeforeValidator(_no_truth_value)
+"""Stands behind the bounds of a whole number: before them, pydantic writes them into no JSON schema."""
+
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(description="Exactly these tags are set.")]
-DocumentId = Annotated[Whole, Field(ge=1, description="The document's id.")]
+DocumentId = Annotated[int, Field(ge=1, description="The document's id."), WHOLE]
 
 
 class Tools:
@@ -41,7 +43,7 @@ class Tools:
     async def kb_search(
         self,
         query: Annotated[str, Field(description="A question, a phrase or words.")],
-        top: Annotated[Whole, Field(ge=1, le=100, description="How many passages.")] = 10,
+        top: Annotated[int, Field(ge=1, le=100, description="How many passages."), WHOLE] = 10,
         tags: Annotated[list[str], Field(description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
         doc_type: Annotated[str, Field(description="Only this type, such as note or pdf.")] = "",
         fts_only: Annotated[bool, Field(description="Match words only: names, codes, errors.")] = False,
@@ -56,7 +58,10 @@ class Tools:
         """
         request: dict[str, Any] = {"query": query, "top": top, "tags": tags, "doc_type": doc_type or None}
         reply = await self._engine.search(**request, fts_only=fts_only, vec_only=vec_only)
-        return answer(self._budget.found(reply))
+        found = self._budget.found(reply)
+        if not found["results"] and (tags or doc_type):
+            found["rest"] = "Nothing was found under these filters: search without them; kb_status names the types."
+        return answer(found)
 
     async def kb_addnote(
         self,
@@ -87,9 +92,9 @@ class Tools:
 
     async def kb_get(
         self,
-        document_id: Annotated[Whole, Field(ge=0, description="0 to look up by path.")] = 0,
+        document_id: Annotated[int, Field(ge=0, description="0 to look up by path."), WHOLE] = 0,
         source_path: Annotated[str, Field(description="The path it was added under.")] = "",
-        from_chunk: Annotated[Whole, Field(ge=0, description="Read on here: next_chunk.")] = 0,
+        from_chunk: Annotated[int, Field(ge=0, description="Read on here: next_chunk."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a whole document, or list the documents that were added under a path.
 
@@ -124,8 +129,8 @@ class Tools:
         status: Annotated[
             Literal["any", "queued", "running", "done", "failed"], Field(description="Only jobs in this state.")
         ] = "any",
-        job_id: Annotated[Whole, Field(ge=0, description="Only this job; 0 for the latest.")] = 0,
-        limit: Annotated[Whole, Field(ge=1, le=500, description="How many.")] = 20,
+        job_id: Annotated[int, Field(ge=0, description="Only this job; 0 for the latest."), WHOLE] = 0,
+        limit: Annotated[int, Field(ge=1, le=500, description="How many."), WHOLE] = 20,
         cursor: Annotated[str, Field(description="Go on here: next_cursor.")] = "",
     ) -> ToolResult:
         """See how far notes and files are that were added, newest first.

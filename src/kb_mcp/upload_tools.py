@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING, Annotated
 
+from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_context
 from fastmcp.tools import ToolResult
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
+from kb.contract.errors import KbError
 from kb_mcp.answers import answer
-from kb_mcp.tools import Tags, Whole
+from kb_mcp.calls import said
+from kb_mcp.tools import WHOLE, Tags
 from kb_mcp.uploads import MAX_CHUNKS
 
 if TYPE_CHECKING:
     from kb.contract.client import EngineClient
     from kb_mcp.uploads import Uploads
 
+
+def _hexadecimal(digest: str) -> str:
+    if digest and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise ValueError("must be 64 hexadecimal digits; leave it out if you cannot compute it")
+    return digest
+
+
 UploadId = Annotated[str, Field(description="From kb_upload_start.")]
-Digest = Annotated[str, Field(description="SHA-256 in hex, to be checked.")]
+Digest = Annotated[str, AfterValidator(_hexadecimal), Field(description="SHA-256 in hex, to be checked.")]
 
 
 class UploadTools:
@@ -31,7 +43,7 @@ class UploadTools:
     async def kb_upload_start(
         self,
         filename: Annotated[str, Field(min_length=1, max_length=255)],
-        total_size: Annotated[Whole, Field(ge=1, description="In bytes.")],
+        total_size: Annotated[int, Field(ge=1, description="In bytes."), WHOLE],
         tags: Tags = [],  # noqa: B006 - pydantic copies it
     ) -> ToolResult:
         """Begin to add a file: PDF, Office, EPUB, mail, HTML, code, text; for a note, use kb_addnote.
@@ -47,7 +59,7 @@ class UploadTools:
         self,
         upload_id: UploadId,
         data: Annotated[str, Field(description="Its bytes in base64.")],
-        chunk_index: Annotated[Whole, Field(ge=0, lt=MAX_CHUNKS, description="From 0.")],
+        chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), WHOLE],
         sha256: Digest = "",
     ) -> ToolResult:
         """Send one chunk of a file that kb_upload_start began.
@@ -74,6 +86,11 @@ class UploadTools:
             await progress(0, upload.total_size, "sending the file to the engine")
             accepted = await self._engine.add_file(upload.filename, file, tags=upload.tags)
             await progress(upload.total_size, upload.total_size, "accepted")
+        except KbError as error:
+            gone = (
+                "The upload is over, and nothing of it is left: once that is mended, begin again with kb_upload_start."
+            )
+            raise ToolError(f"{said(error, {})} {gone}", log_level=logging.INFO) from error
         finally:
             file.close()
             await run_in_threadpool(self._uploads.discard, upload)

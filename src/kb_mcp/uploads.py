@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -14,9 +16,9 @@ from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID, uuid4
 
 import pybase64
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock
 
-from kb.contract.errors import Invalid, NotFound, SettingError, TooLarge
+from kb.contract.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 LIFETIME_SECONDS = 600
 """How long an upload may take (requirement G-10)."""
 
-MAX_CHUNK = 3 << 20
-"""The most bytes of a chunk: with base64 and JSON around them they still fit the 4 MiB of an MCP request."""
+MAX_CHUNK = 3_000_000
+"""The most bytes of a chunk: in lines of base64, with JSON around them, they still fit the 4 MiB of an MCP request."""
 
 MAX_CHUNKS = 10_000
 
@@ -82,11 +84,12 @@ class Uploads:
 
         Raises:
             TooLarge: the file is larger than this gateway takes, alone or with the others that are on their way.
+        DiskFull: there is no room for it.
         """
         if total_size > self._bounds.size:
             raise TooLarge(f"total_size: at most {self._bounds.size} bytes (KB_MCP_MAX_UPLOAD_MB).")
         upload = Upload(str(uuid4()), filename, total_size, tags, self._clock() + self._bounds.seconds)
-        with FileLock(self._folder / "lock"):
+        with _writing("try again"), self._locked():
             if sum(map(_room, self._all())) + _room(upload) > self._bounds.all_sizes:
                 raise TooLarge(
                     "total_size: too much is being uploaded at once (KB_MCP_MAX_UPLOADS_MB); finish other uploads, or"
@@ -104,6 +107,7 @@ class Uploads:
         Raises:
             NotFound: there is no such upload.
             Invalid: `data` is not base64, has another SHA-256 than `digest`, or is more than was announced.
+            DiskFull: there is no room for it.
         """
         upload = self._get(upload_id)
         raw = _decoded(data)
@@ -114,7 +118,8 @@ class Uploads:
         if size > upload.total_size:
             raise Invalid(f"data: with this chunk there are {size} bytes, but total_size was {upload.total_size}.")
         try:
-            _replace(folder / str(index), raw)
+            with _writing(f"send chunk {index} again"):
+                _replace(folder / str(index), raw)
         except FileNotFoundError:
             raise _no_upload(upload_id) from None
         return size, upload.total_size
@@ -126,6 +131,7 @@ class Uploads:
             NotFound: there is no such upload.
             Invalid: a chunk is missing, the sizes do not add up, or the file has another SHA-256 than `digest`;
                 nothing of it is left.
+            DiskFull: likewise.
         """
         upload = self._get(upload_id)
         taken = self._taken(upload)
@@ -135,7 +141,8 @@ class Uploads:
             raise _no_upload(upload_id) from None
         try:
             _check_complete(upload, _sizes(taken))
-            return upload, _assembled(taken, digest)
+            with _writing("begin again with kb_upload_start"):
+                return upload, _assembled(taken, digest)
         except BaseException:
             self.discard(upload)
             raise
@@ -147,17 +154,23 @@ class Uploads:
     def expire(self) -> None:
         """Remove what took too long, and what a process that ended left behind."""
         now = self._clock()
-        for upload in self._all():
-            if upload.expires <= now:
-                shutil.rmtree(self._folder / upload.id, ignore_errors=True)
-        for left in (*self._folder.glob("*.new"), *self._folder.glob(f"*{TAKEN}")):
-            if _changed(left) + 2 * self._bounds.seconds <= now:
-                shutil.rmtree(left, ignore_errors=True)
+        for folder in self._folder.glob("*/"):
+            if not _is_uuid(folder.stem):
+                continue  # not ours
+            upload = _read(folder / ANNOUNCED) if folder.suffix == "" else None
+            ends = upload.expires if upload else _changed(folder) + 2 * self._bounds.seconds
+            if ends <= now:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
         """Remove everything, unless other processes share it."""
         if not self._is_shared:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _locked(self) -> BaseFileLock:
+        """The lock of the staging folder, which is made again if it was cleaned up with other temporary files."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return FileLock(self._folder / "lock")
 
     def _all(self) -> Iterator[Upload]:
         for announced in self._folder.glob(f"*/{ANNOUNCED}"):
@@ -177,6 +190,8 @@ class Uploads:
 def _private(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & stat.S_IWOTH:
+            raise SettingError(f"KB_MCP_UPLOAD_DIR: others write into {folder}; name a folder for uploads alone")
         folder.chmod(0o700)
     except OSError as error:
         raise SettingError(f"KB_MCP_UPLOAD_DIR: {error}") from None
@@ -203,9 +218,10 @@ def _room(upload: Upload) -> int:
 
 
 def _read(announced: Path) -> Upload | None:
+    """What was announced; None if there is nothing, or only what a machine that crashed left of it."""
     try:
         return Upload(**json.loads(announced.read_bytes()))
-    except OSError:
+    except (OSError, ValueError, TypeError):
         return None
 
 
@@ -228,8 +244,27 @@ def _sizes(folder: Path) -> dict[int, int]:
 def _replace(path: Path, raw: bytes) -> None:
     """Write a file that is there as a whole or not at all, whoever else writes it."""
     scratch = path.with_name(f"{path.name}.{uuid4()}")
-    scratch.write_bytes(raw)
-    scratch.replace(path)
+    try:
+        scratch.write_bytes(raw)
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _writing(remedy: str) -> Iterator[None]:
+    """Around what writes.
+
+    Raises:
+        DiskFull: instead of the operating system's own error.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not DiskFull.is_why(error):
+            raise
+        raise DiskFull(f"The gateway's disk is full: tell the user to make room, then {remedy}.") from None
 
 
 def _decoded(data: str) -> bytes:
@@ -237,7 +272,9 @@ def _decoded(data: str) -> bytes:
         # Many tools break base64 into lines.
         raw = pybase64.b64decode("".join(data.split()) if "\n" in data else data, validate=True)
     except ValueError:
-        raise Invalid("data: not valid base64; encode the chunk's bytes again and resend it.") from None
+        raise Invalid(
+            "data: not valid base64; send it again in standard base64, padded with =, nothing else."
+        ) from None
     if not 0 < len(raw) <= MAX_CHUNK:
         raise Invalid(f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size.")
     return raw

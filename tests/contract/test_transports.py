@@ -275,7 +275,7 @@ async def test_a_file_is_sent_whole_again_when_the_connection_broke():
         length = int(head.partition("content-length: ")[2].split("\r\n")[0])
         bodies.append(await reader.readexactly(length))
         if len(bodies) > 1:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            writer.write(b"HTTP/1.1 200 OK\r\nKb-Version: 3.0.0\r\nContent-Length: 2\r\n\r\n{}")
 
     async with serving(take) as url, EngineClient(url) as api:
         await api.add_file("a.bin", io.BytesIO(MANY[:300_000]), tags=["x", "y"])

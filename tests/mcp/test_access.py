@@ -9,10 +9,12 @@ import os
 import httpx2
 import pytest
 from fastmcp import Client
+from mcp import MCPError
 
 from kb.contract.errors import SettingError
 from kb_mcp.auth import name_of
 from kb_mcp.rate import Rate
+from kb_mcp.settings import Settings
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done, refusal
 
@@ -35,6 +37,25 @@ async def test_several_keys_are_served_and_their_parts_are_not(start_gateway):
 
 
 @pytest.mark.requirement("G-4")
+async def test_the_key_is_asked_for_under_every_address_that_routes_know(start_gateway):
+    settings = {"KB_MCP_API_KEY": "key", "KB_MCP_COLLECTIONS": "1", "UVICORN_ROOT_PATH": "/behind/a/proxy"}
+    with start_gateway(**settings) as gateway:
+        async with httpx2.AsyncClient() as http:
+            for path in (
+                "/mcp",
+                "/collections/mcp",
+                "/behind/a/proxy/mcp",
+                "//mcp",
+                "/%6dcp",
+                "/mcp/",
+                "/collections//mcp",
+            ):
+                status = (await http.post(f"{gateway.url}{path}", json={})).status_code
+                assert status in (401, 404, 307), path
+                assert status == 401 or path not in ("/mcp", "/collections/mcp"), path
+
+
+@pytest.mark.requirement("G-4")
 async def test_keys_of_a_file_are_rotated_without_a_restart(start_gateway, tmp_path):
     file = tmp_path / "keys"
     file.write_text("first\n")
@@ -51,6 +72,41 @@ async def test_keys_of_a_file_are_rotated_without_a_restart(start_gateway, tmp_p
 
 
 @pytest.mark.requirement("G-4")
+async def test_a_line_of_the_file_is_a_key_and_a_comment_is_none(tmp_path):
+    file = tmp_path / "keys"
+    file.write_text("# keys of agents\n\n first \r\n#second\n")
+    known = name_of(None, file)
+    for token, is_key in (("first", True), ("#", False), ("keys", False), ("#second", False), ("second", False)):
+        assert bool(known(token)) == is_key, token
+
+
+@pytest.mark.requirement("G-4")
+@pytest.mark.parametrize("line", ["two words", "tab\there", "schl\u00fcssel"])
+async def test_a_line_that_no_header_can_carry_is_refused_and_not_told(tmp_path, line):
+    file = tmp_path / "keys"
+    file.write_text("first\n")
+    known = name_of(None, file)
+    file.write_text(f"{line}\n")
+    assert known("first")
+    assert not known(line.split()[0])
+    with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key holds only visible") as refused:
+        name_of(None, file)
+    assert line not in str(refused.value)
+
+
+@pytest.mark.requirement("G-4")
+async def test_a_file_in_the_place_of_another_of_the_same_time_is_read(tmp_path):
+    file, other = tmp_path / "keys", tmp_path / "other"
+    for path, key in ((file, "first"), (other, "other")):
+        path.write_text(key)
+        os.utime(path, (1, 1))
+    known = name_of(None, file)
+    other.rename(file)
+    assert known("other")
+    assert not known("first")
+
+
+@pytest.mark.requirement("G-4")
 @pytest.mark.parametrize(("keys", "content"), [(",", None), (" , ", None), (None, ""), (None, None)])
 def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_door_open(tmp_path, keys, content):
     file = tmp_path / "keys"
@@ -58,6 +114,14 @@ def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_doo
         file.write_text(content)
     with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY"):
         name_of(keys, None if keys else file)
+
+
+@pytest.mark.requirement("G-4")
+def test_an_engine_url_with_a_password_which_errors_would_tell_stops_the_start(monkeypatch):
+    monkeypatch.setenv("KB_ENGINE_URL", "http://user:secret@127.0.0.1:8000")
+    with pytest.raises(SettingError, match=r"^KB_ENGINE_URL: .*no user and password") as refused:
+        Settings.read()
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.requirement("G-4")
@@ -81,11 +145,12 @@ async def test_no_key_is_in_the_log_whatever_is_called(start_gateway, server):
     assert not any(secret in log for secret in (*secrets, "a-wrong-secret"))
 
 
-async def test_probes_say_no_more_than_a_word_and_need_no_key(start_gateway):
+async def test_probes_say_no_more_than_a_word_and_need_no_key_and_no_name(start_gateway):
     with start_gateway(KB_MCP_API_KEY="k") as gateway:
         async with httpx2.AsyncClient() as http:
-            assert (await http.get(f"{gateway.url}/healthz")).text == "ok"
-            assert (await http.get(f"{gateway.url}/readyz")).text == "ready"
+            for headers in ({}, {"Host": "10.1.2.3:8001"}):
+                assert (await http.get(f"{gateway.url}/healthz", headers=headers)).text == "ok"
+                assert (await http.get(f"{gateway.url}/readyz", headers=headers)).text == "ready"
 
 
 def test_so_many_calls_a_minute_may_come_at_once_and_then_one_by_one():
@@ -110,6 +175,8 @@ async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(star
             for client in (agent, other):
                 said = await refusal(client, "kb_status")
                 assert said.startswith("Too many calls: this key has 3 a minute (KB_MCP_CALLS_PER_MINUTE). Wait ")
+                with pytest.raises(MCPError, match="Too many calls"):
+                    await client.read_resource("kb://documents/1")
             assert len(await agent.list_tools()) == 10
         async with connected(gateway, auth="b") as agent:
             await call(agent, "kb_status")

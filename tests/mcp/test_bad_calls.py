@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 
 import httpx2
 import pytest
 from fastmcp import Client
 
+from kb_mcp.uploads import MAX_CHUNK
 from tests.conftest import KEY
 from tests.mcp.conftest import ERAS, call, refusal
 
@@ -32,13 +35,19 @@ def staging(tmp_path_factory):
 @pytest.fixture(scope="module")
 def gateway(start_gateway, server, staging):
     settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(staging)}
-    with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="5") as running:
+    with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="5", KB_MCP_COLLECTIONS="1") as running:
         yield running
 
 
 @pytest.fixture(params=ERAS)
 async def agent(request, gateway):
     async with Client(gateway.url + "/mcp", mode=request.param) as client:
+        yield client
+
+
+@pytest.fixture
+async def agent_of_collections(gateway):
+    async with Client(gateway.url + "/collections/mcp") as client:
         yield client
 
 
@@ -58,7 +67,16 @@ def bad_calls(tools):
                     yield tool.name, required | {name: value}, name
 
 
-async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_names_the_field(agent, gateway, staging):
+async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_names_the_field(agent, staging):
+    await refuse_bad_calls(agent, staging)
+
+
+@pytest.mark.requirement("C-2")
+async def test_bad_calls_are_refused_in_the_same_way_where_there_are_collections(agent_of_collections, staging):
+    await refuse_bad_calls(agent_of_collections, staging)
+
+
+async def refuse_bad_calls(agent, staging):
     calls = list(bad_calls(await agent.list_tools()))
     assert len(calls) >= 200
     for tool, arguments, field in calls:
@@ -81,7 +99,11 @@ async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_name
         ("kb_search", {"query": "x" * 20_001}, "query: "),
         ("kb_search", {"query": "x", "tags": ["t" * 201]}, "tags: "),
         ("kb_search", {"query": "x", "tags": [str(n) for n in range(101)]}, "tags: "),
+        ("kb_search", {"query": "x", "tags": "[" * 100_000 + "]"}, "tags: "),
+        ("kb_search", {"query": "x", "tags": '["\\ud800"]'}, "tags: "),
         ("kb_search", {"query": "x", "top": 101}, "top: "),
+        ("kb_search", {"query": "x", "tags": "work"}, 'tags: must be a list, such as ["work", "home"]'),
+        ("kb_status", {"verbose": True}, "verbose: there is no such parameter. kb_status takes none."),
         ("kb_search", {"query": "x", "doc_type": "y" * 101}, "doc_type: "),
         ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only, vec_only: "),
         ("kb_addnote", {"text": "x" * 1_000_001}, "text: "),
@@ -116,7 +138,42 @@ async def test_uploads_that_do_not_add_up_are_refused_by_the_name_of_the_field(a
     ):
         assert (await refusal(agent, "kb_upload_chunk", upload_id=upload_id, **arguments)).startswith(field)
     await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=1, data="YQ==")
+    for digest in ("abc", "z" * 64, "0" * 63):
+        said = await refusal(agent, "kb_upload_finish", upload_id=upload_id, sha256=digest)
+        assert said == "sha256: must be 64 hexadecimal digits; leave it out if you cannot compute it"
     assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: chunk 0 is missing")
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["", "{nope", "1", "[]", '[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]', '{"jsonrpc": "2.0", "id": 1}']
+    + [
+        f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+        for params in ("[1]", '"my secret"', '{"name": "kb_status", "arguments": "my secret"}', "[" * 50_000)
+    ],
+)
+@pytest.mark.parametrize("version", [{}, {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"}])
+async def test_a_message_that_is_none_is_refused_in_one_line_that_repeats_nothing_of_it(gateway, message, version):
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"} | version
+    async with httpx2.AsyncClient(headers=headers) as http:
+        reply = await http.post(f"{gateway.url}/mcp", content=message)
+    error = json.loads(reply.text.partition("data: ")[2] or reply.text)["error"]["message"]
+    assert len(error.splitlines()) == 1
+    assert len(error) < 300
+    assert "pydantic" not in reply.text
+    assert "my secret" not in reply.text
+    assert "my secret" not in gateway.log.read_text()
+
+
+async def test_the_largest_chunk_there_may_be_fits_a_request(agent):
+    raw = bytes(MAX_CHUNK)
+    upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=len(raw) + 1))["upload_id"]
+    for data in (base64.b64encode(raw), base64.encodebytes(raw)):
+        kept = await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=data.decode())
+        assert kept["received"] == len(raw)
+    data = base64.b64encode(raw + b"x").decode()
+    said = await refusal(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=data)
+    assert said == f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size."
 
 
 async def test_a_body_over_four_mib_is_refused_before_it_is_read(gateway):

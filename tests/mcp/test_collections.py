@@ -83,6 +83,32 @@ async def test_add_a_note_to_a_specific_collection(agent, engine, word):
     assert await tags(engine, await done(agent, accepted)) == ["collection:memory", "feedback"]
 
 
+@pytest.mark.requirement("C-2")
+async def test_default_collection_on_addnote(agent, engine, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["b", "a"]))
+    assert await tags(engine, document_id) == ["a", "b", "collection:documents"]
+
+
+@pytest.mark.requirement("C-1")
+@pytest.mark.parametrize("name", ["documents", "memory", "workspace"])
+async def test_explicit_collection_on_addnote(agent, engine, word, name):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, collection=name))
+    assert await tags(engine, document_id) == [f"collection:{name}"]
+
+
+@pytest.mark.requirement("C-4")
+async def test_collection_field_in_search_results(agent, engine, word):
+    expected = {}
+    for number, given in enumerate((["collection:memory", "x"], ["collection:workspace"], ["x"], [])):
+        document_id = await done(agent, await engine.add_note(text=f"{word} {number}", tags=given))
+        expected[document_id] = (
+            next((tag.removeprefix("collection:") for tag in given if ":" in tag), None),
+            [tag for tag in given if ":" not in tag],
+        )
+    found = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    assert {each["document_id"]: (each["collection"], each["tags"]) for each in found} == expected
+
+
 @pytest.mark.requirement("C-3")
 async def test_add_a_note_to_a_collection_replaces_existing_collection_tag(agent, engine, word):
     first = await call(agent, "kb_addnote", text=f"some note {word}", collection="documents", tags=["a"])
@@ -265,6 +291,15 @@ def test_the_default_surface_does_not_know_the_word():
     for module in (ROOT / "src/kb_mcp").glob("*.py"):
         if module.name not in ("app.py", "settings.py", "collections.py"):
             assert "collection" not in module.read_text().lower().replace("collections.abc", ""), module
+
+
+@pytest.mark.requirement("G-16")
+async def test_a_stream_is_refused_in_the_same_way_on_both_surfaces_with_collections_on_and_off(gateway, server):
+    # A client may ask for a stream, and takes 405 for a no; anything else is an error to it.
+    headers = {"Accept": "text/event-stream", "Authorization": f"Bearer {MCP_KEY}"}
+    async with httpx2.AsyncClient(headers=headers) as http:
+        for url in (f"{server.url}/mcp", f"{gateway.url}/mcp", f"{gateway.url}/collections/mcp"):
+            assert (await http.get(url)).status_code == 405, url
 
 
 async def test_off_there_is_nothing_at_its_path(server):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 from uuid import UUID
 
+import httpx2
 import pytest
 
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, done, refusal
+from tests.pdf import pdf
 
 
 @pytest.mark.requirement("G-1")
@@ -41,6 +44,34 @@ async def test_a_service_name_is_looked_up_as_any_host_name(start_gateway, serve
 
 
 @pytest.mark.requirement("G-4")
+async def test_valid_mcp_api_key(agent):
+    assert (await call(agent, "kb_status"))["version"] == "3.0.0"
+
+
+@pytest.mark.requirement("G-4")
+@pytest.mark.parametrize("header", [{}, {"Authorization": ""}, {"Authorization": MCP_KEY}])
+async def test_missing_mcp_api_key_when_required(server, header):
+    await refused_with_a_challenge(server, header)
+
+
+@pytest.mark.requirement("G-4")
+@pytest.mark.parametrize("header", ["Bearer wrong", f"Bearer {MCP_KEY}x", f"Bearer {MCP_KEY[:-1]}", f"Basic {MCP_KEY}"])
+async def test_invalid_mcp_api_key(server, header):
+    reply = await refused_with_a_challenge(server, {"Authorization": header})
+    assert MCP_KEY[:-1] not in reply.text
+
+
+async def refused_with_a_challenge(server, header):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "kb_status"}}
+    async with httpx2.AsyncClient(headers={"Accept": "application/json, text/event-stream"} | header) as http:
+        reply = await http.post(f"{server.url}/mcp", json=call)
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"].startswith("Bearer")
+    assert "version" not in reply.text
+    return reply
+
+
+@pytest.mark.requirement("G-4")
 async def test_mcp_auth_disabled(start_gateway, server):
     with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY) as gateway:
         for auth in (None, "any"):
@@ -54,6 +85,7 @@ async def test_basic_search(agent, word):
     [found] = (await call(agent, "kb_search", query="pension revaluation", top=5, tags=[word]))["results"]
     assert found["text"] == f"{word} pension revaluation"
     assert {"score", "fts_score", "vec_score", "title", "doc_type", "place", "created_at"} <= set(found)
+    assert found["tags"] == [word]
 
 
 @pytest.mark.requirement("G-5")
@@ -81,8 +113,18 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     assert "collection" not in found
     assert (
         await refusal(agent, "kb_search", query="test", collection="memory")
-        == "collection: Unexpected keyword argument"
+        == "collection: there is no such parameter."
+        " kb_search takes query, top, tags, doc_type, fts_only, vec_only."
     )
+
+
+@pytest.mark.requirement("G-5")
+@pytest.mark.parametrize("filters", [{"doc_type": "PDF"}, {"tags": ["no such tag"]}])
+async def test_a_search_whose_filters_leave_nothing_says_so(agent, word, filters):
+    found = await call(agent, "kb_search", query=word, **filters)
+    assert found["results"] == []
+    assert found["rest"].startswith("Nothing was found under these filters")
+    assert "rest" not in await call(agent, "kb_search", query=word, fts_only=True)
 
 
 @pytest.mark.requirement("G-16")
@@ -117,6 +159,31 @@ async def test_an_upload_gets_no_tag_that_was_not_given(agent, word):
 
 
 @pytest.mark.requirement("G-8")
+async def test_upload_a_chunk(start_gateway, tmp_path):
+    raw = bytes(range(256))
+    with start_gateway(KB_MCP_UPLOAD_DIR=str(tmp_path)) as gateway:
+        async with connected(gateway) as agent:
+            upload_id = (await call(agent, "kb_upload_start", filename="a.bin", total_size=1000))["upload_id"]
+            data = base64.b64encode(raw).decode()
+            kept = await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=data)
+            assert kept == {"upload_id": upload_id, "chunk_index": 0, "received": 256, "total_size": 1000}
+            assert (tmp_path / upload_id / "0").read_bytes() == raw
+
+
+@pytest.mark.requirement("G-9")
+async def test_finish_an_upload(agent, engine, word):
+    text = f"{word} was kept in two chunks"
+    tags = [word, "insurance"]
+    started = await call(agent, "kb_upload_start", filename=f"{word}.txt", total_size=len(text), tags=tags)
+    for index, part in ((1, text[10:]), (0, text[:10])):
+        await call(agent, "kb_upload_chunk", **started, data=encoded(part), chunk_index=index)
+    accepted = await call(agent, "kb_upload_finish", **started)
+    document = await engine.document(await done(agent, accepted))
+    assert ("".join(chunk["text"] for chunk in document["chunks"]), sorted(document["tags"])) == (text, sorted(tags))
+    assert (await engine.job(accepted["job_id"]))["filename"] == f"{word}.txt"
+
+
+@pytest.mark.requirement("G-8")
 async def test_upload_multiple_chunks_in_sequence(agent, word):
     upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=6))["upload_id"]
     for index, text in enumerate(("ab", "cd", "ef")):
@@ -133,12 +200,15 @@ async def test_upload_with_invalid_upload_id(agent):
 
 @pytest.mark.requirement("G-10")
 async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
+    left_by_a_crash = tmp_path / "00000000-0000-4000-8000-000000000000"
+    left_by_a_crash.mkdir()
+    (left_by_a_crash / "upload.json").touch()
     with start_gateway(KB_ENGINE_URL=server.url, KB_MCP_UPLOAD_DIR=str(tmp_path), KB_MCP_UPLOAD_SECONDS="1") as gateway:
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=encoded("abc"))
             assert (tmp_path / upload_id / "0").is_file()
-            while (tmp_path / upload_id).exists():
+            while (tmp_path / upload_id).exists() or left_by_a_crash.exists():
                 await asyncio.sleep(0.05)
             assert "there is no upload" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
     assert [path.name for path in tmp_path.iterdir()] in ([], ["lock"])
@@ -168,6 +238,24 @@ async def test_update_an_existing_note_returns_it_with_all_tags(agent, word):
 async def test_update_a_non_existent_document(agent):
     said = await refusal(agent, "kb_update_note", document_id=999_999, text="x")
     assert said == "document_id: There is no document 999999. Find its id with kb_search."
+
+
+@pytest.mark.requirement("G-11")
+async def test_update_a_non_note_document(agent, engine, word):
+    document_id = await done(agent, await engine.add_file("report.pdf", io.BytesIO(pdf(word))))
+    said = await refusal(agent, "kb_update_note", document_id=document_id, text="new")
+    assert "only notes can be updated" in said
+    assert (await engine.document(document_id))["chunks"][0]["text"].strip() == word
+
+
+@pytest.mark.requirement("G-12")
+async def test_get_by_source_path(agent, engine, word):
+    for path in (f"{word}/feedback_testing.md", f"{word}/other.md"):
+        await done(agent, await engine.add_note(text=path, source_path=path, tags=["collection:memory"]))
+    got = await call(agent, "kb_get", source_path=f"{word}/feedback_testing.md")
+    [document] = got["documents"]
+    assert (document["source_path"], document["tags"]) == (f"{word}/feedback_testing.md", ["collection:memory"])
+    assert (await call(agent, "kb_get", source_path=word))["documents"] == []
 
 
 @pytest.mark.requirement("G-12")

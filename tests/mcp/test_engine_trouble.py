@@ -16,10 +16,10 @@ from tests.mcp.conftest import call, connected, refusal
 
 
 @asynccontextmanager
-async def engine_that(*answers):
+async def engine_that(*answers, says="Kb-Version: 3.0.0\r\n"):
     """A server that gives one answer after the other, the last one for ever, and the requests that it was sent.
 
-    None closes the connection instead, a number is how many seconds nothing is said before that.
+    Its answers have the headers that it `says`. None closes the connection instead, a number is how many seconds nothing is said before that.
     """
     requests, left, writers = [], list(answers), []
 
@@ -35,7 +35,7 @@ async def engine_that(*answers):
                     await asyncio.sleep(answer or 0)
                     break
                 status, body = answer
-                writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+                writer.write(f"HTTP/1.1 {status}\r\n{says}Content-Length: {len(body)}\r\n\r\n{body}".encode())
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -63,7 +63,12 @@ def problem(code, detail):
         ),
         (("500 Internal Server Error", problem("internal", "The engine failed.")), "The engine failed. Try once more;"),
         (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more;"),
-        (("200 OK", "<html>"), "is no kb engine"),
+        (("401 Unauthorized", "<html>"), "tell the user to set KB_API_KEY for the gateway"),
+        (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more;"),
+        (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more;"),
+        (("200 OK", "<html>"), "is no kb engine. Tell the user to set KB_ENGINE_URL"),
+        (("200 OK", "null"), "is no kb engine"),
+        (("302 Found", "{}"), "is no kb engine"),
         (None, "broke off its answer"),
     ],
 )
@@ -76,6 +81,20 @@ async def test_each_trouble_has_its_own_message(start_gateway, answer, said):
     assert len(message.splitlines()) == 1
     assert KEY not in message
     assert KEY not in gateway.log.read_text()
+
+
+async def test_nothing_is_called_done_that_another_server_than_the_engine_answered(start_gateway):
+    async with engine_that(("200 OK", "{}"), says="") as (url, _):
+        with start_gateway(KB_ENGINE_URL=url) as gateway:
+            async with connected(gateway) as agent:
+                for tool, arguments in (
+                    ("kb_addnote", {"text": "x"}),
+                    ("kb_delete", {"document_id": 1}),
+                    ("kb_update_note", {"document_id": 1, "text": "x"}),
+                    ("kb_search", {"query": "x"}),
+                ):
+                    assert f"What answers at {url} is no kb engine." in await refusal(agent, tool, **arguments)
+                assert await agent.list_resources() == []
 
 
 async def test_a_slow_engine_is_said_to_be_slow(start_gateway):
@@ -136,5 +155,7 @@ async def test_an_upload_whose_engine_is_away_leaves_nothing_behind(start_gatewa
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=1))["upload_id"]
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data="YQ==")
-            assert "is unreachable" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+            said = await refusal(agent, "kb_upload_finish", upload_id=upload_id)
+            assert "is unreachable" in said
+            assert said.endswith("nothing of it is left: once that is mended, begin again with kb_upload_start.")
     assert [path.name for path in tmp_path.iterdir() if path.name != "lock"] == []

@@ -4,7 +4,8 @@ import base64
 import json
 
 import pytest
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from kb.contract.client import EngineClient
 from tests.conftest import KEY
@@ -58,6 +59,8 @@ async def test_documents_changed_last_are_offered_first(agent, word):
         ("kb://documents/999999", "There is no document 999999"),
         ("kb://documents/999999/text", "There is no document 999999"),
         ("kb://documents/x", "id: must be a number"),
+        (f"kb://documents/{'9' * 5000}", "^id: must be a number of at most 18 digits"),
+        (f"kb://documents/1/text?start={'9' * 19}", "^start: must be a number of at most 18 digits"),
         ("kb://documents/1/text?start=-1", "start: must be a number"),
         ("kb://elsewhere", "not found"),
     ],
@@ -81,6 +84,13 @@ async def test_two_prompts_can_be_picked(agent):
     assert "people" in text
     kept = await agent.get_prompt("remember", {"what": "Anna likes tea"})
     assert "Anna likes tea" in kept.messages[0].content.text
+
+
+async def test_a_prompt_names_the_argument_that_is_missing(agent):
+    with pytest.raises(MCPError, match="question") as refused:
+        await agent.get_prompt("answer", {})
+    assert refused.value.error.code == INVALID_PARAMS
+    assert len(str(refused.value).splitlines()) == 1
 
 
 async def test_tags_are_completed_also_behind_a_comma(agent, word):

@@ -11,9 +11,8 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from kb.contract.client import EngineClient
 from kb_mcp.calls import LISTS
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf
 
@@ -112,16 +111,6 @@ async def test_an_upload_that_does_not_add_up_is_refused_and_forgotten(agent):
 
 
 @pytest.mark.requirement("G-12")
-async def test_a_document_is_got_by_its_path(agent, server, word):
-    async with EngineClient(server.url, KEY) as engine:
-        await engine.add_note(text=word, source_path=f"/{word}")
-    while not (documents := (await call(agent, "kb_get", source_path=f"/{word}"))["documents"]):
-        await asyncio.sleep(0.01)
-    assert [document["title"] for document in documents] == [word]
-    assert (await call(agent, "kb_get", source_path=f"/no/{word}"))["documents"] == []
-
-
-@pytest.mark.requirement("G-12")
 async def test_a_long_document_is_read_part_by_part(agent, word):
     text = f"{word} " + "Ledgers were kept by patient clerks. " * 1300
     document_id = await done(agent, await call(agent, "kb_addnote", text=text))
@@ -185,16 +174,6 @@ async def test_a_bad_call_is_told_so_in_one_line(agent, tool, arguments, message
 async def test_what_strict_clients_send_for_left_out_arguments_is_understood(agent, word):
     found = await call(agent, "kb_search", query=word, tags="[]", doc_type=None, top=None)
     assert "results" in found
-
-
-@pytest.mark.requirement("G-11")
-async def test_only_notes_can_be_updated(agent, word):
-    upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=len(word)))["upload_id"]
-    data = base64.b64encode(word.encode()).decode()
-    await call(agent, "kb_upload_chunk", upload_id=upload_id, data=data, chunk_index=0)
-    document_id = await done(agent, await call(agent, "kb_upload_finish", upload_id=upload_id))
-    with pytest.raises(ToolError, match="only notes can be updated"):
-        await call(agent, "kb_update_note", document_id=document_id, text="new")
 
 
 @pytest.mark.requirement("G-4")

@@ -14,6 +14,8 @@ from kb_mcp.calls import LISTS
 from tests.mcp.conftest import call
 
 MOST_TOKENS = 2500
+KEYWORDS = {"type", "description", "default", "enum", "items", "minimum", "maximum", "minLength", "maxLength"}
+"""What there is in the schema of a parameter: other words are unknown to JSON Schema, or to some clients."""
 
 
 def size(tool):
@@ -40,6 +42,8 @@ async def test_input_schemas_are_flat_and_portable(agent):
         assert tool.input_schema["additionalProperties"] is False
         for name, schema in tool.input_schema["properties"].items():
             assert schema["type"] in ("string", "integer", "boolean", "array"), (tool.name, name)
+            assert schema.keys() <= KEYWORDS, (tool.name, name)
+            assert ("minimum" in schema) == (schema["type"] == "integer"), (tool.name, name)
             assert ("default" in schema) != (name in tool.input_schema.get("required", ()))
 
 

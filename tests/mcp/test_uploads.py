@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import pytest
 
-from kb.contract.errors import Invalid, NotFound, SettingError, TooLarge
+from kb.contract.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
 from kb_mcp.uploads import LIFETIME_SECONDS, MAX_CHUNK, Bounds, Uploads
+from tests.disks import filled, small_disk
 
 
 class Clock:
@@ -97,6 +100,51 @@ def test_an_upload_that_takes_too_long_is_gone_with_its_chunks(uploads, clock, t
     uploads.expire()
     assert not (folder / late).exists()
     uploads.add_chunk(fresh, 0, encoded(b"abc"))
+
+
+@pytest.mark.requirement("G-10")
+def test_what_a_crash_left_of_an_upload_harms_no_other_and_is_removed(tmp_path):
+    uploads = Uploads(Bounds(10, 10_000_000), tmp_path)
+    broken, bare = uploads.start("a.txt", 3, []), uploads.start("b.txt", 3, [])
+    half, foreign = tmp_path / f"{uuid4()}.new", tmp_path / "holiday pictures"
+    (tmp_path / broken / "upload.json").write_bytes(b"")
+    (tmp_path / bare / "upload.json").unlink()
+    half.mkdir()
+    foreign.mkdir()
+    for attempt in (lambda: uploads.add_chunk(broken, 0, encoded(b"abc")), lambda: uploads.take(bare)):
+        with pytest.raises(NotFound, match="there is no upload"):
+            attempt()
+    good = uploads.start("c.txt", 3, [])
+    uploads.expire()
+    assert (tmp_path / broken).is_dir()
+    for left in (tmp_path / broken, tmp_path / bare, half, foreign):
+        os.utime(left, (1, 1))
+    uploads.expire()
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", good, foreign.name}
+
+
+def test_a_staging_folder_that_was_cleaned_up_is_made_again_for_this_user_alone(uploads, tmp_path):
+    [folder] = tmp_path.iterdir()
+    folder.rmdir()
+    uploads.expire()
+    upload_id = uploads.start("a.txt", 3, [])
+    uploads.add_chunk(upload_id, 0, encoded(b"abc"))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert whole(uploads, upload_id) == b"abc"
+
+
+def test_a_full_disk_is_told_and_a_chunk_can_be_sent_again_when_there_is_room(tmp_path):
+    with small_disk(tmp_path / "disk", megabytes=4) as disk:
+        uploads = Uploads(Bounds(10_000_000, 20_000_000), disk / "staging")
+        upload_id = uploads.start("a.txt", 1_000_000, [])
+        with filled(disk):
+            with pytest.raises(DiskFull, match=r"^The gateway's disk is full: .*send chunk 0 again"):
+                uploads.add_chunk(upload_id, 0, encoded(b"x" * 1_000_000))
+            with pytest.raises(DiskFull, match="try again"):
+                uploads.start("b.txt", 1_000_000, [])
+            assert [path.name for path in (disk / "staging" / upload_id).iterdir()] == ["upload.json"]
+        uploads.add_chunk(upload_id, 0, encoded(b"x" * 1_000_000))
+        assert whole(uploads, upload_id) == b"x" * 1_000_000
 
 
 @pytest.mark.requirement("G-10")
@@ -204,6 +252,12 @@ def test_a_shared_folder_is_made_for_this_user_alone_or_refused(tmp_path):
     open_to_all.mkdir(mode=0o755)
     Uploads(Bounds(1, 1), open_to_all)
     assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o700
+    shared_by_all = tmp_path / "tmp"
+    shared_by_all.mkdir()
+    shared_by_all.chmod(0o1777)
+    with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR: others write into"):
+        Uploads(Bounds(1, 1), shared_by_all)
+    assert stat.S_IMODE(shared_by_all.stat().st_mode) == 0o1777
     (tmp_path / "file").touch()
     with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR"):
         Uploads(Bounds(1, 1), tmp_path / "file")

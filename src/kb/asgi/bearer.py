@@ -52,7 +52,7 @@ class BearerMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 with a challenge (RFC 6750), or pass the request on with its caller's name."""
-        if scope["type"] != "http" or not scope["path"].startswith(self.prefixes):
+        if scope["type"] != "http" or not _is_under(scope, self.prefixes):
             return await self.app(scope, receive, send)
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
@@ -61,6 +61,12 @@ class BearerMiddleware:
             return await self.app(scope, receive, send)
         challenge = 'Bearer realm="kb"' + (', error="invalid_token"' if is_bearer else "")
         return await problem(Unauthorized(), headers={"WWW-Authenticate": challenge})(scope, receive, send)
+
+
+def _is_under(scope: Scope, prefixes: tuple[str, ...]) -> bool:
+    """Whether routes see the path under the prefixes: what an app is mounted under stands before it for them, too."""
+    path: str = scope["path"]
+    return path.startswith(prefixes) or path.removeprefix(scope.get("root_path", "")).startswith(prefixes)
 
 
 def _name(secret: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 def probes(ready: Callable[[Request], Awaitable[bool]]) -> list[Route]:
@@ -25,3 +26,21 @@ def probes(ready: Callable[[Request], Awaitable[bool]]) -> list[Route]:
         return PlainTextResponse("not ready", status_code=503)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+class ProbesFirst:
+    """Answers the probes before what else is around an app, such as a check of the host's name.
+
+    Supervisors often call by an address of the moment, which no setting knows.
+    """
+
+    def __init__(self, app: ASGIApp, ready: Callable[[Request], Awaitable[bool]]) -> None:
+        self._app = app
+        routes = probes(ready)
+        self._probes = Router(routes)
+        self._paths = {route.path for route in routes}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the request."""
+        is_probe = scope["type"] == "http" and scope["path"] in self._paths
+        await (self._probes if is_probe else self._app)(scope, receive, send)

@@ -34,6 +34,7 @@ LONG_SECONDS = 900
 """How long a call may take in which the engine embeds a whole text."""
 
 PREFIX: Final = "/api/v1"
+VERSION: Final = HEADER.lower()
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 STANDARD = {"type", "title", "status", "detail"}
@@ -179,8 +180,13 @@ class EngineClient:
         try:
             content: JSON = answer.json()
         except ValueError:
-            raise errors.KbError(f"What answers at {self.base_url} is no kb engine.") from None
+            raise self._no_engine() from None
+        if not isinstance(content, dict):
+            raise self._no_engine()
         return content
+
+    def _no_engine(self) -> errors.NoEngine:
+        return errors.NoEngine(f"What answers at {self.base_url} is no kb engine.")
 
     async def _request(
         self,
@@ -214,9 +220,12 @@ class EngineClient:
                 f"The engine at {self.base_url} is unreachable ({_reason(error)}). "
                 "Is it running? 'kb serve' starts it; KB_ENGINE_URL says where to look."
             ) from None
-        self.engine_version = answer.headers.get(HEADER.lower(), self.engine_version)
+        self.engine_version = answer.headers.get(VERSION, self.engine_version)
         if answer.status >= HTTPStatus.BAD_REQUEST:
             raise _error(answer)
+        # An engine older than clients can work with says its version only in /status.
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES or (VERSION not in answer.headers and path != "status"):
+            raise self._no_engine()
         return answer
 
     async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Answer:
@@ -269,7 +278,7 @@ def _error(answer: Answer) -> errors.KbError:
     try:
         problem = answer.json()
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
-        error = kind(problem["detail"], extra={name: problem[name] for name in problem.keys() - STANDARD})
+        error = kind(str(problem["detail"]), extra={name: problem[name] for name in problem.keys() - STANDARD})
     except (ValueError, LookupError, TypeError, AttributeError):
         error = errors.KbError(f"The engine answered {answer.status} {_phrase(answer.status)}.")
     error.status = answer.status

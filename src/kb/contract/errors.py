@@ -20,7 +20,8 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.contract.client` turns pr
     ├── UnsupportedMedia         415 unsupported-media-type
     ├── Unavailable              503 unavailable
     ├── DiskFull                 507 disk-full
-    ├── EngineUnreachable        never sent: raised by the client
+    ├── NoEngine                 never sent: raised by the client
+    ├── EngineUnreachable        likewise
     │   └── EngineSlow           likewise
     ├── Unreadable               never sent: the reason of a failed job
     └── StartError               never sent: stops the start with one line
@@ -162,6 +163,10 @@ class DiskFull(KbError):
     def is_why(error: Exception) -> bool:
         """Whether the operating system said so."""
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+class NoEngine(KbError):
+    """What answers is no kb engine."""
 
 
 class EngineUnreachable(KbError):

@@ -36,17 +36,28 @@ def listed(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _key(value: object) -> object:
-    key = value.strip() if isinstance(value, str) else value
-    if isinstance(key, str) and not (key.isascii() and key.isprintable() and " " not in key):
+def key_text(text: str) -> str:
+    """A key as it is sent in a header, without the white space around it.
+
+    Raises:
+        ValueError: it holds what headers do not; the message never quotes it.
+    """
+    key = text.strip()
+    if not (key.isascii() and key.isprintable() and " " not in key):
         raise ValueError("a key holds only visible ASCII characters")
     return key
+
+
+def _key(value: object) -> object:
+    return key_text(value) if isinstance(value, str) else value
 
 
 def _url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be a URL such as http://127.0.0.1:8000")
+    if "@" in parts.netloc:
+        raise ValueError("must hold no user and password: the URL is shown to those who ask, and KB_API_KEY is the key")
     return value
 
 
