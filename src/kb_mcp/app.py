@@ -21,6 +21,7 @@ from kb.contract.settings import listed, reveal
 from kb_mcp.answers import Budget
 from kb_mcp.auth import name_of
 from kb_mcp.calls import PlainCalls
+from kb_mcp.direct import answer_directly
 from kb_mcp.rate import Rate, RateLimit
 from kb_mcp.refusals import PlainRefusals
 from kb_mcp.server import fill, new_server
@@ -92,7 +93,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
 def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | None) -> Starlette:
     """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by and known keys."""
     keys = [Inside(BearerMiddleware, name_of=known, prefixes=(path,))] if known else []
-    return server.http_app(
+    app = server.http_app(
         path=path,
         middleware=keys,
         stateless_http=True,
@@ -100,6 +101,7 @@ def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | Non
         host_origin_protection=True,
         allowed_hosts=listed(settings.mcp_allowed_hosts),
     )
+    return answer_directly(app)
 
 
 def around_calls(settings: Settings) -> list[Middleware]:

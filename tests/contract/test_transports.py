@@ -247,7 +247,7 @@ async def test_a_path_in_the_url_goes_before_every_target_and_the_name_is_sent(w
 
 @pytest.mark.parametrize("way", [HttpTransport, PlainTransport])
 async def test_trouble_is_told_apart_by_both_ways_over_the_network(way):
-    async with serving(once(b"HTTP/1.1 200")) as broken, EngineClient(broken, transport=way(broken)) as api:
+    async with serving(once(OK[:-1])) as broken, EngineClient(broken, transport=way(broken)) as api:
         with pytest.raises(EngineUnreachable, match="broke off its answer"):
             await done(way, api.status())
     async with serving(once(OK)) as nowhere:

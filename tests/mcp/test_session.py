@@ -225,3 +225,30 @@ async def test_white_space_around_a_header_is_no_part_of_it(server, padding):
     writer.close()
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b'"version":"3.0.0"' in answer
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+async def test_only_who_asks_for_progress_is_answered_with_a_stream(server, revision):
+    identity = {"protocolVersion": revision, "clientInfo": {"name": "t", "version": "1"}, "clientCapabilities": {}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in identity.items()}
+    headers = {
+        "Authorization": f"Bearer {MCP_KEY}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": revision,
+        "Mcp-Method": "tools/call",
+    }
+    forms = {}
+    async with httpx2.AsyncClient(headers=headers) as http:
+
+        async def tool(name, arguments, **more):
+            params = {"name": name, "arguments": arguments, "_meta": meta | more}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            answer = await http.post(f"{server.url}/mcp", json=call, headers={"Mcp-Name": name})
+            forms[name] = answer.headers["content-type"].partition(";")[0]
+            return answer
+
+        started = await tool("kb_upload_start", {"filename": "a.txt", "total_size": 1})
+        upload_id = started.json()["result"]["structuredContent"]["upload_id"]
+        chunk = {"upload_id": upload_id, "chunk_index": 0, "data": "YQ=="}
+        assert "notifications/progress" in (await tool("kb_upload_chunk", chunk, progressToken="p")).text
+    assert forms == {"kb_upload_start": "application/json", "kb_upload_chunk": "text/event-stream"}
