@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import json
+import random
+from pathlib import Path
 
 import pytest
 import quicktok
 
 from kb.contract.client import EngineClient
+from kb_mcp.answers import estimated_tokens
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, done
 
@@ -110,3 +114,24 @@ async def test_the_key_is_in_no_answer(agent):
         text = (await agent.call_tool(tool, arguments)).content[0].text
         assert KEY not in text
         assert MCP_KEY not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The heron stood in the reeds, and nobody but the ferryman's dog took any notice of it. " * 50,
+        Path(estimated_tokens.__code__.co_filename).read_text(),
+        base64.b64encode(random.Random(1).randbytes(5000)).decode(),
+        random.Random(1).randbytes(5000).hex(),
+        "Die Donaudampfschifffahrtsgesellschaft überträgt Überwachungsaufgaben. " * 50,
+        "本地知识库可以在几毫秒内找到正确的段落。任何内容都不会离开这台机器。" * 50,
+        "ระบบฐานความรู้ในเครื่องของคุณเอง " * 50,
+        "የእውቀት መሠረት ፍለጋ በአንድ ማሽን ላይ " * 50,
+        "👩‍👩‍👧‍👦🏳️‍🌈🦩" * 100,
+    ],
+    ids=["prose", "code", "base64", "hex", "german", "chinese", "thai", "amharic", "emoji"],
+)
+def test_the_estimate_of_tokens_is_hardly_ever_too_low(text):
+    sent = json.dumps(text, ensure_ascii=False)
+    tokens = len(quicktok.get_encoding("o200k_base").encode(sent))
+    assert estimated_tokens(sent.encode()) >= 0.95 * tokens
