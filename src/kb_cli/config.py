@@ -23,7 +23,10 @@ VARIABLES: Final = {
     "mcp_url": "KB_MCP_URL",
     "mcp_api_key": "KB_MCP_API_KEY",
 }
-SECRETS: Final = ("api_key", "mcp_api_key")
+KEY_OF: Final = {"api_key": "engine_url", "mcp_api_key": "mcp_url"}
+"""Which server each key is for."""
+
+SECRETS: Final = tuple(KEY_OF)
 PROFILE_VARIABLE: Final = "KB_PROFILE"
 READABLE_BY_OTHERS: Final = 0o077
 
@@ -86,7 +89,7 @@ def config_path() -> Path:
 def read() -> Config:
     """The configuration; the environment wins over the file, and an empty variable counts as unset.
 
-    A profile that KB_PROFILE names is taken whole, so that no key goes to another server than its own.
+    A profile that KB_PROFILE names is taken whole, and a key of the file goes to no other server than the file's.
 
     Raises:
         SettingError: a value or the file is wrong.
@@ -103,11 +106,12 @@ def read() -> Config:
         else _settings(content, f"{path}: ")
     )
     if not asked_for:
-        settings |= {
+        variables = {
             name: Setting(value, variable)
             for name, variable in VARIABLES.items()
             if (value := os.environ.get(variable))
         }
+        settings = _of_same_servers(settings, variables) | variables
     return Config(_checked(_complete(settings)), profile, tuple(profiles))
 
 
@@ -115,6 +119,18 @@ def _settings(values: Mapping[str, str], where: str) -> Iterator[tuple[str, Sett
     for name, value in values.items():
         if value:
             yield name, Setting(value, f"{where}{name}")
+
+
+def _of_same_servers(settings: dict[str, Setting], variables: dict[str, Setting]) -> dict[str, Setting]:
+    """What of the file counts beside the variables: its keys go to no other server than its own."""
+    if not settings.keys() & KEY_OF.values():
+        return settings
+    own, used = _complete(dict(settings)), _complete(settings | variables)
+    return {
+        name: setting
+        for name, setting in settings.items()
+        if name not in KEY_OF or own[KEY_OF[name]].value == used[KEY_OF[name]].value
+    }
 
 
 def _complete(settings: dict[str, Setting]) -> dict[str, Setting]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.conftest import KEY
@@ -38,6 +40,23 @@ def test_the_environment_wins_over_the_file_and_an_empty_variable_is_none(kb, co
     config('engine_url = "http://127.0.0.1:9"\napi_key = "wrong"\n')
     assert kb("status").returncode == 0
     assert kb("status", env={"KB_API_KEY": ""}).returncode == 4
+
+
+@pytest.mark.requirement("L-3")
+def test_a_key_of_the_file_goes_to_no_other_server(outside, config):
+    config('engine_url = "http://kb.example:1"\napi_key = "first-secret"\nmcp_api_key = "second-secret"\n')
+
+    def keys(**env):
+        settings = json.loads(outside("config", "--json", env=env).stdout)["settings"]
+        return {name for name in settings if name.endswith("api_key")}
+
+    assert keys() == {"api_key", "mcp_api_key"}
+    assert keys(KB_ENGINE_URL="http://kb.example:1") == {"api_key", "mcp_api_key"}
+    assert keys(KB_ENGINE_URL="http://elsewhere.example") == set()
+    assert keys(KB_ENGINE_URL="http://elsewhere.example", KB_API_KEY="third") == {"api_key"}
+    assert keys(KB_MCP_URL="http://elsewhere.example/mcp") == {"api_key"}
+    config('api_key = "first-secret"\n')
+    assert keys(KB_ENGINE_URL="http://elsewhere.example") == {"api_key"}
 
 
 def test_a_key_that_others_can_read_is_warned_of_and_works(outside, config, server):
