@@ -45,7 +45,7 @@ def estimated_tokens(text: bytes) -> float:
     """
     small, capitals, beyond = (len(text) - len(text.translate(None, kind)) for kind in (SMALL, CAPITALS, BEYOND_ASCII))
     marks = len(text) - small - capitals - beyond
-    rare = len(RARE.findall(text.decode())) if beyond else 0
+    rare = len(RARE.findall(text.decode(errors="ignore"))) if beyond else 0
     return small / 4 + capitals * 1.1 + marks * 3 / 4 + beyond / 3 + rare * 1.2
 
 

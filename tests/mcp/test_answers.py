@@ -13,7 +13,7 @@ import pytest
 import quicktok
 
 from kb.contract.client import EngineClient
-from kb_mcp.answers import estimated_tokens
+from kb_mcp.answers import Budget, estimated_tokens
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, done
 
@@ -135,3 +135,12 @@ def test_the_estimate_of_tokens_is_hardly_ever_too_low(text):
     sent = json.dumps(text, ensure_ascii=False)
     tokens = len(quicktok.get_encoding("o200k_base").encode(sent))
     assert estimated_tokens(sent.encode()) >= 0.95 * tokens
+
+
+@pytest.mark.parametrize("character", ["ä", "知", "🦩"])
+def test_a_text_is_cut_between_characters(character):
+    for lead in range(4):
+        text = "x" * lead + character * 60_000
+        shown = Budget(5000).cut(text)
+        assert text.startswith(shown)
+        assert 0 < len(shown) < len(text)
