@@ -28,7 +28,8 @@ class Settings(EnvSettings):
         allowed_hosts: names besides localhost that an open API may be called by, with commas between them.
         model_dir: a folder with the model, for machines that reach no package index, or with another model.
         device: where the model runs.
-        precision: in which arithmetic: fp16 is for GPUs, bf16 for OpenVINO; auto is fp32. A database keeps to one.
+        precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO; auto is fp32. A database
+            keeps to one.
         keep_files: keep what was uploaded, so that it can be downloaded again.
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: how long reading one file may take.

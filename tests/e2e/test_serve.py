@@ -40,7 +40,6 @@ def refused(tmp_path, *flags, **environment):
         ("KB_DEVICE", "abacus"),
         ("KB_DEVICE", "cuda"),
         ("KB_PRECISION", "fp1"),
-        ("KB_PRECISION", "int8"),
         ("KB_APPS", "api,nonsense"),
         ("KB_APPS", ","),
         ("KB_DATABASE_URL", "mysql://x"),

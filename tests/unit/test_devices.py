@@ -87,6 +87,7 @@ def dev():
         ("auto", "fp32", ["CUDAExecutionProvider", "MIGraphXExecutionProvider", CPU]),
         ("auto", "fp16", ["CUDAExecutionProvider", "MIGraphXExecutionProvider"]),
         ("auto", "bf16", ["OpenVINOExecutionProvider"]),
+        ("auto", "int8", [CPU]),
         ("cpu", "fp32", [CPU]),
         ("cuda", "fp16", ["CUDAExecutionProvider"]),
         ("rocm", "fp32", ["MIGraphXExecutionProvider"]),
@@ -102,10 +103,10 @@ def test_each_device_has_its_provider_for_a_precision(wanted, precision, provide
         (
             "cpu",
             "fp16",
-            "cpu does not compute in fp16 (a CPU turns it into fp32 and back, which only costs time): take fp32 or bf16",
+            "cpu does not compute in fp16 (a CPU turns it into fp32 and back, which only costs time): take fp32 or int8 or bf16",
         ),
         ("cuda", "bf16", "cuda does not compute in bf16: take fp32 or fp16"),
-        ("auto", "int8", "no device here computes in int8"),
+        ("cuda", "int8", "cuda does not compute in int8 (a GPU is fast in fp16): take fp32 or fp16"),
     ],
 )
 def test_a_precision_that_a_device_does_not_have_is_refused_with_those_it_has(wanted, precision, words):
@@ -312,6 +313,27 @@ def test_half_precision_is_made_once(half, model_files):
     before = half.onnx.stat().st_mtime_ns
     again = prepare(model_files.onnx.parent, half.onnx.parents[2], "fp16")
     assert (again, again.onnx.stat().st_mtime_ns) == (half, before)
+
+
+@pytest.fixture(scope="module")
+def int8(model_files, tmp_path_factory):
+    return prepare(model_files.onnx.parent, tmp_path_factory.mktemp("int8"), "int8")
+
+
+@pytest.mark.requirement("S-4")
+def test_int8_is_smaller_and_means_nearly_the_same(int8, model_files, embedder):
+    assert int8.onnx.stat().st_size < 0.71 * model_files.onnx.stat().st_size
+    texts = ["Where do I put the key?", "river stone " * 200, *(f"word {'and ' * number}" for number in range(50))]
+    rounded = OnnxEmbedder(int8, "cpu")
+    assert (rounded.precision, rounded.digest) == ("int8", embedder.digest)
+    assert np.sum(rounded.embed(texts) * embedder.embed(texts), axis=1).min() > 0.998
+
+
+def test_in_int8_a_vector_does_not_depend_on_the_texts_beside_it(int8):
+    rounded = OnnxEmbedder(int8, "cpu")
+    texts = ["heron", "The ferryman's dog took no notice of the heron in the reeds.", "x" * 900]
+    alone = np.vstack([rounded.embed([text]) for text in texts])
+    assert np.abs(rounded.embed(texts) - alone).max() < 1e-5
 
 
 def test_bf16_is_the_same_files(model_files, tmp_path):

@@ -49,7 +49,7 @@ def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> 
         )
     if precision in OF_THE_SAME_FILES:
         return replace(files, precision=precision)
-    return _reduced(files, data_dir / "models")
+    return _reduced(files, data_dir / "models", precision)
 
 
 def _found(model_dir: Path | None, home: Path) -> ModelFiles:
@@ -65,22 +65,23 @@ def _found(model_dir: Path | None, home: Path) -> ModelFiles:
     return _made(home, NAME, Manifest(sources=SOURCES), convert)
 
 
-def _reduced(files: ModelFiles, home: Path) -> ModelFiles:
-    """The model in fp16, made of the one in fp32."""
-    manifest = replace(files.manifest, precision="fp16")
+def _reduced(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
+    """The model in fp16 or int8, made of the one in fp32."""
+    manifest = replace(files.manifest, precision=precision)
     name = f"{manifest.model}-{manifest.precision}"
 
     def convert(workshop: Path) -> None:
-        from kb.embed.reduced import to_fp16
+        from kb.embed.reduced import to_fp16, to_int8
 
-        write_form(workshop / name, to_fp16(files.onnx), files.tokenizer, manifest)
+        make = to_fp16 if precision == "fp16" else to_int8
+        write_form(workshop / name, make(files.onnx), files.tokenizer, manifest)
 
     try:
         return _made(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: making the model in {manifest.precision}, which is for GPUs, needs the package"
-            f" {error.name}: install 'kb[engine]' whole, or set KB_PRECISION=fp32."
+            f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install 'kb[engine]' whole,"
+            " or set KB_PRECISION=fp32."
         ) from None
 
 
