@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
+import shutil
+import ssl
+import subprocess
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -21,7 +24,7 @@ MANY = bytes(range(256)) * 40_000
 
 
 @asynccontextmanager
-async def serving(*turns):
+async def serving(*turns, **options):
     """A server; each connection that it takes is the next turn's, the last one's for ever. Answers its URL."""
     left, writers = list(turns), []
 
@@ -32,7 +35,7 @@ async def serving(*turns):
             await turn(reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, **options)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
@@ -259,6 +262,43 @@ async def test_trouble_is_told_apart_by_both_ways_over_the_network(way):
     async with EngineClient(nobody, transport=way(nobody)) as api:
         with pytest.raises(EngineUnreachable, match=r"unreachable \((Name or service not known|Temporary failure)"):
             await done(way, api.status())
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for localhost that nobody has signed, and its key."""
+    paths = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-out",
+        paths[0],
+        "-keyout",
+        paths[1],
+        *names,
+    ]
+    if shutil.which("openssl") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no openssl makes certificates here")
+    return paths
+
+
+async def test_tls_is_spoken_with_those_whose_certificate_is_trusted(certificate, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    said = b"HTTP/1.1 200 OK\r\nKb-Version: 3.0.0\r\nContent-Length: 2\r\n\r\n{}"
+    async with serving(saying(said), ssl=context) as url:
+        url = url.replace("http://127.0.0.1", "https://localhost")
+        async with EngineClient(url) as api:
+            with pytest.raises(EngineUnreachable, match="certificate verify failed"):
+                await api.status()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        async with EngineClient(url) as api:
+            assert await api.status() == {}
 
 
 async def test_a_slow_server_is_said_to_be_slow():

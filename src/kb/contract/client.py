@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from contextlib import nullcontext
@@ -264,8 +263,8 @@ def _form(form: Form) -> tuple[Mapping[str, str], Iterable[bytes]]:
 
 
 def _reason(error: OSError) -> str:
-    if error.errno is not None and error.errno in errno.errorcode:
-        return os.strerror(error.errno)
+    if type(error).__module__ == "builtins" and error.errno:
+        return os.strerror(error.errno)  # the loops have texts of their own; others, such as TLS, have other numbers
     return error.strerror or str(error) or type(error).__name__
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -65,10 +66,17 @@ class HttpTransport:
         return None
 
     async def _connected(self, seconds: float) -> Connection:
-        tls = _trusted() if self._is_secure else None
         async with asyncio.timeout(seconds):
             loop = asyncio.get_running_loop()
-            return (await loop.create_connection(Connection, self._host, self._port, ssl=tls))[1]
+            return (await loop.create_connection(Connection, self._host, self._port, ssl=self._tls))[1]
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext | None:
+        if not self._is_secure:
+            return None
+        import httpx2  # it knows where each system keeps its certificates
+
+        return httpx2.create_ssl_context()
 
     def _head(self, request: Request) -> bytes:
         headers = {"Host": self._netloc, **request.headers}
@@ -201,9 +209,3 @@ class Incoming:
         if not self.answer.done():
             self.answer.set_exception(BrokenOff(why))
             self.answer.exception()  # whoever asked may have gone
-
-
-def _trusted() -> ssl.SSLContext:
-    import httpx2  # it knows where each system keeps its certificates
-
-    return httpx2.create_ssl_context()
