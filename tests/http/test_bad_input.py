@@ -33,12 +33,18 @@ async def test_a_hostile_query_is_just_a_query(http, query, mode):
     assert reply.status_code == 200, reply.text
 
 
+BLANKS = ("\x1f", "\x85", "\xa0", "\u2028", "\u3000", "\ufeff")
+"""White space, to one reader of patterns or another."""
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
         ({}, "query"),
         ({"query": ""}, "query"),
         ({"query": "  "}, "query"),
+        *(({"query": blank}, "query") for blank in BLANKS),
+        *(({"query": "x", "tags": [blank]}, "tags.0") for blank in BLANKS),
         ({"query": None}, "query"),
         ({"query": 7}, "query"),
         ({"query": ["x"]}, "query"),

@@ -66,8 +66,9 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# \s is not the same everywhere: the separators \x1c to \x1f are white space to Python alone.
-WORD = r"[^\s\x1c-\x1f]"
+# \s is not the same everywhere: \x1c to \x1f are white space to Python alone, \ufeff to JavaScript alone, \x85 to all
+# others.
+WORD = r"[^\s\x1c-\x1f\x85\ufeff]"
 """The pattern of a text that holds more than white space."""
 
 NOT_BLANK = Like(WORD, "must hold more than white space")
@@ -78,7 +79,7 @@ Tag = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
     Like(
-        r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f][^,\x00-\x1f\x7f]*$",
+        r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f\x85\ufeff][^,\x00-\x1f\x7f]*$",
         "a tag has no comma and no control character, and is more than white space",
     ),
 ]
