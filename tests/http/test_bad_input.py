@@ -196,3 +196,9 @@ async def test_only_where_files_go_may_a_body_be_as_large_as_a_file(http):
     for path in ("/search", "/documents/1/tags"):
         answer = await http.post(path, content=body, headers={"Content-Type": "multipart/form-data; boundary=x"})
         is_problem(answer, 413)
+
+
+async def test_a_form_with_too_many_tags_is_refused_though_some_are_blank(http):
+    tags = [*(f"t{number}" for number in range(60)), *[" "] * 60]
+    problem = is_problem(await http.post("/jobs", files={"file": ("a.txt", b"heron")}, data={"tags": tags}), 422)
+    assert problem["detail"] == "tags: at most 100 (KB_MAX_TAGS)."

@@ -234,7 +234,9 @@ def _file_job(engine: Engine, form: FormData) -> NewJob:
     if not isinstance(file, UploadFile):
         raise Invalid("file: send the file as the form's part named 'file'.")
     fields = _fields(form)
-    check_tags(engine.settings, fields.tags)
+    # Fields without a word are no tags, but count: a form may not have more of them than its description says.
+    blanks = sum(map(_is_blank, form.getlist("tags")))
+    check_tags(engine.settings, [*fields.tags, *[""] * blanks])
     filename = name_of(file.filename or "")
     staged, digest = stage(file.file, engine.settings.staging_dir)
     fingerprint = sha256(f"{digest} {filename} {fields.model_dump_json()}".encode()).hexdigest()
@@ -294,6 +296,10 @@ def _split(tags: Iterable[UploadFile | str]) -> Iterable[str]:
     """Tags as repeated fields, or as one with commas."""
     for field in tags:
         yield from filter(None, (tag.strip() for tag in (_text(field) or "").split(",")))
+
+
+def _is_blank(field: UploadFile | str) -> bool:
+    return isinstance(field, str) and not field.strip()
 
 
 def _text(field: UploadFile | str | None) -> str | None:
