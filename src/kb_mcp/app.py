@@ -13,7 +13,7 @@ from starlette.middleware import Middleware as Inside
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.inside import InsideTransport
-from kb.asgi.probes import ProbesFirst, probes
+from kb.asgi.probes import ProbesFirst
 from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
 from kb.asgi.traces import traces_of
 from kb.contract.client import EngineClient
@@ -80,7 +80,6 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry
-    app.router.routes += probes(_started)
     if settings.mcp_collections:
         from kb_mcp import collections
 

@@ -7,7 +7,7 @@ import io
 import shutil
 import ssl
 import subprocess
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -17,6 +17,7 @@ from kb.contract.errors import EngineSlow, EngineUnreachable, KbError
 from kb.contract.transport import BrokenOff, Request
 from kb.contract.wire import MOST_CONNECTIONS, HttpTransport
 from kb_cli.transport import PlainTransport, run
+from tests.scripted import listening
 
 GET = Request("GET", "/x?a=b", {"X-Word": "heron"})
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -26,24 +27,13 @@ MANY = bytes(range(256)) * 40_000
 @asynccontextmanager
 async def serving(*turns, **options):
     """A server; each connection that it takes is the next turn's, the last one's for ever. Answers its URL."""
-    left, writers = list(turns), []
+    left = list(turns)
 
     async def serve(reader, writer):
-        writers.append(writer)
-        turn = left.pop(0) if len(left) > 1 else left[0]
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            await turn(reader, writer)
-        writer.close()
+        await (left.pop(0) if len(left) > 1 else left[0])(reader, writer)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, **options)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        server.close()
-        for writer in writers:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
+    async with listening(serve, **options) as url:
+        yield url
 
 
 def saying(*parts):
@@ -176,7 +166,7 @@ async def test_an_answer_that_comes_before_all_is_sent_is_heard():
 
 
 @pytest.mark.parametrize("headers", [{"content-length": str(len(MANY))}, {"transfer-encoding": "chunked"}])
-async def test_a_large_body_arrives_whole_and_is_not_held_in_memory(headers):
+async def test_a_large_body_arrives_whole(headers):
     arrived = io.BytesIO()
 
     async def take(reader, writer):
@@ -193,6 +183,30 @@ async def test_a_large_body_arrives_whole_and_is_not_held_in_memory(headers):
     async with serving(take) as url, asking(url) as ask:
         assert (await ask(Request("POST", "/x", headers, body))).status == 200
     assert arrived.getvalue() == MANY
+
+
+async def test_a_body_is_read_no_faster_than_it_is_taken():
+    parts, read, read_before_taken = 2_000, 0, None
+
+    def body():
+        nonlocal read
+        for _ in range(parts):
+            read += 1
+            yield bytes(65_536)
+
+    async def take(reader, writer):
+        nonlocal read_before_taken
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0.3)
+        read_before_taken = read
+        await reader.readexactly(parts * 65_536)
+        writer.write(OK)
+
+    async with serving(take) as url, asking(url) as ask:
+        request = Request("POST", "/x", {"content-length": str(parts * 65_536)}, body())
+        assert (await ask(request)).status == 200
+    assert read_before_taken < parts / 4
+    assert read == parts
 
 
 async def test_who_gives_up_takes_the_connection_along():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -13,6 +13,7 @@ from kb.contract.client import EngineClient
 from kb.contract.errors import EngineUnreachable
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, refusal
+from tests.scripted import listening
 
 
 @asynccontextmanager
@@ -21,32 +22,22 @@ async def engine_that(*answers, says="Kb-Version: 3.0.0\r\n"):
 
     Its answers have the headers that it `says`. None closes the connection instead, a number is how many seconds nothing is said before that.
     """
-    requests, left, writers = [], list(answers), []
+    requests, left = [], list(answers)
 
     async def serve(reader, writer):
-        writers.append(writer)
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
-                length = re.search(r"(?i)content-length: (\d+)", head)
-                await reader.readexactly(int(length[1]) if length else 0)
-                requests.append((writer, head))
-                answer = left.pop(0) if len(left) > 1 else left[0]
-                if not isinstance(answer, tuple):
-                    await asyncio.sleep(answer or 0)
-                    break
-                status, body = answer
-                writer.write(f"HTTP/1.1 {status}\r\n{says}Content-Length: {len(body)}\r\n\r\n{body}".encode())
-        writer.close()
+        while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+            length = re.search(r"(?i)content-length: (\d+)", head)
+            await reader.readexactly(int(length[1]) if length else 0)
+            requests.append((writer, head))
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            if not isinstance(answer, tuple):
+                await asyncio.sleep(answer or 0)
+                break
+            status, body = answer
+            writer.write(f"HTTP/1.1 {status}\r\n{says}Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests
-    finally:
-        server.close()
-        for writer in writers:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
+    async with listening(serve) as url:
+        yield url, requests
 
 
 def problem(code, detail):

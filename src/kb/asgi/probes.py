@@ -42,5 +42,5 @@ class ProbesFirst:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request."""
-        is_probe = scope["type"] == "http" and scope["path"] in self._paths
+        is_probe = scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in self._paths
         await (self._probes if is_probe else self._app)(scope, receive, send)
