@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 import torch
 from sentence_transformers import SentenceTransformer
 
-from kb.embed.model import fetch, prepare
-from kb.embed.onnx import OnnxEmbedder
-from kb.embed.runtime import available_cores
+from kb.embed.models.prepare import fetch, prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.onnx.session import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

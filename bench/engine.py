@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.serving import add_all, collection, serving
-from kb.contract.client import EngineClient
-from kb.embed.model import prepare
-from kb.embed.onnx import OnnxEmbedder
-from kb.ingest.pipeline import draft_note
+from kb.client.client import EngineClient
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.ingest.draft import draft_note
 from kb.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kb.embed.base import Embedder
+    from kb.embed.protocol import Embedder
 
     Documents = Sequence[tuple[str, dict[str, str]]]
 

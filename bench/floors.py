@@ -18,8 +18,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from kb.contract.models import Status
-from kb_cli.serve import Settings, listen, run_loop, serve
+from kb.api.models import Status
+from kb_cli.server import Settings, listen, run_loop, serve
 
 if TYPE_CHECKING:
     from starlette.requests import Request

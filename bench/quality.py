@@ -14,7 +14,7 @@ import time
 import pytrec_eval
 
 from bench.serving import Collection, add_all, collection, serving
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 
 FLOORS = {"scifact": 0.72}
 """What a collection must reach: nDCG@10."""

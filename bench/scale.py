@@ -20,9 +20,9 @@ import httpx2
 import numpy as np
 
 from bench.serving import serving
-from kb.store.base import Content, NewChunk, Place
-from kb.store.sqlite.space import BEFORE_IT_WAS_RECORDED
+from kb.store.protocol import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ import httpx2
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kb.contract.client import EngineClient
+    from kb.client.client import EngineClient
 
 DATA = Path(os.environ.get("KB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CONNECTIONS = 8

@@ -7,9 +7,9 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
+from kb.api.settings import listed
 from kb.asgi.subapps import choose, compose, installed
-from kb.contract.settings import listed
-from kb_cli.serve import APPS, ENGINE, Settings, listen, serve
+from kb_cli.server import APPS, ENGINE, Settings, listen, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

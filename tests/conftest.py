@@ -17,8 +17,8 @@ import httpx2
 import pytest
 from filelock import FileLock
 
-from kb.embed.model import fetch, prepare
-from kb.embed.onnx import OnnxEmbedder
+from kb.embed.models.prepare import fetch, prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"

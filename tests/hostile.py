@@ -13,7 +13,7 @@ def parser_of(engine=None):
     while time.monotonic() < deadline:
         for task in Path(f"/proc/{engine or os.getpid()}/task").glob("*/children"):
             for child in task.read_text().split():
-                if b"kb.ingest.reader" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"kb.parser.process" in Path(f"/proc/{child}/cmdline").read_bytes():
                     return int(child)
     raise AssertionError("there is no parser")
 

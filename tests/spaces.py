@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kb.store.sqlite.space import BEFORE_IT_WAS_RECORDED
+from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
 
 
 def space(dimensions=384, **changes):

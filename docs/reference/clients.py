@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kb_cli.config import ENGINE_URL, MCP_PATH
-from kb_cli.mcp import CLIENTS, Client
+from kb_cli.commands.mcp import CLIENTS, Client
+from kb_cli.runtime.config import ENGINE_URL, MCP_PATH
 from reference import markdown
 
 KEY = "YOUR-KEY"

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from kb_cli.main import COMMANDS, app
-from kb_cli.plain import plain_command
+from kb_cli.runtime.convert import plain_command
 from reference import markdown
 
 WIDTH = 88

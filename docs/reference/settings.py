@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 
-from kb.asgi.logs import LogSettings
 from kb.asgi.metrics import Settings as MetricsSettings
 from kb.settings import Settings as EngineSettings
-from kb_cli.config import VARIABLES, Config
-from kb_cli.serve import Settings as ServeSettings
+from kb.telemetry.logging import LogSettings
+from kb_cli.runtime.config import VARIABLES, Config
+from kb_cli.server import Settings as ServeSettings
 from kb_mcp.settings import Settings as GatewaySettings
 from reference import markdown
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from kb.contract.settings import EnvSettings
+    from kb.api.settings import EnvSettings
 
 CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "What `kb serve` itself reads."),

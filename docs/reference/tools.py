@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from fastmcp import Client
 
-from kb.contract.client import EngineClient
-from kb_mcp.answers import Budget
+from kb.client.client import EngineClient
 from kb_mcp.app import bounds
 from kb_mcp.server import INSTRUCTIONS, fill, new_server
 from kb_mcp.settings import Settings
+from kb_mcp.tools.answers import Budget
 from kb_mcp.uploads import Uploads
 from reference import markdown
 from reference.schemas import fields

@@ -10,40 +10,43 @@ from fastapi import APIRouter, FastAPI, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
+from prometheus_client import Info
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
+from kb.api.errors import KbError
+from kb.api.settings import listed, reveal
 from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
-from kb.asgi.requests import RequestMiddleware, request_seconds
-from kb.asgi.traces import traces_of
+from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.versions import VersionMiddleware
-from kb.contract.errors import KbError
-from kb.contract.settings import listed, reveal
+from kb.documents.originals import KeptFiles
 from kb.embed.open import open_embedder
-from kb.gauges import Gauges
-from kb.ingest.kept import KeptFiles
-from kb.ingest.pipeline import DOC_TYPES
-from kb.ingest.sandbox import Limits
-from kb.ingest.worker import Worker
+from kb.ingest.draft import DOC_TYPES
+from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
-from kb.routes.description import describe
-from kb.routes.engine import Engine
+from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
+from kb.routes.services import Engine
 from kb.settings import Settings
-from kb.store.base import VectorSpace
+from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
-from kb.watch import FollowingPool, Watch
+from kb.store.protocol import VectorSpace
+from kb.telemetry.instruments import FollowingPool, Watch
+from kb.telemetry.tracing import traces_of
+from kb.worker.loop import Worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from starlette.requests import Request
+
+    from kb.embed.protocol import Embedder
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
@@ -141,10 +144,18 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
-    gauges = Gauges(store, embedder, DOC_TYPES)
-    watch.registry.register(gauges)
-    stack.callback(watch.registry.unregister, gauges)
+    for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
+        watch.registry.register(collector)
+        stack.callback(watch.registry.unregister, collector)
     return Engine(settings, store, embedder, worker, kept, pool, watch)
+
+
+def engine_info(embedder: Embedder) -> Info:
+    """What the engine is, as a metric."""
+    info = Info("kb_engine", "What the engine is.", registry=None)
+    about = {"model": embedder.model, "precision": embedder.precision, "provider": embedder.provider}
+    info.info({"version": __version__} | about)
+    return info
 
 
 async def ready(request: Request) -> bool:

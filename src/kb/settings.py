@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from kb.contract.settings import EnvSettings, Key
+from kb.api.settings import EnvSettings, Key
 
 
 def default_data_dir() -> Path:

@@ -16,36 +16,36 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kb import __version__
-from kb.contract.errors import KbError
-from kb_cli import exits
-from kb_cli.config import PROFILE_VARIABLE
-from kb_cli.options import Profile  # noqa: TC001 - typer reads it when it runs
-from kb_cli.output import complain, say
-from kb_cli.plain import plain_command
+from kb.api.errors import KbError
+from kb_cli.runtime import exit_codes as exits
+from kb_cli.runtime.config import PROFILE_VARIABLE
+from kb_cli.runtime.convert import plain_command
+from kb_cli.runtime.options import Profile  # noqa: TC001 - typer reads it when it runs
+from kb_cli.runtime.output import complain, say
 
 if TYPE_CHECKING:
     from typer._click import Context
 
 OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
 COMMANDS: Final = {
-    "add": "kb_cli.add:add",
-    "sync": "kb_cli.sync:sync",
-    "addnote": "kb_cli.notes:addnote",
-    "updatenote": "kb_cli.notes:updatenote",
-    "search": "kb_cli.search:search",
-    "get": "kb_cli.documents:get",
-    "list": "kb_cli.documents:list_",
-    "delete": "kb_cli.documents:delete",
-    "tag": "kb_cli.documents:tag",
-    "tags": "kb_cli.documents:tags",
-    "jobs": "kb_cli.jobs:jobs",
-    "status": "kb_cli.status:status",
-    "config": "kb_cli.settings:config",
-    "mcp": "kb_cli.mcp:mcp",
-    "serve": "kb_cli.serving:serve",
-    "device": "kb_cli.device:device",
-    "model": "kb_cli.model:model",
-    "healthcheck": "kb_cli.healthcheck:healthcheck",
+    "add": "kb_cli.commands.add:add",
+    "sync": "kb_cli.sync.folder:sync",
+    "addnote": "kb_cli.commands.notes:addnote",
+    "updatenote": "kb_cli.commands.notes:updatenote",
+    "search": "kb_cli.commands.search:search",
+    "get": "kb_cli.commands.documents:get",
+    "list": "kb_cli.commands.documents:list_",
+    "delete": "kb_cli.commands.documents:delete",
+    "tag": "kb_cli.commands.documents:tag",
+    "tags": "kb_cli.commands.documents:tags",
+    "jobs": "kb_cli.commands.jobs:jobs",
+    "status": "kb_cli.commands.status:status",
+    "config": "kb_cli.commands.config:config",
+    "mcp": "kb_cli.commands.mcp:mcp",
+    "serve": "kb_cli.commands.serve:serve",
+    "device": "kb_cli.commands.device:device",
+    "model": "kb_cli.commands.model:model",
+    "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
 }
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"

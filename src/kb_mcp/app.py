@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 from starlette.middleware import Middleware as Inside
 
+from kb.api.settings import listed, reveal
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
-from kb.asgi.inside import InsideTransport
 from kb.asgi.probes import ProbesFirst
-from kb.asgi.requests import RequestMiddleware, outgoing, request_seconds
-from kb.asgi.traces import traces_of
-from kb.contract.client import EngineClient
-from kb.contract.settings import listed, reveal
-from kb_mcp.answers import Budget
+from kb.asgi.request import RequestMiddleware, outgoing, request_seconds
+from kb.client.asgi import InsideTransport
+from kb.client.client import EngineClient
+from kb.telemetry.tracing import traces_of
 from kb_mcp.auth import name_of
-from kb_mcp.calls import PlainCalls
-from kb_mcp.direct import answer_directly
-from kb_mcp.rate import Rate, RateLimit
-from kb_mcp.refusals import PlainRefusals
+from kb_mcp.middleware.arguments import PlainCalls
+from kb_mcp.middleware.json_responses import answer_directly
+from kb_mcp.middleware.jsonrpc_errors import PlainRefusals
+from kb_mcp.middleware.metrics import WatchedCalls
+from kb_mcp.middleware.rate_limit import Rate, RateLimit
 from kb_mcp.server import fill, new_server
 from kb_mcp.settings import Settings
+from kb_mcp.tools.answers import Budget
 from kb_mcp.uploads import Bounds, Uploads
-from kb_mcp.watch import WatchedCalls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from kb.asgi.bearer import NameOf
-    from kb.contract.client import Around
+    from kb.client.client import Around
 
 logger = logging.getLogger(__name__)
 

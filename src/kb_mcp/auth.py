@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kb.api.errors import SettingError
+from kb.api.settings import key_text, listed
 from kb.asgi.bearer import Keys
-from kb.contract.errors import SettingError
-from kb.contract.settings import key_text, listed
 
 if TYPE_CHECKING:
     from pathlib import Path

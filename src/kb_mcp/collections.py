@@ -20,16 +20,16 @@ from fastmcp.tools import Tool, ToolResult
 from pydantic import Field, PrivateAttr
 from pydantic_core import to_json
 
-from kb.contract.errors import Invalid, KbError, SettingError
-from kb.contract.models import Document
-from kb.contract.settings import listed
-from kb_mcp import schemas
-from kb_mcp.answers import answer
-from kb_mcp.calls import in_order, said
-from kb_mcp.prompts import completer
-from kb_mcp.resources import JSON_TYPE
+from kb.api.errors import Invalid, KbError, SettingError
+from kb.api.models import Document
+from kb.api.settings import listed
+from kb_mcp.middleware.arguments import in_order, said
 from kb_mcp.server import REPLACES, add_tool, new_server
-from kb_mcp.tools import DocumentId
+from kb_mcp.tools import schemas
+from kb_mcp.tools.answers import answer
+from kb_mcp.tools.documents import DocumentId
+from kb_mcp.tools.prompts import completer
+from kb_mcp.tools.resources import JSON_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from mcp_types import CompletionArgument, CompletionContext, ReadResourceRequestParams
     from starlette.applications import Starlette
 
-    from kb.contract.client import JSON, EngineClient
-    from kb_mcp.prompts import Complete
+    from kb.client.client import JSON, EngineClient
+    from kb_mcp.tools.prompts import Complete
 
 logger = logging.getLogger(__name__)
 

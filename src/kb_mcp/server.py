@@ -9,13 +9,13 @@ from fastmcp.tools import Tool
 from mcp_types import ToolAnnotations
 
 from kb import __version__
-from kb.contract.models import Deleted, JobAccepted, JobList, Status
-from kb_mcp import schemas
-from kb_mcp.calls import in_plain_words
-from kb_mcp.prompts import add_prompts
-from kb_mcp.resources import add_resources
-from kb_mcp.tools import Tools
-from kb_mcp.upload_tools import UploadTools
+from kb.api.models import Deleted, JobAccepted, JobList, Status
+from kb_mcp.middleware.arguments import in_plain_words
+from kb_mcp.tools import schemas
+from kb_mcp.tools.documents import Tools
+from kb_mcp.tools.prompts import add_prompts
+from kb_mcp.tools.resources import add_resources
+from kb_mcp.tools.uploads import UploadTools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fastmcp.server.middleware import Middleware
     from fastmcp.utilities.versions import VersionSpec
 
-    from kb.contract.client import EngineClient
-    from kb_mcp.answers import Budget
+    from kb.client.client import EngineClient
+    from kb_mcp.tools.answers import Budget
     from kb_mcp.uploads import Uploads
 
 INSTRUCTIONS = (

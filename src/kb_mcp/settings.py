@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from kb.contract.settings import EnvSettings, Key, Url
+from kb.api.settings import EnvSettings, Key, Url
 
 
 class Settings(EnvSettings):

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 import pybase64
 from filelock import BaseFileLock, FileLock
 
-from kb.contract.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
+from kb.api.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

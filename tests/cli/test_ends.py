@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kb_cli.exits import MEANINGS
+from kb_cli.runtime.exit_codes import MEANINGS
 from tests.conftest import free_port
 
 
@@ -166,8 +166,8 @@ def test_serve_names_the_variable_of_each_flag(outside):
 @pytest.mark.parametrize(
     ("words", "unwanted"),
     [
-        (["--version"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.search"}),
-        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.notes"}),
+        (["--version"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.commands.search"}),
+        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.commands.notes"}),
         (["list"], {"rich", "pydantic"}),
     ],
 )

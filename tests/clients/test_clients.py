@@ -15,7 +15,7 @@ from fastmcp.client.transports import StreamableHttpTransport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.clients.conftest import CLIENTS
 from tests.clients.model import scripted_model
 from tests.conftest import KEY, MCP_KEY

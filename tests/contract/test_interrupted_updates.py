@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import apsw
 import pytest
 
-from kb.contract.errors import DiskFull
-from kb.ingest.pipeline import draft_note, with_vectors
-from kb.ingest.save import save, update_note
-from kb.store.base import Filter
+from kb.api.errors import DiskFull
+from kb.documents.save import save, update_note
+from kb.ingest.draft import draft_note, with_vectors
+from kb.store.protocol import Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.contract.test_store import look
 from tests.disks import filled, small_disk

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import kb.store.sqlite.store as store_module
-from kb.contract.errors import StoreError
-from kb.store.base import Content, Filter, NewChunk, NewJob, Place
+from kb.api.errors import StoreError
+from kb.store.protocol import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from tests import store_v2
 from tests.contract.test_store import look

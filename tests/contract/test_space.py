@@ -5,13 +5,13 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from kb.contract.errors import StoreError
-from kb.embed.fetch import NAME, SOURCES, WEIGHTS
-from kb.embed.form import DIMENSIONS, FP32
-from kb.ingest.pipeline import draft_note, with_vectors
-from kb.ingest.save import save
-from kb.store.sqlite.space import BEFORE_IT_WAS_RECORDED
+from kb.api.errors import StoreError
+from kb.documents.save import save
+from kb.embed.models.artifact import DIMENSIONS, FP32
+from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
+from kb.ingest.draft import draft_note, with_vectors
 from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
 from tests.spaces import space
 
 

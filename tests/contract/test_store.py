@@ -10,8 +10,8 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.search import Legs, candidates
-from kb.store.base import Content, Filter, NewChunk, NewJob, Place
+from kb.search.service import Legs, candidates
+from kb.store.protocol import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from tests.spaces import space
 

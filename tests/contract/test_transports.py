@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kb.asgi.inside import InsideTransport
-from kb.contract.client import EngineClient
-from kb.contract.errors import EngineSlow, EngineUnreachable, KbError
-from kb.contract.transport import BrokenOff, Request
-from kb.contract.wire import MOST_CONNECTIONS, HttpTransport
-from kb_cli.transport import PlainTransport, run
+from kb.api.errors import EngineSlow, EngineUnreachable, KbError
+from kb.client.asgi import InsideTransport
+from kb.client.client import EngineClient
+from kb.client.http import MOST_CONNECTIONS, HttpTransport
+from kb.client.stdlib import PlainTransport, run
+from kb.client.transport import BrokenOff, Request
 from tests.scripted import listening
 
 GET = Request("GET", "/x?a=b", {"X-Word": "heron"})

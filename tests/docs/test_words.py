@@ -14,11 +14,11 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
-from kb.contract.settings import EnvSettings
-from kb.ingest.extract import READERS
+from kb.api.settings import EnvSettings
+from kb.formats.registry import READERS
 from kb.settings import Settings as EngineSettings
-from kb_cli.config import PROFILE_VARIABLE, VARIABLES
 from kb_cli.main import COMMANDS
+from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES
 from tests.conftest import ROOT, without_settings
 from tests.docs.blocks import WRITTEN, blocks
 
@@ -26,7 +26,7 @@ from tests.docs.blocks import WRITTEN, blocks
 def settings_of(package):
     """The fields of every class of settings in a package."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if module.name == "kb.embed.export":  # needs torch, and reads no settings
+        if module.name == "kb.embed.models.export":  # needs torch, and reads no settings
             continue
         for each in vars(import_module(module.name)).values():
             if isinstance(each, type) and issubclass(each, EnvSettings):

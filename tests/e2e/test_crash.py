@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from kb.contract.client import EngineClient
-from kb.contract.errors import EngineUnreachable
+from kb.api.errors import EngineUnreachable
+from kb.client.client import EngineClient
 from tests.conftest import free_port
 
 NOTES = 500

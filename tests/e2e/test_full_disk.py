@@ -7,8 +7,8 @@ import asyncio
 import httpx2
 import pytest
 
-from kb.contract.client import EngineClient
-from kb.contract.errors import DiskFull
+from kb.api.errors import DiskFull
+from kb.client.client import EngineClient
 from tests.disks import filled, small_disk
 from tests.http.conftest import added, finished
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.hostile import document, parser_of, sheet, slow
 from tests.pdf import pdf
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests import store_v2
 from tests.conftest import free_port
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.hostile import slow
 from tests.http.conftest import finished
 

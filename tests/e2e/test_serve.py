@@ -14,10 +14,10 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
+from kb.api.errors import SettingError
 from kb.asgi.subapps import SubApp, choose, compose, installed
-from kb.contract.client import EngineClient
-from kb.contract.errors import SettingError
-from kb_cli.serve import APPS
+from kb.client.client import EngineClient
+from kb_cli.server import APPS
 from tests.conftest import free_port, without_settings
 
 

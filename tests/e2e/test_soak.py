@@ -14,7 +14,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY, free_port
 from tests.mcp.conftest import ERAS, call
 

@@ -5,7 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 
 

@@ -10,8 +10,8 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from kb.contract.client import EngineClient
-from kb.contract.errors import Invalid, NotFound, TooManyTags
+from kb.api.errors import Invalid, NotFound, TooManyTags
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 from tests.pdf import pdf

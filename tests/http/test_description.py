@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from kb.contract import models
+from kb.api import models
 from kb.routes.examples import EXAMPLES
 
 

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from kb.contract.errors import NotFound
+from kb.api.errors import NotFound
 from tests.http.conftest import added, finished
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from kb.contract.errors import NotFound, NotRetryable
+from kb.api.errors import NotFound, NotRetryable
 from tests.http.conftest import added, finished
 
 

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from kb.contract.client import EngineClient
-from kb.contract.errors import Changed, Invalid, NotANote, NotFound
+from kb.api.errors import Changed, Invalid, NotANote, NotFound
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 

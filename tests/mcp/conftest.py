@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from fastmcp import Client
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY, Server, free_port, without_settings
 
 ERAS = ["legacy", "2026-07-28"]

@@ -11,9 +11,9 @@ import pytest
 from fastmcp import Client
 from mcp import MCPError
 
-from kb.contract.errors import SettingError
+from kb.api.errors import SettingError
 from kb_mcp.auth import name_of
-from kb_mcp.rate import Rate
+from kb_mcp.middleware.rate_limit import Rate
 from kb_mcp.settings import Settings
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done, refusal

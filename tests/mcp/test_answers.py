@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import quicktok
 
-from kb.contract.client import EngineClient
-from kb_mcp.answers import Budget, estimated_tokens
+from kb.client.client import EngineClient
+from kb_mcp.tools.answers import Budget, estimated_tokens
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, done
 

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kb.contract.client import EngineClient
-from kb.contract.errors import EngineUnreachable
+from kb.api.errors import EngineUnreachable
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, refusal
 from tests.scripted import listening

@@ -7,7 +7,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done
 

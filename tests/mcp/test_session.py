@@ -11,7 +11,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from kb_mcp.calls import LISTS
+from kb_mcp.middleware.arguments import LISTS
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf

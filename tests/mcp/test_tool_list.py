@@ -10,7 +10,7 @@ import quicktok
 from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StreamableHttpTransport
 
-from kb_mcp.calls import LISTS
+from kb_mcp.middleware.arguments import LISTS
 from tests.mcp.conftest import call
 
 MOST_TOKENS = 2500

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from kb.contract.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
+from kb.api.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
 from kb_mcp.uploads import LIFETIME_SECONDS, MAX_CHUNK, Bounds, Uploads
 from tests.disks import filled, small_disk
 

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from kb.contract.errors import ModelError
-from kb.embed.form import read_form
-from kb.embed.model import prepare
-from kb.embed.onnx import OnnxEmbedder
+from kb.api.errors import ModelError
+from kb.embed.models.artifact import read_form
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.conftest import without_settings
 
 torch = pytest.importorskip("torch")
@@ -68,7 +68,7 @@ def cosines(folder, exported):
 
 
 def exported(folder, target):
-    from kb.embed.export import export
+    from kb.embed.models.export import export
 
     return export(str(folder), target)
 

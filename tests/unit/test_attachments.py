@@ -10,11 +10,11 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.ingest.attached import MAX_ATTACHMENTS
-from kb.ingest.kept import KeptFiles
-from kb.ingest.worker import Worker
-from kb.store.base import Content, Filter, NewChunk, NewJob, Place
+from kb.documents.attachments import MAX_ATTACHMENTS
+from kb.documents.originals import KeptFiles
+from kb.store.protocol import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
+from kb.worker.loop import Worker
 from tests.spaces import space
 
 pytestmark = pytest.mark.requirement("E-10")

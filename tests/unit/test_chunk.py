@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kb.formats.registry import Extracted, Section
 from kb.ingest.chunk import CHUNK_TOKENS, SPECIAL_TOKENS, cut
-from kb.ingest.extract import Extracted, Section
 
 texts = st.one_of(
     st.text(max_size=3000),

@@ -18,13 +18,14 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from kb.contract.errors import ModelError
-from kb.embed import measure, runtime
-from kb.embed.devices import DEVICES, candidates, provider_options
-from kb.embed.machine import Machine
-from kb.embed.model import prepare
-from kb.embed.onnx import OnnxEmbedder
-from kb.embed.runtime import this_machine
+from kb.api.errors import ModelError
+from kb.embed import benchmark as measure
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx import session as runtime
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.onnx.providers import DEVICES, candidates, provider_options
+from kb.embed.onnx.requirements import Machine
+from kb.embed.onnx.session import this_machine
 
 CPU = "CPUExecutionProvider"
 CUDA, ROCM, PLAIN, OPENVINO = DEVICES

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.contract.errors import ModelError
-from kb.embed.devices import DEVICES
-from kb.embed.onnx import OnnxEmbedder, batches
+from kb.api.errors import ModelError
+from kb.embed.onnx.embedder import OnnxEmbedder, batches
+from kb.embed.onnx.providers import DEVICES
 
 TEXTS = ["The cat sits on the mat.", "", "Where do I put the key?", "word " * 300, "猫がマットの上に座っている", "🐈"]
 
@@ -84,7 +84,7 @@ def test_batches_hold_every_text_once_and_keep_to_their_limits(device, lengths):
 def test_the_runtime_does_not_report_to_its_makers(model_files, tmp_path):
     folder = str(model_files.onnx.parent)
     code = (
-        "from pathlib import Path; from kb.embed.model import prepare; from kb.embed.onnx import OnnxEmbedder;"
+        "from pathlib import Path; from kb.embed.models.prepare import prepare; from kb.embed.onnx.embedder import OnnxEmbedder;"
         f"OnnxEmbedder(prepare(Path({folder!r}), Path('/nowhere')), 'cpu').embed(['x'])"
     )
     # Not this process's environment: the runtime keeps quiet where it believes that it is being tested.

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.contract.errors import Unreadable
-from kb.ingest.extract import READERS, Section, extract
+from kb.api.errors import Unreadable
+from kb.formats.registry import READERS, Section, extract
 
 E10 = pytest.mark.requirement("E-10")
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(60)
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_unreadable(tmp_path):
 
 def test_no_reader_is_imported_before_a_file_needs_it():
     libraries = {"lxml", "pypdfium2", "markdown_it", "chardet", "puremagic", "python_calamine", "olefile", "striprtf"}
-    code = f"import sys, kb.ingest.extract; print(*({libraries} | set({list(READERS.values())})) & set(sys.modules))"
+    code = f"import sys, kb.formats.registry; print(*({libraries} | set({list(READERS.values())})) & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
 

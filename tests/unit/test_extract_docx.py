@@ -12,9 +12,9 @@ from docx.oxml.ns import nsdecls
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.contract.errors import Unreadable
-from kb.ingest.extract import extract
-from kb.ingest.formats.archive import MAX_UNPACKED
+from kb.api.errors import Unreadable
+from kb.formats.containers.zip import MAX_UNPACKED
+from kb.formats.registry import extract
 
 E10 = pytest.mark.requirement("E-10")
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kb.contract.errors import Unreadable
-from kb.ingest.extract import extract
+from kb.api.errors import Unreadable
+from kb.formats.registry import extract
 
 pytestmark = pytest.mark.requirement("E-10")
 

@@ -5,8 +5,8 @@ from email.message import EmailMessage
 
 import pytest
 
-from kb.contract.errors import Unreadable
-from kb.ingest.extract import extract
+from kb.api.errors import Unreadable
+from kb.formats.registry import extract
 from tests.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.contract.errors import Unreadable
-from kb.ingest.extract import extract
+from kb.api.errors import Unreadable
+from kb.formats.registry import extract
 
 E10 = pytest.mark.requirement("E-10")
 PLAIN_FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.ingest.formats.markdown import read
+from kb.formats.readers.markdown import read
 
 
 def markdown(matter, body="Text.\n", fence="---"):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kb.contract.errors import ModelError
-from kb.embed.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS
-from kb.embed.form import MANIFEST, ONNX, ModelFiles
-from kb.embed.model import prepare
+from kb.api.errors import ModelError
+from kb.embed.models.artifact import MANIFEST, ONNX, ModelFiles
+from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS
+from kb.embed.models.prepare import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,7 +171,7 @@ def test_what_a_crashed_start_left_behind_is_cleared_away(raw_model, tmp_path):
 
 
 def test_of_two_starts_at_once_one_converts_and_both_have_the_model(raw_model, tmp_path, caplog):
-    with caplog.at_level("INFO", "kb.embed.model"), ThreadPoolExecutor(2) as starts:
+    with caplog.at_level("INFO", "kb.embed.models.prepare"), ThreadPoolExecutor(2) as starts:
         first, second = starts.map(prepare, [raw_model] * 2, [tmp_path] * 2)
     assert first == second
     assert len(caplog.records) == 1

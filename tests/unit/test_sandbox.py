@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kb.contract.errors import Unreadable
-from kb.ingest.extract import extract
-from kb.ingest.sandbox import Limits, Sandbox, Stopped, resident
+from kb.api.errors import Unreadable
+from kb.formats.registry import extract
+from kb.parser.sandbox import Limits, Sandbox, Stopped, resident
 from tests.hostile import document, parser_of, sheet, slow
 from tests.pdf import pdf
 
@@ -147,7 +147,7 @@ def test_stopping_interrupts_a_file_and_blames_it_for_nothing(sandbox, file):
 ENGINE = """
 import sys, threading
 from pathlib import Path
-from kb.ingest.sandbox import Sandbox
+from kb.parser.sandbox import Sandbox
 box = Sandbox()
 box.start()
 print("started", flush=True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.search import MAX_TERMS, Candidates, best, fuse, match_expression
-from kb.store.base import Scored
+from kb.search.service import MAX_TERMS, Candidates, best, fuse, match_expression
+from kb.store.protocol import Scored
 
 NAN = float("nan")
 

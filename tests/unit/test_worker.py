@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from kb.contract.errors import KbError
-from kb.ingest.kept import KeptFiles
-from kb.ingest.save import update_note
-from kb.ingest.worker import MAX_ATTEMPTS, Worker
-from kb.store.base import Filter, NewJob
+from kb.api.errors import KbError
+from kb.documents.originals import KeptFiles
+from kb.documents.save import update_note
+from kb.store.protocol import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
+from kb.worker.loop import MAX_ATTEMPTS, Worker
 from tests.spaces import space
 
 
@@ -46,7 +46,7 @@ def store(tmp_path, embedder):
 
 @pytest.fixture
 def worker(store, failing, tmp_path, monkeypatch):
-    monkeypatch.setattr("kb.ingest.worker.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
     (tmp_path / "staging").mkdir()
     started = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
     started.start()

@@ -14,10 +14,10 @@ from fastmcp import Client
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from kb.contract.client import EngineClient
-from kb.contract.errors import SettingError
-from kb.ingest.pipeline import DOC_TYPES
-from kb_cli.serve import Settings, refuse_open_network
+from kb.api.errors import SettingError
+from kb.client.client import EngineClient
+from kb.ingest.draft import DOC_TYPES
+from kb_cli.server import Settings, refuse_open_network
 from tests.conftest import KEY, MCP_KEY, ROOT
 from tests.http.conftest import added, finished
 

@@ -12,9 +12,9 @@ from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from kb.asgi.logs import ConsoleFormatter, JsonFormatter, belonging_to
-from kb.asgi.requests import RequestMiddleware, request_seconds
-from kb.asgi.traces import NoTraces
+from kb.asgi.request import RequestMiddleware, request_seconds
+from kb.telemetry.logging import ConsoleFormatter, JsonFormatter, belonging_to
+from kb.telemetry.tracing import NoTraces
 
 
 async def fails(_):

@@ -11,7 +11,7 @@ import pytest
 from fastmcp import Client
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from kb.contract.client import EngineClient
+from kb.client.client import EngineClient
 from tests.conftest import free_port, without_settings
 from tests.http.conftest import added
 from tests.mcp.conftest import ERAS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 
+from kb.api.errors import Unauthorized
 from kb.asgi.problem import problem
-from kb.contract.errors import Unauthorized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
+from kb.api.errors import ForeignOrigin, Misdirected
 from kb.asgi.problem import problem
-from kb.contract.errors import ForeignOrigin, Misdirected
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
+from kb.api.errors import TooLarge
 from kb.asgi.problem import problem
-from kb.contract.errors import TooLarge
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

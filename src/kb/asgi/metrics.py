@@ -14,9 +14,9 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
+from kb.api.settings import EnvSettings, Key, listed, reveal
 from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
-from kb.contract.settings import EnvSettings, Key, listed, reveal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

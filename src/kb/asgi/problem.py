@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.contract.errors import DiskFull, KbError, TooLarge
+from kb.api.errors import DiskFull, KbError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ def body_of(error: KbError) -> dict[str, object]:
 
 
 async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
-    """Exception handler for the errors of `kb.contract.errors`."""
+    """Exception handler for the errors of `kb.api.errors`."""
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("request failed", exc_info=error)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
+from kb.api.errors import SettingError
 from kb.asgi.problem import on_http_exception
-from kb.contract.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 
 from kb import __version__
+from kb.api.errors import WrongVersion
+from kb.api.versions import HEADER, client_mismatch
 from kb.asgi.problem import problem
-from kb.contract.errors import WrongVersion
-from kb.contract.versions import HEADER, client_mismatch
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.embed.devices import candidates
-from kb.embed.model import prepare
-from kb.embed.onnx import OnnxEmbedder
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.onnx.providers import candidates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kb.embed.onnx import OnBatch
+    from kb.embed.onnx.embedder import OnBatch
 
 
 def open_embedder(

@@ -7,13 +7,13 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kb.store.base import NewChunk, Place
+from kb.store.protocol import NewChunk, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.embed.base import Embedder
-    from kb.ingest.extract import Extracted, Section
+    from kb.embed.protocol import Embedder
+    from kb.formats.registry import Extracted, Section
 
 CHUNK_TOKENS = 200
 """How long a chunk may be; the rest of the model's window is for what the chunk stands under."""

@@ -14,8 +14,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
-from kb.contract.errors import NotFound, TooManyTags
-from kb.contract.models import (
+from kb.api.errors import NotFound, TooManyTags
+from kb.api.models import (
     DEFAULT_PAGE,
     Chunk,
     Deleted,
@@ -34,14 +34,14 @@ from kb.contract.models import (
     TagCount,
     TagList,
 )
-from kb.excerpt import part_of
-from kb.ingest.pipeline import NOTE
-from kb.routes.engine import MAX_ID, EngineDep, Id, Limit, QueryModel
+from kb.documents.excerpt import part_of
+from kb.ingest.draft import NOTE
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
-from kb.routes.threads import ThreadRoute
-from kb.store import base
-from kb.store.base import Filter
+from kb.routes.services import MAX_ID, EngineDep, Id, Limit, QueryModel
+from kb.routes.thread_route import ThreadRoute
+from kb.store import protocol as base
+from kb.store.protocol import Filter
 
 router = APIRouter(route_class=ThreadRoute)
 

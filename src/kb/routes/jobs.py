@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from kb.contract.errors import Invalid, KeyReused, NotFound, NotRetryable, UnsupportedMedia
-from kb.contract.models import (
+from kb.api.errors import Invalid, KeyReused, NotFound, NotRetryable, UnsupportedMedia
+from kb.api.models import (
     DEFAULT_PAGE,
     WORD,
     Job,
@@ -31,14 +31,14 @@ from kb.contract.models import (
     Tags,
     Title,
 )
-from kb.ingest.staging import discard, stage
-from kb.routes.engine import MAX_ID, Engine, EngineDep, Id, Limit, QueryModel
+from kb.documents.staging import discard, stage
 from kb.routes.examples import EXAMPLES
 from kb.routes.limits import check_note, check_tags, page_size
 from kb.routes.problems import problems
-from kb.routes.threads import ThreadRoute
-from kb.store import base
-from kb.store.base import NewJob
+from kb.routes.services import MAX_ID, Engine, EngineDep, Id, Limit, QueryModel
+from kb.routes.thread_route import ThreadRoute
+from kb.store import protocol as base
+from kb.store.protocol import NewJob
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kb.contract.errors import Invalid, TooLarge
-from kb.contract.models import DEFAULT_PAGE, DEFAULT_TOP
+from kb.api.errors import Invalid, TooLarge
+from kb.api.models import DEFAULT_PAGE, DEFAULT_TOP
 from kb.settings import Settings
 
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
-from kb.contract.models import DocumentWithChunks, NoteUpdate
-from kb.ingest.save import update_note
+from kb.api.models import DocumentWithChunks, NoteUpdate
+from kb.documents.save import update_note
 from kb.routes.documents import with_chunks
-from kb.routes.engine import EngineDep, Id
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
-from kb.routes.threads import ThreadRoute
+from kb.routes.services import EngineDep, Id
+from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
 

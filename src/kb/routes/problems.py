@@ -9,9 +9,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
+from kb.api.errors import BY_CODE, Invalid
+from kb.api.models import Problem
 from kb.asgi.problem import ProblemResponse, body_of, on_http_exception, problem
-from kb.contract.errors import BY_CODE, Invalid
-from kb.contract.models import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

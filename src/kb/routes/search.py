@@ -11,17 +11,17 @@ import numpy as np
 from fastapi import APIRouter
 from numpy.typing import NDArray
 
-from kb.budget import Budget
-from kb.contract.errors import Invalid
-from kb.contract.models import SearchReply, SearchRequest, SearchResult
+from kb.api.errors import Invalid
+from kb.api.models import SearchReply, SearchRequest, SearchResult
 from kb.ingest.chunk import SPECIAL_TOKENS
-from kb.routes.engine import Engine, EngineDep
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
-from kb.routes.threads import ThreadRoute
-from kb.search import Legs, Result, match_expression, search, telling_words
-from kb.store.base import Filter, Transaction
-from kb.watch import WatchedIndex
+from kb.routes.services import Engine, EngineDep
+from kb.routes.thread_route import ThreadRoute
+from kb.search.service import Legs, Result, match_expression, search, telling_words
+from kb.search.token_budget import Budget
+from kb.store.protocol import Filter, Transaction
+from kb.telemetry.instruments import WatchedIndex
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from kb import __version__
-from kb.contract.models import ModelStatus, QueueStatus, Status
-from kb.routes.engine import EngineDep
-from kb.routes.threads import ThreadRoute
+from kb.api.models import ModelStatus, QueueStatus, Status
+from kb.routes.services import EngineDep
+from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from kb.contract.errors import SettingError, StoreError
+from kb.api.errors import SettingError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.store.base import Store, VectorSpace
+    from kb.store.protocol import Store, VectorSpace
 
 SQLITE = "sqlite:///"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import apsw
 import sqlite_vec
 
-from kb.contract.errors import StoreError
+from kb.api.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from kb.store.base import Chunk, Content, Document, Filter
-from kb.store.sqlite.pages import RECENT, page_of
+from kb.store.protocol import Chunk, Content, Document, Filter
+from kb.store.sqlite.document_query import RECENT, page_of
 from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, array, iso, next_ids, place, strings
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.contract.models import Sort
+    from kb.api.models import Sort
     from kb.store.sqlite.schema import VectorTable
 
 COLUMNS = f"id, title, source_path, doc_type, content_hash, {TAGS}, created_at, updated_at, date, own_tags"
 
 
 class SqliteDocuments:
-    """See `kb.store.base.Documents`. Remembers which vectors its transaction `added` and `removed`."""
+    """See `kb.store.protocol.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
     def __init__(self, connection: apsw.Connection, table: VectorTable) -> None:
         self._execute: Execute = connection.execute

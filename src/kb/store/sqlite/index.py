@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.store.base import Filter, Hit, Scored
-from kb.store.sqlite.pages import condition_of, without_unused
+from kb.store.protocol import Filter, Hit, Scored
+from kb.store.sqlite.document_query import condition_of, without_unused
 from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 
 
 class SqliteIndex:
-    """See `kb.store.base.Index`."""
+    """See `kb.store.protocol.Index`."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
         self._connection = connection

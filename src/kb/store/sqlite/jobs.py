@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.base import Job, NewJob
+from kb.store.protocol import Job, NewJob
 from kb.store.sqlite.rows import NOW, Execute, array, iso, next_ids, strings
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from kb.contract.models import JobStatus
+    from kb.api.models import JobStatus
 
 COLUMNS = (
     "id, status, kind, title, filename, source_path, tags, progress, document_id, error,"
@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 class SqliteJobs:
-    """See `kb.store.base.Jobs`."""
+    """See `kb.store.protocol.Jobs`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute: Execute = connection.execute

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from kb.contract.errors import StoreError
+from kb.api.errors import StoreError
 from kb.store.sqlite.connection import connect
-from kb.store.sqlite.migrations import v2
+from kb.store.sqlite.legacy_v2 import migrate as v2
 from kb.store.sqlite.schema import SCHEMA_VERSION, create
 
 if TYPE_CHECKING:

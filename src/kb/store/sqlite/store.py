@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from kb.contract.errors import DiskFull
-from kb.store.base import Counts
+from kb.api.errors import DiskFull
+from kb.store.protocol import Counts
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
-from kb.store.sqlite.space import settle_space
+from kb.store.sqlite.vector_space import settle_space
 from kb.store.sqlite.vectors import Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kb.store.base import VectorSpace
+    from kb.store.protocol import VectorSpace
 
 READERS = 8
 
 
 class SqliteTransaction:
-    """A transaction on one connection; see `kb.store.base.Transaction`."""
+    """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
     def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
         self.connection = connection
@@ -59,7 +59,7 @@ class SqliteTransaction:
 
 
 class SqliteStore:
-    """A store in one SQLite file; see `kb.store.base.Store`.
+    """A store in one SQLite file; see `kb.store.protocol.Store`.
 
     Raises:
         StoreError: the file cannot be opened, or is of another version or model.

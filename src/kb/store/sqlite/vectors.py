@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kb.store.base import Scored
+from kb.store.protocol import Scored
 from kb.store.sqlite.schema import VectorTable
 
 if TYPE_CHECKING:

@@ -1,0 +1,221 @@
+"""What can go wrong, said once.
+
+An error's class carries its HTTP status and its stable code; its docstring is its default message. The engine
+turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns problem+json back into the same class.
+
+    KbError                      500 internal
+    ├── Invalid                  422 invalid
+    ├── Unauthorized             401 unauthorized
+    ├── NotFound                 404 not-found
+    ├── NotANote                 409 not-a-note
+    ├── NotPaged                 409 not-paged
+    ├── TooManyTags              409 too-many-tags
+    ├── NotRetryable             409 not-retryable
+    ├── KeyReused                409 key-reused
+    ├── Changed                  412 changed
+    ├── ForeignOrigin            403 foreign-origin
+    ├── WrongVersion             426 wrong-version
+    ├── TooLarge                 413 too-large
+    ├── Misdirected              421 misdirected
+    ├── UnsupportedMedia         415 unsupported-media-type
+    ├── Unavailable              503 unavailable
+    ├── DiskFull                 507 disk-full
+    ├── NoEngine                 never sent: raised by the client
+    ├── EngineUnreachable        likewise
+    │   └── EngineSlow           likewise
+    ├── Unreadable               never sent: the reason of a failed job
+    └── StartError               never sent: stops the start with one line
+        ├── SettingError
+        ├── ModelError
+        └── StoreError
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+
+
+class KbError(Exception):
+    """The engine failed to handle the request; its log says why."""
+
+    status = 500
+    code = "internal"
+
+    def __init__(self, detail: str | None = None, *, extra: dict[str, object] | None = None) -> None:
+        self.detail = detail or inspect.getdoc(type(self)) or ""
+        self.extra = extra or {}
+        super().__init__(self.detail)
+
+
+class Invalid(KbError):
+    """The request is not valid."""
+
+    status = 422
+    code = "invalid"
+
+
+class Unauthorized(KbError):
+    """A valid key is needed: send it as 'Authorization: Bearer KEY'."""
+
+    status = 401
+    code = "unauthorized"
+
+
+class NotFound(KbError):
+    """There is nothing here."""
+
+    status = 404
+    code = "not-found"
+
+
+class NotANote(KbError):
+    """Only notes can be updated; send a changed file again under the same source_path instead."""
+
+    status = 409
+    code = "not-a-note"
+
+
+class NotPaged(KbError):
+    """This document has no pages; ask for lines or characters."""
+
+    status = 409
+    code = "not-paged"
+
+
+class NotRetryable(KbError):
+    """Only a failed job whose content was kept can be tried again; send the content again instead."""
+
+    status = 409
+    code = "not-retryable"
+
+
+class TooManyTags(KbError):
+    """The document would have more tags than KB_MAX_TAGS allows."""
+
+    status = 409
+    code = "too-many-tags"
+
+
+class KeyReused(KbError):
+    """The Idempotency-Key was used before, for something else."""
+
+    status = 409
+    code = "key-reused"
+
+
+class Changed(KbError):
+    """The note was changed since it was read."""
+
+    status = 412
+    code = "changed"
+
+
+class ForeignOrigin(KbError):
+    """Pages of other sites may not use this server."""
+
+    status = 403
+    code = "foreign-origin"
+
+
+class Misdirected(KbError):
+    """This server is not known by that name; KB_ALLOWED_HOSTS can add it, or a key (KB_API_KEY)."""
+
+    status = 421
+    code = "misdirected"
+
+
+class WrongVersion(KbError):
+    """The engine and its client are of versions that do not fit."""
+
+    status = 426
+    code = "wrong-version"
+
+
+class TooLarge(KbError):
+    """The request is larger than the engine accepts."""
+
+    status = 413
+    code = "too-large"
+
+
+class UnsupportedMedia(KbError):
+    """Send a note as application/json, or a file as multipart/form-data."""
+
+    status = 415
+    code = "unsupported-media-type"
+
+
+class Unavailable(KbError):
+    """The engine is not ready yet; try again in a moment."""
+
+    status = 503
+    code = "unavailable"
+
+
+class DiskFull(KbError):
+    """The engine's disk is full: nothing was written. Make room and try again."""
+
+    status = 507
+    code = "disk-full"
+
+    @staticmethod
+    def is_why(error: Exception) -> bool:
+        """Whether the operating system said so."""
+        return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+class NoEngine(KbError):
+    """What answers is no kb engine."""
+
+
+class EngineUnreachable(KbError):
+    """The engine is unreachable."""
+
+
+class EngineSlow(EngineUnreachable):
+    """The engine did not answer in time."""
+
+
+class Unreadable(KbError):
+    """The file cannot be read."""
+
+
+class StartError(KbError):
+    """The program cannot start."""
+
+
+class SettingError(StartError):
+    """A setting is wrong."""
+
+
+class ModelError(StartError):
+    """The embedding model cannot be used."""
+
+
+class StoreError(StartError):
+    """The database cannot be used."""
+
+
+BY_CODE: dict[str, type[KbError]] = {
+    error.code: error
+    for error in (
+        KbError,
+        Invalid,
+        Unauthorized,
+        NotFound,
+        NotANote,
+        NotPaged,
+        TooManyTags,
+        NotRetryable,
+        KeyReused,
+        Changed,
+        ForeignOrigin,
+        Misdirected,
+        TooLarge,
+        UnsupportedMedia,
+        Unavailable,
+        DiskFull,
+        WrongVersion,
+    )
+}

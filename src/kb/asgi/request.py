@@ -1,0 +1,154 @@
+"""What is around every request: its id, its line in the log, its time, its span, and an answer whatever happens."""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import contextmanager
+from http import HTTPMethod, HTTPStatus
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from prometheus_client import Histogram
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+
+from kb.asgi.problem import on_unexpected
+from kb.telemetry.logging import BELONGING, belonging_to
+from kb.telemetry.tracing import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from prometheus_client import CollectorRegistry
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from kb.client.client import Around
+    from kb.telemetry.tracing import NoSpan, NoTraces
+
+logger = logging.getLogger(__name__)
+
+HEADER: Final = "X-Request-ID"
+WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
+METHODS: Final = frozenset(HTTPMethod)
+OTHER: Final = "(other)"
+"""The route of what is at no address of ours."""
+
+QUIET: Final = {"/healthz", "/readyz", "/metrics"}
+"""What machines ask every few seconds: told at debug only, and not traced."""
+
+LEFT: Final = 499
+"""The status of a request whose sender was gone before there was an answer."""
+
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class RequestMiddleware:
+    """The outermost middleware of an app.
+
+    Args:
+        seconds: where the times are kept; `request_seconds` makes it.
+        prefix: what stands before the routes that an included router declares.
+    """
+
+    def __init__(self, app: ASGIApp, seconds: Histogram, traces: NoTraces, prefix: str = "") -> None:
+        self.app = app
+        self.seconds = seconds
+        self.traces = traces
+        self.prefix = prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, its id known to all that work on it and to its sender."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        # An app around this one has left its own route.
+        scope = {name: value for name, value in scope.items() if name != "route"}
+        headers = Headers(scope=scope)
+        request_id = id_of(headers)
+        method = scope["method"] if scope["method"] in METHODS else OTHER
+        with (
+            self._span(scope["path"], method, headers) as span,
+            belonging_to(**_ids(request_id, span)),
+        ):
+            begun, status = perf_counter(), LEFT
+            try:
+                status = await self._answer(scope, receive, send, request_id)
+            finally:
+                self._tell(scope, method, status, perf_counter() - begun, span)
+
+    def _span(self, path: str, method: str, headers: Headers) -> AbstractContextManager[NoSpan]:
+        if path in QUIET:
+            return NOTHING
+        return self.traces.span(method, "SERVER", headers, {"http.request.method": method})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
+        """Answers the status that was sent; what the app did not expect is one, too."""
+        status: int | None = None
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = request_id
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sending)
+        except Exception as error:
+            if status is not None:
+                raise  # half an answer cannot be taken back: the server breaks off
+            await (await on_unexpected(Request(scope), error))(scope, receive, sending)
+        return status or LEFT
+
+    def _tell(self, scope: Scope, method: str, status: int, seconds: float, span: NoSpan) -> None:
+        route = route_of(scope, self.prefix)
+        self.seconds.labels(method, route, status).observe(seconds)
+        span.rename(f"{method} {route}")
+        span.set("http.route", route)
+        span.set("http.response.status_code", status)
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            span.fail(str(status))
+        level = logging.DEBUG if route in QUIET and status < HTTPStatus.BAD_REQUEST else logging.INFO
+        if logger.isEnabledFor(level):
+            fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 2)}
+            logger.log(level, "request", extra=fields)
+
+
+def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:
+    """The histogram of an app's requests. It is there before the first one; a middleware is made with it."""
+    labels = ["method", "route", "status"]
+    return Histogram(name, "Time to answer an HTTP request.", labels, registry=registry, buckets=SECONDS)
+
+
+def id_of(headers: Headers) -> str:
+    """The request's id: its sender's, if well-formed, or a new one."""
+    given = headers.get(HEADER, "")
+    return given if WELL_FORMED.fullmatch(given) else uuid4().hex
+
+
+def route_of(scope: Scope, prefix: str) -> str:
+    """The template of the request's route, never its path: there are only so many, and they tell nothing."""
+    path, route = scope["path"], scope.get("route")
+    if route is not None:
+        return prefix + route.path if path.startswith(prefix) else str(route.path)
+    fixed = {getattr(each, "path", None) for each in scope["app"].routes} if "app" in scope else ()
+    return path if path in fixed else OTHER
+
+
+def outgoing(traces: NoTraces) -> Around:
+    """What `EngineClient` puts around its calls, so that the engine's lines and spans belong to the same request."""
+
+    @contextmanager
+    def around(method: str, path: str) -> Iterator[dict[str, str]]:
+        attributes = {"http.request.method": method, "url.path": path}
+        with traces.span(method, "CLIENT", attributes=attributes):
+            request_id = BELONGING.get().get("request_id")
+            yield ({HEADER: request_id} if request_id else {}) | traces.headers()
+
+    return around
+
+
+def _ids(request_id: str, span: NoSpan) -> dict[str, str]:
+    return {"request_id": request_id} | ({"trace_id": span.trace_id} if span.trace_id else {})

@@ -1,0 +1,1 @@
+"""How programs speak to the engine: one client, three transports."""

@@ -1,0 +1,79 @@
+"""The way to an ASGI app in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kb.client.transport import Answer, BrokenOff
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Scope
+
+    from kb.client.transport import Request
+
+
+class InsideTransport:
+    """Calls the app as a server would; what it takes is not limited by time.
+
+    Args:
+        app: it answers whatever happens, as those with a `RequestMiddleware` do.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def ask(self, request: Request, seconds: float) -> Answer:
+        """Have the app answer. For the errors see `Transport`."""
+        body, has_all, is_answered = iter(request.body), False, asyncio.Event()
+        messages: list[Message] = []
+
+        async def receive() -> Message:
+            nonlocal has_all
+            if has_all:
+                await is_answered.wait()
+                return {"type": "http.disconnect"}
+            part = next(body, None)
+            has_all = part is None
+            return {"type": "http.request", "body": part or b"", "more_body": not has_all}
+
+        async def send(message: Message) -> None:
+            messages.append(message)
+
+        try:
+            await self._app(scope_of(request), receive, send)
+        finally:
+            is_answered.set()
+        if not messages or messages[-1].get("more_body", messages[-1]["type"] == "http.response.start"):
+            raise BrokenOff("the app stopped in the middle")
+        return answer_of(messages)
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def scope_of(request: Request) -> Scope:
+    """The request as a server hands it to an app."""
+    path, _, query = request.target.partition("?")
+    headers = {"host": "localhost", **request.headers}
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "server": ("localhost", 80),
+        "client": None,
+    }
+
+
+def answer_of(messages: list[Message]) -> Answer:
+    """What the app sent."""
+    start, *parts = messages
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
+    return Answer(start["status"], headers, b"".join(part.get("body", b"") for part in parts))

@@ -1,0 +1,288 @@
+"""The client of the engine's HTTP API: the gateway, the command line and the tests all speak through it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from kb.api import errors
+from kb.api.versions import HEADER, USER_AGENT
+from kb.client.transport import BrokenOff, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    import httpx2
+
+    from kb.client.transport import Answer, Transport
+
+    Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
+
+JSON = dict[str, Any]
+
+
+LONG_SECONDS = 900
+"""How long a call may take in which the engine embeds a whole text."""
+
+PREFIX: Final = "/api/v1"
+VERSION: Final = HEADER.lower()
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+STANDARD = {"type", "title", "status", "detail"}
+"""The members of every problem (RFC 9457); what else there is belongs to the kind of error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form with one file."""
+
+    fields: Mapping[str, str | list[str]]
+    filename: str
+    content: BinaryIO
+
+
+class EngineClient:
+    """One connection pool to one engine.
+
+    A call whose connection breaks, as kept ones do when the engine restarts, is made once more if that is safe: reads,
+    changes that come to the same when repeated, and additions, which carry an Idempotency-Key.
+
+    Methods answer the engine's JSON as it came, which keeps fields of a newer engine and costs no validation;
+    `kb.api.models` names the shapes. They raise the `KbError` that the engine answered with, or
+    `EngineUnreachable`.
+
+    Args:
+        base_url: where the engine is, without `/api/v1`.
+        token: the engine's key (KB_API_KEY), if it has one.
+        transport: another way to the engine than over the network.
+        timeout: seconds to wait for a connection, and for each part of an answer.
+        around: what is entered for each call, given its method and path; it answers headers to be sent along.
+
+    Attributes:
+        engine_version: what the engine last said its version is; None before it did.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        transport: Transport | None = None,
+        timeout: float = 60,
+        around: Around = lambda _, __: nullcontext({}),
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._around = around
+        self._timeout = timeout
+        self._headers = {"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self.engine_version: str | None = None
+        self._transport = transport or _over_network(self.base_url)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._transport.close()
+
+    async def search(self, **request: object) -> JSON:
+        """POST /search with the fields of `models.SearchRequest`."""
+        return await self._call("POST", "search", json=request)
+
+    async def add_note(self, **request: object) -> JSON:
+        """POST /jobs with the fields of `models.NoteRequest`."""
+        return await self._call("POST", "jobs", json=request, headers=_once())
+
+    async def add_file(
+        self,
+        filename: str,
+        content: BinaryIO,
+        *,
+        tags: Sequence[str] = (),
+        title: str | None = None,
+        source_path: str | None = None,
+    ) -> JSON:
+        """POST /jobs with a file, read from `content` while it is sent."""
+        fields = _set(title=title, source_path=source_path) | {"tags": list(tags)}
+        form = Form(fields, filename, content)
+        return await self._call("POST", "jobs", form=form, headers=_once(), timeout=LONG_SECONDS)
+
+    async def jobs(self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /jobs: a page, newest first."""
+        return await self._call("GET", "jobs", params=_set(status=status, limit=limit, cursor=cursor))
+
+    async def job(self, job_id: int) -> JSON:
+        """GET /jobs/{id}."""
+        return await self._call("GET", f"jobs/{job_id}")
+
+    async def retry_job(self, job_id: int) -> JSON:
+        """POST /jobs/{id}/retry."""
+        return await self._call("POST", f"jobs/{job_id}/retry", repeatable=False)
+
+    async def documents(self, **query: object) -> JSON:
+        """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
+        return await self._call("GET", "documents", params=_set(**query))
+
+    async def document(self, document_id: int) -> JSON:
+        """GET /documents/{id}: the document with its chunks."""
+        return await self._call("GET", f"documents/{document_id}")
+
+    async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
+        """GET /documents/{id}/text: the part from `start` to `end`, counted in `unit`."""
+        return await self._call("GET", f"documents/{document_id}/text", params={"unit": unit, "from": start, "to": end})
+
+    async def file(self, document_id: int) -> bytes:
+        """GET /documents/{id}/file: the file as it was uploaded."""
+        return (await self._request("GET", f"documents/{document_id}/file")).content
+
+    async def delete_document(self, document_id: int) -> JSON:
+        """DELETE /documents/{id}."""
+        return await self._call("DELETE", f"documents/{document_id}", repeatable=False)
+
+    async def change_tags(self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> JSON:
+        """PATCH /documents/{id}/tags."""
+        change = {"add": list(add), "remove": list(remove)}
+        return await self._call("PATCH", f"documents/{document_id}/tags", json=change)
+
+    async def update_note(self, document_id: int, text: str, *, if_match: str | None = None) -> JSON:
+        """PATCH /notes/{id}; with `if_match`, only while the note's content_hash is still that one."""
+        headers = {"If-Match": f'"{if_match}"'} if if_match else {}
+        body = {"text": text}
+        return await self._call(
+            "PATCH",
+            f"notes/{document_id}",
+            repeatable=not if_match,
+            json=body,
+            headers=headers,
+            timeout=LONG_SECONDS,
+        )
+
+    async def tags(self) -> JSON:
+        """GET /tags."""
+        return await self._call("GET", "tags")
+
+    async def status(self) -> JSON:
+        """GET /status."""
+        answer = await self._call("GET", "status")
+        self.engine_version = str(answer.get("version", "of unknown version"))
+        return answer
+
+    async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - those of `_request`
+        answer = await self._request(method, path, **options)
+        try:
+            content: JSON = answer.json()
+        except ValueError:
+            raise self._no_engine() from None
+        if not isinstance(content, dict):
+            raise self._no_engine()
+        return content
+
+    def _no_engine(self) -> errors.NoEngine:
+        return errors.NoEngine(f"What answers at {self.base_url} is no kb engine.")
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, object] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        json: object = None,
+        form: Form | None = None,
+        repeatable: bool = True,
+        timeout: float | None = None,  # noqa: ASYNC109 - of each part of the answer
+    ) -> Answer:
+        own, body = _form(form) if form else _json(json)
+        target = f"{PREFIX}/{path}" + (f"?{urlencode(params, doseq=True)}" if params else "")
+        try:
+            with self._around(method, path) as more:
+                request = Request(method, target, {**self._headers, **own, **more, **headers}, body)
+                answer = await self._answer(request, repeatable, timeout or self._timeout)
+        except TimeoutError:
+            raise errors.EngineSlow(
+                f"The engine at {self.base_url} did not answer in time. It may be busy: try again in a minute."
+            ) from None
+        except BrokenOff as error:
+            raise errors.EngineUnreachable(
+                f"The engine at {self.base_url} is unreachable: it broke off its answer ({error}). "
+                "It may be restarting: try again in a moment; what was being changed may be done already."
+            ) from None
+        except OSError as error:
+            raise errors.EngineUnreachable(
+                f"The engine at {self.base_url} is unreachable ({_reason(error)}). "
+                "Is it running? 'kb serve' starts it; KB_ENGINE_URL says where to look."
+            ) from None
+        self.engine_version = answer.headers.get(VERSION, self.engine_version)
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise _error(answer)
+        # An engine older than clients can work with says its version only in /status.
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES or (VERSION not in answer.headers and path != "status"):
+            raise self._no_engine()
+        return answer
+
+    async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Answer:
+        try:
+            return await self._transport.ask(request, seconds)
+        except BrokenOff:
+            if not repeatable:
+                raise
+            return await self._transport.ask(request, seconds)
+
+
+def _over_network(base_url: str) -> Transport:
+    from kb.client.http import HttpTransport
+
+    return HttpTransport(base_url)
+
+
+def _once() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid4())}
+
+
+def _json(content: object) -> tuple[Mapping[str, str], Iterable[bytes]]:
+    if content is None:
+        return NOTHING, ()
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+    return {"Content-Type": "application/json", "Content-Length": str(len(body))}, (body,)
+
+
+def _form(form: Form) -> tuple[Mapping[str, str], Iterable[bytes]]:
+    """Headers and body of a form with a file, which is read while the body is gone through."""
+    import httpx2  # a tenth of a second, and most calls send no file
+
+    encoded = httpx2.Request("POST", "http://-", data=form.fields, files={"file": (form.filename, form.content)})
+    headers = {name: value for name, value in encoded.headers.items() if name != "host"}
+    return headers, cast("httpx2.SyncByteStream", encoded.stream)
+
+
+def _reason(error: OSError) -> str:
+    if type(error).__module__ == "builtins" and error.errno:
+        return os.strerror(error.errno)  # the loops have texts of their own; others, such as TLS, have other numbers
+    return error.strerror or str(error) or type(error).__name__
+
+
+def _set(**fields: object) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _error(answer: Answer) -> errors.KbError:
+    """The error that a problem+json answer stands for; any other answer becomes a plain `KbError` of its status."""
+    try:
+        problem = answer.json()
+        kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
+        error = kind(str(problem["detail"]), extra={name: problem[name] for name in problem.keys() - STANDARD})
+    except (ValueError, LookupError, TypeError, AttributeError):
+        error = errors.KbError(f"The engine answered {answer.status} {_phrase(answer.status)}.")
+    error.status = answer.status
+    return error
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""

@@ -1,0 +1,59 @@
+"""Plain HTTP by the standard library: a command that asks once needs neither an event loop nor a pool."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from kb.client.transport import Answer, BrokenOff
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any, TypeVar
+
+    from kb.client.transport import Request
+
+    T = TypeVar("T")
+
+
+class PlainTransport:
+    """One connection for each request, which never waits for anything else.
+
+    Args:
+        base_url: with `http`.
+    """
+
+    def __init__(self, base_url: str) -> None:
+        url = urlsplit(base_url)
+        self._host, self._port, self._path = url.hostname or "", url.port or 80, url.path
+
+    async def ask(self, request: Request, seconds: float) -> Answer:
+        """Send the request, and read all of the answer. For the errors see `Transport`."""
+        with closing(HTTPConnection(self._host, self._port, timeout=seconds)) as connection:
+            connection.connect()
+            try:
+                connection.request(
+                    request.method, self._path + request.target, b"".join(request.body), dict(request.headers)
+                )
+                answer = connection.getresponse()
+                headers = {name.lower(): value for name, value in answer.getheaders()}
+                return Answer(answer.status, headers, answer.read())
+            except TimeoutError:
+                raise
+            except (OSError, HTTPException) as error:
+                raise BrokenOff(str(error) or type(error).__name__) from None
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine answers that never waits."""
+    try:
+        work.send(None)
+    except StopIteration as ended:
+        answer: T = ended.value
+        return answer
+    raise RuntimeError("it waits, and needs an event loop")

@@ -1,0 +1,1 @@
+"""The rules of the application: what becomes of content that comes in, changes or goes."""

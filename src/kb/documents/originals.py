@@ -1,0 +1,70 @@
+"""The uploaded files, by what is in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from kb.api.errors import DiskFull
+from kb.documents.staging import sync, sync_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kb.store.protocol import Store
+
+
+class KeptFiles:
+    """A folder of files named by the SHA-256 of their content: the `content_hash` of the documents they became.
+
+    The store notes which of them no document needs any more, in the transaction that makes it so; `sweep` removes them
+    after it. So a file is there as long as its document is, whatever fails in between.
+
+    Args:
+        folder: where they are.
+        keep: whether new ones are kept.
+    """
+
+    def __init__(self, folder: Path, *, keep: bool) -> None:
+        self._folder = folder
+        self._keep = keep
+
+    def path(self, content_hash: str) -> Path:
+        """Where the file with this content is, if it is kept."""
+        return self._folder / content_hash[:2] / content_hash
+
+    def add(self, staged: Path, content_hash: str) -> None:
+        """Keep a staged file, which stays where it is: its job may have to begin again. It is on disk afterwards.
+
+        Raises:
+            DiskFull: there is no room for it.
+        """
+        path = self.path(content_hash)
+        if not self._keep or path.exists():
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _link_or_copy(staged, path)
+            sync_folder(path.parent)
+            sync_folder(self._folder)
+        except OSError as error:
+            if DiskFull.is_why(error):
+                raise DiskFull from error
+            raise
+
+    def sweep(self, store: Store) -> None:
+        """Remove the files that no document needs any more."""
+        with store.write() as tx:
+            for content_hash in tx.documents.take_unneeded_files():
+                self.path(content_hash).unlink(missing_ok=True)
+
+
+def _link_or_copy(staged: Path, path: Path) -> None:
+    partial = path.with_suffix(".part")
+    try:
+        os.link(staged, path)
+    except OSError:  # a filesystem without hard links, or a full one: copying tells
+        shutil.copyfile(staged, partial)
+        sync(partial)
+        partial.replace(path)

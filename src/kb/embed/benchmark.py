@@ -1,0 +1,76 @@
+"""How fast a model is on this machine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from itertools import count
+from typing import TYPE_CHECKING
+
+import onnxruntime
+
+from kb.embed.onnx.providers import DEVICES
+from kb.embed.onnx.session import available_cores, this_machine
+
+if TYPE_CHECKING:
+    from kb.embed.protocol import Embedder
+
+WORDS = ("the", "river", "carried", "stones", "past", "the", "old", "mill", "where", "her", "letters", "waited")
+CHUNK_WORDS, CHUNKS = 198, 64
+NOTE_WORDS, NOTES = 18, 256
+QUERY_WORDS = 6
+
+
+def describe(embedder: Embedder) -> dict[str, object]:
+    """What was found, by name: the model, where it runs, and why not elsewhere."""
+    machine = this_machine()
+    others = [device for device in DEVICES if device.name != embedder.device]
+    elsewhere = {device.name: machine.fault(device) or machine.library_fault(device) for device in others}
+    return {
+        "device": embedder.device,
+        "provider": embedder.provider,
+        "precision": embedder.precision,
+        "model": embedder.model,
+        "dimensions": embedder.dimensions,
+        "window": embedder.window,
+        "digest": embedder.digest,
+        "runtime": onnxruntime.__version__,
+        "cores": available_cores(),
+        "not_used": {name: fault for name, fault in elsewhere.items() if fault},
+    }
+
+
+def measure(embedder: Embedder, seconds: float) -> dict[str, float]:
+    """Chunks of 200 tokens and notes of 20 that it embeds a second, and the milliseconds of a query at the median.
+
+    Takes about `seconds` in all, at least one round of each.
+    """
+    share = seconds / 3
+    return {
+        "chunks_per_second": round(_rate(embedder, CHUNK_WORDS, CHUNKS, share), 1),
+        "notes_per_second": round(_rate(embedder, NOTE_WORDS, NOTES, share), 1),
+        "query_ms": round(1000 * statistics.median(_times(embedder, QUERY_WORDS, 1, share)), 2),
+    }
+
+
+def _rate(embedder: Embedder, words: int, texts: int, seconds: float) -> float:
+    """Texts a second, at the median of the rounds."""
+    return texts / statistics.median(_times(embedder, words, texts, seconds))
+
+
+def _times(embedder: Embedder, words: int, texts: int, seconds: float) -> list[float]:
+    """The seconds that each round took; the first one, which compiles and allocates, does not count."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    for number in count():
+        batch = [_text(words, number + each) for each in range(texts)]
+        begun = time.perf_counter()
+        embedder.embed(batch)
+        times.append(time.perf_counter() - begun)
+        if number and time.perf_counter() > end:
+            break
+    return times[1:]
+
+
+def _text(words: int, start: int) -> str:
+    return " ".join(WORDS[(start + each) % len(WORDS)] for each in range(words))

@@ -1,0 +1,1 @@
+"""The model on disk: fetched, converted, exported, quantized."""

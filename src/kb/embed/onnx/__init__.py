@@ -1,0 +1,1 @@
+"""The model at work, on ONNX Runtime."""

@@ -1,0 +1,106 @@
+"""Where a model can run, in which precision, and what suits it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kb.api.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+OPENVINO_BF16 = '{"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "%d"}}'
+WHY_NOT = {
+    "fp16": " (a CPU turns it into fp32 and back, which only costs time)",
+    "int8": " (a GPU is fast in fp16)",
+}
+GPU_MEMORY = 4 << 30
+"""The most that one session's arena may take of a GPU, in bytes: a full batch needs a quarter of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device under one execution provider.
+
+    A batch has at most `batch_tokens` tokens, padding included, and at most `padding` of padding: beyond
+    that, another batch is cheaper.
+
+    Args:
+        precisions: what it computes in.
+        lengths: the only sequence lengths that it is given, where each new shape is compiled anew.
+        rows: the only batch sizes that it is given there.
+    """
+
+    name: str
+    provider: str
+    precisions: tuple[str, ...]
+    batch_tokens: int
+    padding: int
+    lengths: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most texts of a batch, where that is limited."""
+        return max(self.rows, default=None)
+
+    def shape(self, rows: int, length: int) -> tuple[int, int]:
+        """The shape of the arrays that hold `rows` texts of up to `length` tokens."""
+        return _at_least(rows, self.rows), _at_least(length, self.lengths)
+
+
+DEVICES = (
+    Device("cuda", "CUDAExecutionProvider", ("fp32", "fp16"), batch_tokens=32_768, padding=4_096),
+    Device(
+        "rocm",
+        "MIGraphXExecutionProvider",
+        ("fp32", "fp16"),
+        batch_tokens=16_384,
+        padding=4_096,
+        lengths=(32, 128, 256, 512),
+        rows=(1, 16, 64),
+    ),
+    Device("cpu", "CPUExecutionProvider", ("fp32", "int8"), batch_tokens=768, padding=8),
+    Device("cpu", "OpenVINOExecutionProvider", ("bf16",), batch_tokens=768, padding=8),
+)
+"""In the order in which `auto` prefers them."""
+
+
+def candidates(wanted: str, precision: str) -> list[Device]:
+    """The devices that `wanted` (`auto`, `cpu`, `cuda` or `rocm`) may stand for, in order of preference.
+
+    Raises:
+        ModelError: no such device computes in this precision.
+    """
+    named = [device for device in DEVICES if wanted in ("auto", device.name)]
+    found = [device for device in named if precision in device.precisions]
+    if not found:
+        possible = " or ".join(dict.fromkeys(each for device in named for each in device.precisions))
+        where = "no device here computes" if wanted == "auto" else f"{wanted} does not compute"
+        raise ModelError(f"KB_PRECISION: {where} in {precision}{WHY_NOT.get(precision, '')}: take {possible}.")
+    return found
+
+
+def provider_options(device: Device, threads: int, cache: Path | None) -> dict[str, str]:
+    """What ONNX Runtime is to know of its provider: `threads` of the CPU, a folder for what is compiled."""
+    if device.name == "cuda":
+        return {
+            "gpu_mem_limit": str(GPU_MEMORY),
+            # The default doubles what it takes each time it takes more.
+            "arena_extend_strategy": "kSameAsRequested",
+            # TF32 has the mantissa of fp16, and fp32 is to be the same on every device.
+            "use_tf32": "0",
+        }
+    if device.name == "rocm":
+        kept = {"migraphx_model_cache_dir": str(cache)} if cache else {}
+        return {"migraphx_mem_limit": str(GPU_MEMORY), **kept}
+    if device.provider == "OpenVINOExecutionProvider":
+        return {"device_type": "CPU", "load_config": OPENVINO_BF16 % threads}
+    return {}
+
+
+def _at_least(number: int, choices: Sequence[int]) -> int:
+    """The least of `choices` that is not below `number`; `number` itself if there is none."""
+    return next((choice for choice in choices if choice >= number), number)

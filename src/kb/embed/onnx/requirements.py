@@ -1,0 +1,147 @@
+"""What this machine has of what a device needs; and if it lacks something, what, and the remedy."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kb.embed.onnx.providers import Device
+
+CUDA = 13
+"""The least version of CUDA that the NVIDIA driver must support; ONNX Runtime is built for it."""
+
+CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+EXTRAS = {
+    "CPUExecutionProvider": "cpu",
+    "CUDAExecutionProvider": "cuda",
+    "MIGraphXExecutionProvider": "rocm",
+    "OpenVINOExecutionProvider": "openvino",
+}
+PROVIDER_LIBRARIES = {"cuda": "libonnxruntime_providers_cuda.so", "rocm": "libonnxruntime_providers_migraphx.so"}
+LIBRARY_REMEDIES = {
+    "cuda": "install CUDA 13 and cuDNN 9, as 'kb[engine,cuda]' does",
+    "rocm": "install ROCm 7 with MIGraphX, or take a base image that has them",
+}
+CUDA_ERRORS = {
+    100: "no GPU",
+    101: "no such GPU",
+    803: "the driver and its library are of different versions",
+    804: "a GPU that this driver's library does not serve",
+}
+BF16_FLAGS = frozenset(("avx512_bf16", "amx_bf16"))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The world outside: what was installed and what is plugged in.
+
+    Args:
+        providers: the execution providers that the installed ONNX Runtime was built with.
+        libraries: the folder of its libraries.
+        load: loads a shared library, or raises OSError.
+        preload: lets ONNX Runtime load CUDA and cuDNN from where Python packages keep them.
+        dev: the folder of devices.
+        cpu_flags: what the CPU can do, in Linux's words; None where that is not known.
+    """
+
+    providers: Sequence[str]
+    libraries: Path
+    load: Callable[[str], Any] = ctypes.CDLL
+    preload: Callable[[], object] = lambda: None
+    dev: Path = Path("/dev")
+    cpu_flags: frozenset[str] | None = None
+
+    def fault(self, device: Device) -> str | None:
+        """Why `device` cannot be used here, with the remedy, as far as can be told beforehand; None if it can."""
+        if device.provider not in self.providers:
+            return (
+                f"the installed ONNX Runtime has only {', '.join(self.providers)}:"
+                f" install 'kb[engine,{EXTRAS[device.provider]}]' in an environment of its own"
+            )
+        if device.name == "cuda":
+            return self._cuda_fault()
+        if device.name == "rocm":
+            return self._rocm_fault()
+        return self._bf16_fault() if "bf16" in device.precisions else None
+
+    def library_fault(self, device: Device) -> str | None:
+        """Which library the provider lacks, with the remedy; None if all are there, or it needs none of its own."""
+        if device.name not in PROVIDER_LIBRARIES:
+            return None
+        try:
+            for name in ("libonnxruntime_providers_shared.so", PROVIDER_LIBRARIES[device.name]):
+                self.load(str(self.libraries / name))
+        except OSError as error:
+            return f"a library is missing ({error}): {LIBRARY_REMEDIES[device.name]}"
+        return None
+
+    def _cuda_fault(self) -> str | None:
+        try:
+            driver = self.load(CUDA_DRIVER)
+        except OSError as error:
+            return (
+                f"the NVIDIA driver is not there ({error}): install it,"
+                " or give the container the GPU (make up-gpu, docker run --gpus all)"
+            )
+        version = ctypes.c_int()
+        if code := driver.cuInit(0):
+            reason = CUDA_ERRORS.get(code, "see what nvidia-smi says")
+            return f"the NVIDIA driver cannot start (error {code}: {reason}): check nvidia-smi and CUDA_VISIBLE_DEVICES"
+        driver.cuDriverGetVersion(ctypes.byref(version))
+        if version.value < CUDA * 1000:
+            found = f"{version.value // 1000}.{version.value % 1000 // 10}"
+            return f"the NVIDIA driver supports CUDA {found} and {CUDA} is needed: install a newer driver"
+        with contextlib.redirect_stdout(None):  # it prints what it did not find, which may not matter
+            self.preload()
+        return None
+
+    def _rocm_fault(self) -> str | None:
+        renderers = sorted((self.dev / "dri").glob("renderD*")) or [self.dev / "dri" / "renderD128"]
+        for path in (self.dev / "kfd", renderers[0]):
+            try:
+                os.close(os.open(path, os.O_RDWR))
+            except FileNotFoundError:
+                return (
+                    f"the AMD driver is not there ({path} does not exist): load amdgpu,"
+                    " or give the container the GPU (make up-rocm, docker run --device /dev/kfd --device /dev/dri)"
+                )
+            except PermissionError:
+                return (
+                    f"this user may not open {path}, which is of the group {_group(path)}: add the user to that group"
+                    " (usermod -aG), or the group's number to the container (KB_RENDER_GID, KB_VIDEO_GID)"
+                )
+            except OSError as error:
+                return f"{path} cannot be opened ({error.strerror}): see what rocminfo says"
+        return None
+
+    def _bf16_fault(self) -> str | None:
+        if self.cpu_flags is not None and not self.cpu_flags & BF16_FLAGS:
+            return f"this CPU does not compute in bf16 (it has none of {', '.join(sorted(BF16_FLAGS))}): take fp32"
+        return None
+
+
+def cpu_flags() -> frozenset[str] | None:
+    """What this machine's CPU can do, in Linux's words; None where there is no saying."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("flags"):
+                return frozenset(line.partition(":")[2].split())
+    return None
+
+
+def _group(path: Path) -> str:
+    """The group of a device, by name and number."""
+    import grp
+
+    number = path.stat().st_gid
+    with contextlib.suppress(KeyError):
+        return f"{grp.getgrgid(number).gr_name} ({number})"
+    return str(number)

@@ -1,0 +1,1 @@
+"""Containers that several formats share."""

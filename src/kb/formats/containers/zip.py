@@ -1,0 +1,80 @@
+"""Documents that are a zip archive of parts, most of them XML: Office Open XML, OpenDocument, EPUB."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import Final
+
+from lxml import etree
+
+from kb.api.errors import Unreadable
+
+MAX_UNPACKED: Final = 512 * 1024 * 1024
+_DAMAGE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    etree.XMLSyntaxError,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    ValueError,
+)
+_ENCRYPTED: Final = "the document is encrypted: it needs a password to be read"
+
+
+def local_name(element: etree._Element) -> str:
+    """The element's name without its namespace, which differs between variants of a format."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def attribute(element: etree._Element | None, name: str) -> str | None:
+    """The element's attribute of that local name."""
+    if element is None:
+        return None
+    return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
+
+
+class Archive:
+    """The parts of a document, unpacked when asked for.
+
+    Raises:
+        Unreadable: the zip or a part is damaged or encrypted, or the parts read unpack to more than `MAX_UNPACKED`.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except _DAMAGE as error:
+            raise Unreadable("the document is damaged: its zip archive cannot be opened") from error
+        self.names = set(self._zip.namelist())
+        self._unpacked = 0
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a part, or None when there is no such part."""
+        if name not in self.names:
+            return None
+        self._unpacked += self._zip.getinfo(name).file_size
+        if self._unpacked > MAX_UNPACKED:
+            raise Unreadable(f"the document unpacks to more than {MAX_UNPACKED // 1024**2} MB, the limit")
+        try:
+            return self._zip.read(name)
+        except _DAMAGE as error:
+            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+        except RuntimeError as error:
+            raise Unreadable(_ENCRYPTED) from error
+
+    def xml(self, name: str) -> etree._Element | None:
+        """The root of a part, or None when there is no such part."""
+        data = self.read(name)
+        if data is None:
+            return None
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
+        )
+        try:
+            root: etree._Element = etree.fromstring(data, parser)
+        except _DAMAGE as error:
+            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+        return root

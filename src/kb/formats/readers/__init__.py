@@ -1,0 +1,1 @@
+"""One module a format, each with `read(data: bytes) -> Extracted`."""

@@ -1,0 +1,132 @@
+"""Electronic mail as it is sent (.eml): headers, body, attached files."""
+
+from __future__ import annotations
+
+from email import message_from_bytes
+from email.header import decode_header
+from email.message import Message
+from email.utils import collapse_rfc2231_value
+from mimetypes import guess_extension
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Unreadable
+from kb.formats.readers.html import flat_text
+from kb.formats.readers.mail import HEADERS, Body, Mail, written
+from kb.formats.registry import Attachment
+from kb.formats.text.encoding import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.formats.registry import Extracted
+
+_ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
+_BODIES: Final = {"text/plain", "text/html", "text/enriched", "text/markdown", "message/delivery-status"}
+_SIGNATURES: Final = {"pgp-signature", "pkcs7-signature", "x-pkcs7-signature"}
+
+
+def read(data: bytes) -> Extracted:
+    """Read a message.
+
+    Raises:
+        Unreadable: the message is encrypted.
+    """
+    # The policy that knows modern headers raises on many that real mail has.
+    message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf\r\n"))
+    if message.get_content_type() == "multipart/encrypted" or _is_enveloped(message):
+        raise Unreadable(_ENCRYPTED)
+    mail = Mail({name: ", ".join(map(_decoded, message.get_all(name, []))) for name in HEADERS})
+    _take(message, mail)
+    return written(mail, "eml")
+
+
+def _is_enveloped(message: Message) -> bool:
+    is_smime = message.get_content_type() in {"application/pkcs7-mime", "application/x-pkcs7-mime"}
+    return is_smime and message.get_param("smime-type", "enveloped-data") == "enveloped-data"
+
+
+def _decoded(header: object) -> str:
+    """A header's words, which may be encoded in one or several character sets."""
+    try:
+        parts = decode_header(str(header))
+    except ValueError:
+        return str(header)
+    return "".join(_text(part, charset) if isinstance(part, bytes) else part for part, charset in parts)
+
+
+def _text(data: bytes, charset: str | None) -> str:
+    try:
+        return decode(data, charset) if data else ""
+    except Unreadable:
+        return data.decode("latin-1")
+
+
+def _take(part: Message, mail: Mail) -> None:
+    """Put what `part` holds in its place: the body or the attachments."""
+    kind = part.get_content_type()
+    if kind == "multipart/alternative" and part.is_multipart():
+        _take_best(part, mail)
+    elif part.get_content_maintype() == "multipart" and part.is_multipart():
+        for each in _parts(part):
+            _take(each, mail)
+    elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
+        mail.bodies.append(_body(part))
+    elif not _is_in_the_text(part):
+        mail.attachments.append(Attachment(_filename(part), _content(part)))
+
+
+def _take_best(alternatives: Message, mail: Mail) -> None:
+    """Take the richest of the versions of one text, and what is attached to any of them."""
+    versions = []
+    for part in _parts(alternatives):
+        versions.append(version := Mail({}))
+        _take(part, version)
+        mail.attachments += version.attachments
+    # The last one is what the sender meant, if it shows anything at all.
+    shown = [version.bodies for version in versions if any(map(_shows_anything, version.bodies))]
+    mail.bodies += shown[-1] if shown else []
+
+
+def _shows_anything(body: Body) -> bool:
+    return bool(flat_text(body.text) if body.kind == "html" else body)
+
+
+def _parts(message: Message) -> Iterator[Message]:
+    parts = message.get_payload()
+    return (part for part in parts if isinstance(part, Message)) if isinstance(parts, list) else iter(())
+
+
+def _is_attached(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or part.get_filename() is not None
+
+
+def _is_in_the_text(part: Message) -> bool:
+    """Whether a part is a picture that the body shows, or a signature: nothing that a person would open."""
+    is_shown = part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
+    return is_shown or part.get_content_subtype() in _SIGNATURES
+
+
+def _body(part: Message) -> Body:
+    text = _text(_content(part), part.get_content_charset())
+    return Body("html" if part.get_content_subtype() == "html" else "plain", text)
+
+
+def _content(part: Message) -> bytes:
+    """The bytes of a part; of an attached message, the message as it is."""
+    if part.get_content_maintype() == "message":
+        return b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
+    return _payload(part)
+
+
+def _payload(part: Message) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _filename(part: Message) -> str:
+    if name := part.get_filename():
+        return _decoded(collapse_rfc2231_value(name))
+    subjects = [_decoded(inner.get("Subject", "")) for inner in _parts(part)]
+    if part.get_content_maintype() == "message":
+        return f"{next(filter(None, subjects), 'message')}.eml"
+    return f"attachment{guess_extension(part.get_content_type()) or ''}"

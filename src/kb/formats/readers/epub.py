@@ -1,0 +1,125 @@
+"""EPUB books: the chapters in reading order, under the headings they have or else their names in the contents."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from kb.api.errors import Unreadable
+from kb.formats.containers.zip import Archive, local_name
+from kb.formats.readers.html import decode_html, expanded, write_fragment
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.encoding import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml import etree
+
+    from kb.formats.registry import Extracted
+
+_PAGES: Final = {"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"}
+_CHAPTER: Final = 1
+
+
+def read(data: bytes) -> Extracted:
+    """Read a book.
+
+    Raises:
+        Unreadable: the book is damaged, or its chapters are encrypted (DRM).
+    """
+    book = _Book(Archive(data))
+    text = TextBuilder()
+    for chapter in book.chapters():
+        _write_chapter(book, chapter, text)
+    return text.build("epub", book.title())
+
+
+def _write_chapter(book: _Book, name: str, text: TextBuilder) -> None:
+    own = TextBuilder()
+    markup = expanded(decode_html(book.archive.read(name) or b""))
+    write_fragment(markup, own, below=0)
+    if not own.headings and own.build("epub", None).text and (label := book.labels.get(name)):
+        text.heading(_CHAPTER, label)
+    text.blank()
+    write_fragment(markup, text, below=0)
+
+
+class _Book:
+    """The package document, which says what a book is made of."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self._name = _package_name(archive)
+        package = archive.xml(self._name)
+        if package is None:
+            raise Unreadable("the book is damaged: its package document is missing")
+        self._package = package
+        self._refuse_encrypted()
+        items = package.iterfind("{*}manifest/{*}item")
+        self._items = {item.get("id", ""): item for item in items}
+        self.labels = self._labels()
+
+    def title(self) -> str | None:
+        """The title of the book."""
+        title = next(self._package.iterfind("{*}metadata/{*}title"), None)
+        return one_line("".join(title.itertext())) or None if title is not None else None
+
+    def chapters(self) -> Iterator[str]:
+        """The names of the chapters in reading order."""
+        contents = {self._path(item) for item in self._items.values() if _is_contents(item)}
+        for reference in self._package.iterfind("{*}spine/{*}itemref"):
+            item = self._items.get(reference.get("idref", ""))
+            if item is not None and item.get("media-type", "").lower() in _PAGES and self._path(item) not in contents:
+                yield self._path(item)
+
+    def _path(self, item: etree._Element) -> str:
+        return _target(self._name, item.get("href", ""))
+
+    def _refuse_encrypted(self) -> None:
+        encryption = self.archive.xml("META-INF/encryption.xml")
+        references = encryption.iter("{*}CipherReference") if encryption is not None else ()
+        # Fonts are often obfuscated so; the book itself is only where it must not be read elsewhere.
+        if any(
+            reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
+        ):
+            raise Unreadable("the book is encrypted (DRM): it can only be read in its shop's own program")
+
+    def _labels(self) -> dict[str, str]:
+        """What the table of contents calls each chapter."""
+        labels: dict[str, str] = {}
+        for item in self._items.values():
+            is_ncx = item.get("media-type") == "application/x-dtbncx+xml"
+            if is_ncx or _is_contents(item):
+                for target, label in self._entries(self._path(item)):
+                    labels.setdefault(target, label)
+        return labels
+
+    def _entries(self, name: str) -> Iterator[tuple[str, str]]:
+        try:
+            root = self.archive.xml(name)
+        except Unreadable:  # the chapters can be read without it
+            return
+        for element in root.iter() if root is not None else ():
+            if local_name(element) == "navPoint":
+                label, target = element.findtext("{*}navLabel/{*}text"), element.find("{*}content")
+                yield _target(name, target.get("src", "") if target is not None else ""), one_line(label or "")
+            elif local_name(element) == "a":
+                yield _target(name, element.get("href", "")), one_line("".join(element.itertext()))
+
+
+def _package_name(archive: Archive) -> str:
+    container = archive.xml("META-INF/container.xml")
+    roots = container.iter("{*}rootfile") if container is not None else ()
+    return next((root.get("full-path", "") for root in roots), "")
+
+
+def _target(name: str, reference: str) -> str:
+    """The part to which the part `name` refers."""
+    path = unquote(reference.partition("#")[0])
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+
+
+def _is_contents(item: etree._Element) -> bool:
+    return "nav" in item.get("properties", "").split()

@@ -1,0 +1,100 @@
+"""What a Markdown file says of itself before its text: title, tags, date, aliases, in YAML or TOML.
+
+Obsidian, Jekyll, Hugo and others write it there, each with keys of its own. Every value is kept as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Final, NamedTuple
+
+import yaml
+
+from kb.formats.text.encoding import one_line
+
+# Between --- (YAML) or +++ (TOML), before anything else.
+_BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
+_TITLE: Final = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
+_LONGEST: Final = 1 << 16
+_DATES: Final = ("date", "created", "created_at", "date created", "creation date", "published")
+_MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastmod")
+_CODE: Final = re.compile(r"(`+)(?:(?!`).)*?\1|\\#", re.DOTALL)
+# As Obsidian has it: after white space, of letters, digits, - _ and /, and not of digits alone.
+_INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)")
+_LONGEST_TAG: Final = 200
+_MOST_TAGS: Final = 100
+_LONGEST_DATE: Final = 40
+
+
+class FrontMatter(NamedTuple):
+    """What stands before the text, which begins at `length`."""
+
+    length: int = 0
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    date: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+def front_matter(text: str) -> FrontMatter:
+    """What the text says of itself; what cannot be understood is part of the text and nothing else."""
+    block = _BLOCK.match(text)
+    if not block:
+        return FrontMatter()
+    matter = block["matter"]
+    values = _values(matter, is_toml=text.startswith("+"))
+    if values is None:
+        found = _TITLE.search(matter)
+        return FrontMatter(block.end(), _line(found["title"]) if found else None)
+    return FrontMatter(
+        block.end(),
+        _line(values.get("title")),
+        tags_of([*_listed(values.get("tags")), *_listed(values.get("tag"))]),
+        next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
+        tuple(filter(None, map(_line, _strings(values.get("aliases") or values.get("alias"))))),
+    )
+
+
+def inline_tags(text: str) -> list[str]:
+    """The #tags in a paragraph or a heading, those in code left out."""
+    return [match["tag"] for match in _INLINE.finditer(_CODE.sub("`", text))]
+
+
+def tags_of(words: list[str]) -> tuple[str, ...]:
+    """The words as tags: without their #, each once, and only what can be a tag."""
+    tags = (one_line(word).lstrip("#").strip().strip("/") for word in words)
+    return tuple(dict.fromkeys(tag for tag in tags if tag and len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
+
+
+def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
+    """The values by their names in lower case; None if this is not what it seems."""
+    if len(matter) > _LONGEST:
+        return None
+    try:
+        # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
+        values = tomllib.loads(matter) if is_toml else yaml.load(matter, Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else None
+
+
+def _strings(value: object) -> list[str]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+
+
+def _listed(value: object) -> list[str]:
+    """Tags: a list, or one text with commas or else white space between them."""
+    if isinstance(value, str) and "," not in value:
+        return value.split()
+    return [tag for text in _strings(value) for tag in text.split(",")]
+
+
+def _line(value: object) -> str | None:
+    return (one_line(value) or None) if isinstance(value, str) else None
+
+
+def _date(value: object) -> str | None:
+    """A date as written; TOML has a type of its own for it."""
+    written = _line(value if isinstance(value, str) else getattr(value, "isoformat", str)())
+    return written if written and len(written) <= _LONGEST_DATE and written[0].isdigit() else None

@@ -1,0 +1,238 @@
+"""HTML: the readable text in reading order, one block a line, cut at its headings.
+
+Nothing that a person could read is dropped, navigation included: which part of a page matters is guesswork, and a
+wrong guess loses text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
+
+from kb.api.errors import Unreadable
+from kb.formats.text.builder import LONGEST_HEADING, TextBuilder
+from kb.formats.text.encoding import decode, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.formats.registry import Extracted
+
+_UNSEEN: Final = {"head", "script", "style", "template", "noscript"}
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_PARAGRAPHS: Final = {
+    *_HEADINGS,
+    *("article", "aside", "blockquote", "dl", "fieldset", "figure", "footer", "form", "header", "hr", "main", "menu"),
+    *("nav", "ol", "p", "pre", "section", "table", "ul"),
+}
+_LINES: Final = {
+    *("address", "body", "button", "caption", "center", "dd", "details", "dialog", "div", "dt", "figcaption", "legend"),
+    *("li", "optgroup", "option", "search", "select", "summary", "td", "text", "textarea", "th", "tr"),
+}
+_BLOCKS: Final = _PARAGRAPHS | _LINES | {"br"}
+_LISTS: Final = {"ul", "ol", "menu"}
+# A table row with one of these inside lays out a part of the page; its cells are no values.
+_LAYOUT: Final = ("table", "pre", *_HEADINGS)
+
+_META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)""")
+_XML_ENCODING: Final = re.compile(rb"""\A\s*<\?xml[^>]{0,256}?encoding\s*=\s*["']([\w.:-]+)""")
+_SELF_CLOSED: Final = re.compile(
+    r"<((?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
+)
+_SPACES: Final = re.compile(r"[ \t\n\r\f\xa0]+")
+_ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\xad"))
+
+
+def read(data: bytes) -> Extracted:
+    """Read an HTML page or fragment.
+
+    Raises:
+        Unreadable: the page shows no text by itself, or is beyond the parser's limits.
+    """
+    text = TextBuilder()
+    root = _parsed(decode_html(data))
+    if root is not None:
+        _Writer(text).write(root)
+    first = next((heading.title for heading in text.headings if heading.level == 1), None)
+    page = text.build("html", _title(root) or first)
+    if not page.text:
+        raise Unreadable("the page holds no text of its own; scripts may be what fills it in a browser")
+    return page
+
+
+def decode_html(data: bytes) -> str:
+    """The markup, in the encoding that it declares or that is found in it."""
+    return decode(data, _declared_encoding(data))
+
+
+def write_fragment(markup: str, text: TextBuilder, *, below: int) -> None:
+    """Add the readable text of a piece of HTML, its headings `below` levels deeper than they say."""
+    root = _parsed(markup)
+    if root is not None:
+        _Writer(text, below).write(root)
+
+
+def expanded(markup: str) -> str:
+    """XHTML whose empty elements (`<title/>`) are closed as HTML wants it, where they would swallow what follows."""
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", markup)
+
+
+def flat_text(markup: str) -> str:
+    """The readable text of a piece of HTML on one line."""
+    root = _parsed(markup)
+    return _flat(root) if root is not None else ""
+
+
+def _declared_encoding(data: bytes) -> str | None:
+    found = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
+    return found[1].decode("ascii") if found else None
+
+
+def _parsed(markup: str) -> etree._Element | None:
+    # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and what is beyond the limit is lost.
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
+    try:
+        root: etree._Element | None = etree.fromstring(markup.replace("\0", "").encode(), parser)
+    except etree.XMLSyntaxError:  # nothing in it but comments or white space
+        return None
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise Unreadable("the page cannot be read whole: its elements nest more than 2048 deep")
+    return root
+
+
+def _title(root: etree._Element | None) -> str | None:
+    titles = root.iterfind("head/title") if root is not None else ()
+    return next((one_line("".join(title.itertext())) or None for title in titles), None)
+
+
+class _Writer:
+    """Writes a tree: gathers inline text, and flushes it as a line where a block begins or ends."""
+
+    def __init__(self, text: TextBuilder, below: int = 0) -> None:
+        self._text = text
+        self._below = below
+        self._inline: list[str] = []
+        self._marker = ""
+        self._lists = 0
+        self._preformatted = 0
+
+    def write(self, root: etree._Element) -> None:
+        """Write the text of `root`; a walk, not a recursion, as pages may nest thousands deep."""
+        walker = etree.iterwalk(root, events=("start", "end"))
+        for event, element in walker:
+            if event == "end":
+                self._end(element.tag)
+                self._add(element.tail)
+            elif element.tag in _UNSEEN or self._is_written_whole(element):
+                walker.skip_subtree()
+            else:
+                self._start(element)
+                self._add(element.text)
+        self._flush()
+
+    def _is_written_whole(self, element: etree._Element) -> bool:
+        if element.tag in _HEADINGS:
+            return self._is_written_as_heading(element)
+        if element.tag == "tr" and _is_data(element):
+            self._flush()
+            if any(values := [_flat(cell) for cell in element]):
+                self._text.line(" | ".join(values))
+            return True
+        return False
+
+    def _is_written_as_heading(self, element: etree._Element) -> bool:
+        title = _flat(element)
+        if len(title) > LONGEST_HEADING:  # such as all that follows a heading that was never closed
+            return False
+        self._flush()
+        if title:
+            self._text.heading(_HEADINGS[element.tag] + self._below, title)
+        return True
+
+    def _start(self, element: etree._Element) -> None:
+        tag = element.tag
+        self._flush_at(tag)
+        self._lists += tag in _LISTS
+        self._preformatted += tag == "pre"
+        if tag == "li":
+            self._marker = "  " * min(self._lists - 1, 8) + "- "
+        elif tag == "br":
+            self._break()
+        self._add(_lead(element))
+
+    def _end(self, tag: str) -> None:
+        self._flush_at(tag)
+        self._lists -= tag in _LISTS
+        self._preformatted -= tag == "pre"
+        if tag == "li":
+            self._marker = ""
+        if tag in _PARAGRAPHS and not self._lists:
+            self._text.blank()
+
+    def _flush_at(self, tag: str) -> None:
+        if tag in _PARAGRAPHS or tag in _LINES:
+            self._flush()
+        if tag in _PARAGRAPHS and not self._lists:
+            self._text.blank()
+
+    def _break(self) -> None:
+        if self._preformatted:
+            self._add("\n")
+        elif not self._flush():
+            self._text.blank()
+
+    def _add(self, text: str | None) -> None:
+        if text:
+            self._inline.append(text if self._preformatted else _SPACES.sub(" ", text))
+
+    def _flush(self) -> bool:
+        """Write the line gathered so far; whether there was one."""
+        gathered = "".join(self._inline).translate(_ZERO_WIDTH)
+        line = gathered.strip("\n").rstrip() if self._preformatted else one_line(gathered)
+        self._inline.clear()
+        if line:
+            self._text.line(self._marker + line)
+            self._marker = ""
+        return bool(line)
+
+
+def _is_data(row: etree._Element) -> bool:
+    """Whether a row is made of cells with values and nothing else; broken markup puts text between them."""
+    is_layout = next(row.iter(*_LAYOUT), None) is not None
+    strays = [row.text, *(cell.tail for cell in row)]
+    return len(row) > 1 and not is_layout and not any(text and text.strip() for text in strays)
+
+
+def _flat(element: etree._Element) -> str:
+    """The text of an element on one line, whatever blocks it is made of."""
+    return one_line("".join(_flat_pieces(element)).translate(_ZERO_WIDTH))
+
+
+def _flat_pieces(root: etree._Element) -> Iterator[str]:
+    walker = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walker:
+        if element.tag in _BLOCKS:
+            yield " "
+        if event == "end":
+            yield (element.tail or "") if element is not root else ""
+        elif element.tag in _UNSEEN or _is_permalink(element):
+            walker.skip_subtree()
+        else:
+            yield _lead(element) + (element.text or "")
+
+
+def _lead(element: etree._Element) -> str:
+    """What an inline element shows besides its text: an image's description, the gap between two links."""
+    if element.tag == "img":
+        return f" {element.get('alt', '')} "
+    before = element.getprevious()
+    follows_link = element.tag == "a" and before is not None and before.tag == "a" and not before.tail
+    return " " if follows_link else ""
+
+
+def _is_permalink(element: etree._Element) -> bool:
+    """Whether an element is the sign beside a heading, such as # or a pilcrow, that links to that heading."""
+    is_local = element.tag == "a" and element.get("href", "").startswith("#")
+    return is_local and len(one_line("".join(element.itertext()).translate(_ZERO_WIDTH))) == 1

@@ -1,0 +1,79 @@
+"""Markdown (CommonMark): the source itself, cut at its headings."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from markdown_it import MarkdownIt
+
+from kb.formats.readers.front_matter import front_matter, inline_tags, tags_of
+from kb.formats.registry import Extracted
+from kb.formats.text.builder import Heading, sections_under
+from kb.formats.text.encoding import decode, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from markdown_it.token import Token
+
+
+class _Block(NamedTuple):
+    """A heading, a paragraph or the like: where it begins, its text, and its level if it is a heading of the text."""
+
+    start: int
+    text: str
+    level: int | None
+
+
+def read(data: bytes) -> Extracted:
+    """Read a Markdown file; headings inside code, quotes and lists are part of their section."""
+    text = decode(data)
+    front = front_matter(text)
+    blocks = list(_blocks(text, front.length))
+    headings = list(_headings(blocks))
+    first = next((heading.title for heading in headings if heading.level == 1), None)
+    inline = [tag for block in blocks for tag in inline_tags(block.text)]
+    return Extracted(
+        "markdown",
+        front.title or first,
+        text,
+        sections_under(text, headings),
+        tags=tags_of([*front.tags, *inline]),
+        date=front.date,
+        aliases=front.aliases,
+    )
+
+
+def headings_in(text: str) -> Iterator[Heading]:
+    """The headings of a Markdown text."""
+    return _headings(_blocks(text))
+
+
+def _blocks(text: str, begin: int = 0) -> Iterator[_Block]:
+    parser = MarkdownIt("commonmark")
+    body = text[begin:]
+    # Only the blocks matter here: inline markup is parsed for the headings alone.
+    with parser.reset_rules():
+        parser.disable("inline")
+        tokens = parser.parse(body)
+    starts = list(accumulate((len(line) + 1 for line in body.split("\n")), initial=begin))
+    for opening, inline in pairwise(tokens):
+        if inline.type == "inline" and opening.map:
+            is_heading = opening.type == "heading_open" and opening.level == 0
+            yield _Block(starts[opening.map[0]], inline.content, int(opening.tag[1:]) if is_heading else None)
+
+
+def _headings(blocks: Iterable[_Block]) -> Iterator[Heading]:
+    parser = MarkdownIt("commonmark")
+    for block in blocks:
+        if block.level and (title := one_line(_plain(parser.parseInline(block.text)))):
+            yield Heading(block.start, block.level, title)
+
+
+def _plain(tokens: list[Token]) -> str:
+    return "".join(
+        _plain(token.children) if token.children else " " if token.type == "softbreak" else token.content
+        for token in tokens
+        if token.type != "html_inline"
+    )

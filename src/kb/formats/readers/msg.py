@@ -1,0 +1,205 @@
+"""Outlook messages (.msg): an OLE file with a stream for each property of the message (MS-OXMSG)."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from email import message_from_string
+from email.header import Header
+from email.mime.application import MIMEApplication
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from typing import TYPE_CHECKING, Final
+
+import olefile
+
+from kb.api.errors import Unreadable
+from kb.formats.readers.html import decode_html
+from kb.formats.readers.lzfu import decompress
+from kb.formats.readers.mail import Body, Mail, written
+from kb.formats.readers.rtf import plain
+from kb.formats.registry import Attachment
+from kb.formats.text.encoding import decode, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.formats.registry import Extracted
+
+_DAMAGED: Final = "the Outlook message is damaged"
+_PROPERTIES: Final = "__properties_version1.0"
+_SUBJECT, _HEADERS, _SENT, _DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
+_SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
+_TO, _CC = 0x0E04, 0x0E03
+_PLAIN, _RTF, _HTML = 0x1000, 0x1009, 0x1013
+_ROLE, _NAME, _SMTP, _ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
+_DATA, _LONG_NAME, _SHORT_NAME, _CONTENT_ID = 0x3701, 0x3707, 0x3704, 0x3712
+_CODE_PAGES: Final = (0x3FFD, 0x3FDE)
+_EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
+_RECIPIENT_ROLES: Final = {1: "To", 2: "Cc"}
+_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
+
+
+def read(data: bytes) -> Extracted:
+    """Read a message.
+
+    Raises:
+        Unreadable: the file is damaged.
+    """
+    try:
+        with _opened(data) as ole:
+            return written(_mail(_Storage(ole, ())), "msg")
+    except (OSError, RecursionError) as error:
+        raise Unreadable(_DAMAGED) from error
+
+
+def _opened(data: bytes) -> olefile.OleFileIO:
+    try:
+        return olefile.OleFileIO(io.BytesIO(data))
+    except (OSError, ValueError, IndexError) as error:
+        raise Unreadable(_DAMAGED) from error
+
+
+class _Storage:
+    """A folder of the file: the message, a recipient or an attachment, with its properties."""
+
+    def __init__(self, ole: olefile.OleFileIO, path: tuple[str, ...]) -> None:
+        self._ole = ole
+        self._path = path
+        depth = len(path)
+        entries = ole.listdir(storages=True)
+        self._children = {entry[depth] for entry in entries if len(entry) > depth and entry[:depth] == [*path]}
+        self._fixed = self._fixed_properties()
+
+    def within(self, beginning: str) -> Iterator[_Storage]:
+        """The storages whose names begin so, in order."""
+        for name in sorted(self._children):
+            if name.startswith(beginning):
+                yield _Storage(self._ole, (*self._path, name))
+
+    def text(self, *properties: int) -> str:
+        """The first of the properties that says anything."""
+        return next(filter(None, map(self._text, properties)), "")
+
+    def binary(self, number: int) -> bytes:
+        """The bytes of a property, none when there is none."""
+        return self._stream(f"__substg1.0_{number:04X}0102") or b""
+
+    def time(self, *properties: int) -> str:
+        """The first of the times that is set, in UTC."""
+        ticks = (int.from_bytes(self._fixed.get(number, b""), "little") for number in properties)
+        # Times far in the future stand for none.
+        moment = next((_EPOCH + timedelta(microseconds=each // 10) for each in ticks if 0 < each < 1 << 59), None)
+        return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
+
+    def number(self, number: int) -> int:
+        """A property that is a whole number, 0 when there is none."""
+        return int.from_bytes(self._fixed.get(number, b"")[:4], "little")
+
+    def _text(self, number: int) -> str:
+        wide = self._stream(f"__substg1.0_{number:04X}001F")
+        if wide is not None:
+            return wide.decode("utf-16-le", "replace").strip("\0")
+        narrow = self._stream(f"__substg1.0_{number:04X}001E")
+        try:
+            return decode(narrow.strip(b"\0"), f"cp{self._code_page()}") if narrow else ""
+        except Unreadable:
+            return ""
+
+    def _code_page(self) -> int:
+        top = _Storage(self._ole, ()) if self._path else self
+        return next(filter(None, map(top.number, _CODE_PAGES)), 1252)
+
+    def _stream(self, name: str) -> bytes | None:
+        if name not in self._children:
+            return None
+        data: bytes = self._ole.openstream([*self._path, name]).read()
+        return data
+
+    def _fixed_properties(self) -> dict[int, bytes]:
+        """The properties of fixed length, which stand in one stream behind a header."""
+        stream = self._stream(_PROPERTIES) or b""
+        header = _header_size(self._path)
+        entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
+        return {int.from_bytes(entry[2:4], "little"): entry[8:] for entry in entries}
+
+
+def _header_size(path: tuple[str, ...]) -> int:
+    """How much stands before the properties of a message, of a message inside another, of anything else."""
+    if not path:
+        return 32
+    return 24 if path[-1].startswith("__substg1.0_3701") else 8
+
+
+def _mail(message: _Storage) -> Mail:
+    sent = message_from_string(message.text(_HEADERS))
+    people = _recipients(message)
+    headers = {
+        "From": _person(message.text(_SENDER_NAME), message.text(_SENDER_SMTP, _SENDER_ADDRESS)),
+        "To": people["To"] or message.text(_TO),
+        "Cc": people["Cc"] or message.text(_CC),
+        "Date": str(sent.get("Date") or message.time(_SENT, _DELIVERED)),
+        "Subject": message.text(_SUBJECT).lstrip("\1 "),
+    }
+    return Mail(headers, list(filter(None, [_body(message)])), list(_attachments(message)))
+
+
+def _recipients(message: _Storage) -> dict[str, str]:
+    people: dict[str, list[str]] = {"To": [], "Cc": []}
+    for recipient in message.within("__recip_version1.0_"):
+        role = _RECIPIENT_ROLES.get(recipient.number(_ROLE))
+        person = _person(recipient.text(_NAME), recipient.text(_SMTP, _ADDRESS))
+        if role and person:
+            people[role].append(person)
+    return {role: ", ".join(names) for role, names in people.items()}
+
+
+def _person(name: str, address: str) -> str:
+    if "@" not in address or address == name:  # inside an organisation addresses are paths that mean nothing
+        return name or address
+    return f"{name} <{address}>" if name else address
+
+
+def _body(message: _Storage) -> Body:
+    if html := message.text(_HTML):
+        return Body("html", html)
+    if markup := message.binary(_HTML):
+        return Body("html", decode_html(markup))
+    if words := message.text(_PLAIN):
+        return Body("plain", words)
+    return Body("plain", _rich(message.binary(_RTF)))
+
+
+def _rich(compressed: bytes) -> str:
+    if not compressed:
+        return ""
+    try:
+        return plain(decompress(compressed).decode("latin-1"))
+    except ValueError as error:
+        raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
+
+
+def _attachments(message: _Storage) -> Iterator[Attachment]:
+    for attached in message.within("__attach_version1.0_"):
+        name = attached.text(_LONG_NAME, _SHORT_NAME, _NAME)
+        for inner in attached.within(f"__substg1.0_{_DATA:04X}000D"):
+            yield _as_file(_mail(inner))
+        # A picture with an id is one that the body shows.
+        is_shown = attached.text(_CONTENT_ID) and name.lower().endswith(_PICTURES)
+        if (data := attached.binary(_DATA)) and not is_shown:
+            yield Attachment(name or "attachment", data)
+
+
+def _as_file(mail: Mail) -> Attachment:
+    """A message inside another is no file by itself: it becomes one in the format in which mail is sent."""
+    file = MIMEMultipart()
+    for name, value in mail.headers.items():
+        if value:
+            file[name] = Header(one_line(value), "utf-8").encode()
+    for body in mail.bodies:
+        file.attach(MIMEText(body.text.encode("utf-8", "replace").decode(), body.kind, "utf-8"))
+    for attachment in mail.attachments:
+        part = MIMEApplication(attachment.data)
+        part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", attachment.filename))
+        file.attach(part)
+    return Attachment(f"{one_line(mail.headers['Subject']) or 'message'}.eml", file.as_bytes())

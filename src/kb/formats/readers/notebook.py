@@ -1,0 +1,92 @@
+"""Jupyter notebooks: the cells in order, Markdown with its headings, code, and what the code wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from kb.api.errors import Unreadable
+from kb.formats.readers.markdown import headings_in
+from kb.formats.registry import Extracted
+from kb.formats.text.builder import Heading, sections_under
+from kb.formats.text.encoding import clean, decode, one_line
+from kb.formats.text.titles import sensible_title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_EMBEDDED: Final = re.compile(r"\(data:[^()\s]{64,}\)")
+
+
+def read(data: bytes) -> Extracted:
+    """Read a notebook.
+
+    Raises:
+        Unreadable: it is not the JSON that notebooks are.
+    """
+    notebook = _parsed(data)
+    text, headings, start = [], list[Heading](), 0
+    for is_prose, piece in _pieces(notebook):
+        if is_prose:
+            headings += [found._replace(start=start + found.start) for found in headings_in(piece)]
+        text.append(f"{piece}\n\n")
+        start += len(text[-1])
+    first = next((heading.title for heading in headings if heading.level == 1), None)
+    whole = "".join(text)
+    return Extracted("notebook", _title(notebook) or first, whole, sections_under(whole, headings))
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        notebook = json.loads(decode(data))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable("the notebook is damaged: it is not whole JSON") from error
+    if not isinstance(notebook, dict):
+        raise Unreadable("the notebook is damaged: it has no cells")
+    return notebook
+
+
+def _title(notebook: dict[str, Any]) -> str | None:
+    metadata = notebook.get("metadata")
+    title = metadata.get("title") if isinstance(metadata, dict) else None
+    return sensible_title(title) if isinstance(title, str) else None
+
+
+def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
+    """The texts of the cells and of their outputs, each with whether it is Markdown."""
+    for cell in _cells(notebook):
+        kind = cell.get("cell_type")
+        source = _joined(cell.get("source", cell.get("input")))
+        if kind == "heading":  # notebooks of format 3
+            source, kind = f"# {source}", "markdown"
+        if source.strip():
+            yield kind == "markdown", _EMBEDDED.sub("()", source).strip("\n")
+        for output in filter(None, map(_output, _dicts(cell.get("outputs")))):
+            yield False, output
+
+
+def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    worksheets = _dicts(notebook.get("worksheets"))  # likewise
+    return _dicts(notebook.get("cells")) + [cell for sheet in worksheets for cell in _dicts(sheet.get("cells"))]
+
+
+def _output(output: dict[str, Any]) -> str:
+    if output.get("output_type") in {"error", "pyerr"}:
+        return one_line(f"{output.get('ename')}: {output.get('evalue')}")
+    shown = output.get("data")
+    data = shown if isinstance(shown, dict) else {}
+    written = next((data[kind] for kind in ("text/markdown", "text/plain", "text/latex") if kind in data), None)
+    text = _joined(output.get("text") if written is None else written)
+    return _COLOURS.sub("", text).strip("\n")
+
+
+def _joined(source: object) -> str:
+    """A text, which may be kept as a list of its lines."""
+    lines = source if isinstance(source, list) else [source]
+    return clean("".join(line for line in lines if isinstance(line, str)))
+
+
+def _dicts(items: object) -> list[dict[str, Any]]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -1,0 +1,174 @@
+"""PDF: the text of each page, with words that were broken at line ends put together again."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import normalize
+
+import pypdfium2
+from pypdfium2 import raw
+
+from kb.api.errors import Unreadable
+from kb.formats.registry import Extracted, Section
+from kb.formats.text.builder import Heading
+from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.titles import sensible_title
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# PDFium keeps state of its own that no two threads may touch at once, not even through different documents.
+_PDFIUM: Final = threading.Lock()
+
+_REASONS: Final = {
+    raw.FPDF_ERR_PASSWORD: "the PDF is encrypted: it needs a password to be read",
+    raw.FPDF_ERR_SECURITY: "the PDF is protected in a way that is not supported",
+}
+_DAMAGED: Final = "the PDF is damaged: it cannot be opened"
+
+_BREAK: Final = "\ufffe"  # what PDFium makes of a hyphen at the end of a line
+_BROKEN_LINE: Final = re.compile(r"(?<=[^\W_])(?:[-\u2010]\n(?=[^\W_])|\xad\n?)")
+_BROKEN_WORD: Final = re.compile(rf"(\w*){_BREAK}(\w*)")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
+_BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+_LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+
+
+class _Pdf(NamedTuple):
+    title: str | None
+    pages: list[str]
+    outline: list[Heading]  # each `start` is a page's index
+
+
+def read(data: bytes) -> Extracted:
+    """Read a PDF's text, one section a page.
+
+    Raises:
+        Unreadable: the file is damaged or encrypted, or its pages hold no text.
+    """
+    with _PDFIUM, _opened(data) as document:
+        pdf = _content(document)
+    vocabulary = _vocabulary(pdf.pages)
+    pages = [_joined(page, vocabulary) for page in pdf.pages]
+    sections = list(_sections(pages, pdf.outline))
+    return Extracted("pdf", pdf.title, "".join(pages), tuple(sections))
+
+
+def _opened(data: bytes) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        raise Unreadable(_REASONS.get(error.err_code, _DAMAGED)) from error
+
+
+def _content(document: pypdfium2.PdfDocument) -> _Pdf:
+    texts = [_page_text(document, index) for index in range(len(document))]
+    if not any(texts):
+        raise Unreadable(_why_no_text(document, texts))
+    pages = [
+        f"[page {number} is damaged and could not be read]" if text is None else text
+        for number, text in enumerate(texts, start=1)
+    ]
+    title = _string(lambda: document.get_metadata_value("Title"))
+    return _Pdf(sensible_title(title), pages, list(_outline(document)))
+
+
+def _string(get: Callable[[], str]) -> str:
+    """A string of the document on one line; empty if it is not even well-formed."""
+    try:
+        return one_line(clean(get()))
+    except UnicodeDecodeError:
+        return ""
+
+
+def _page_text(document: pypdfium2.PdfDocument, index: int) -> str | None:
+    try:
+        _draw_annotations(document, index)
+        with closing(document[index]) as page, closing(page.get_textpage()) as text:
+            return _tidy(text.get_text_range())
+    except pypdfium2.PdfiumError:
+        return None
+
+
+def _draw_annotations(document: pypdfium2.PdfDocument, index: int) -> None:
+    """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only."""
+    with closing(document[index]) as page:
+        if raw.FPDFPage_GetAnnotCount(page):
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+
+
+def _why_no_text(document: pypdfium2.PdfDocument, texts: list[str | None]) -> str:
+    whole = [index for index, text in enumerate(texts) if text is not None]
+    if not whole:
+        return "the PDF is damaged: it has no page that can be read"
+    kinds = {kind for index in whole for kind in _object_kinds(document, index)}
+    pages = "its only page holds" if len(texts) == 1 else f"its {len(texts)} pages hold"
+    if raw.FPDF_PAGEOBJ_TEXT in kinds:
+        return "no text: the fonts of the PDF do not say which characters they show"
+    if raw.FPDF_PAGEOBJ_IMAGE in kinds:
+        return f"no text: {pages} only images (a scan); OCR is not done"
+    return f"no text: {pages} only drawings" if kinds else f"no text: {pages} nothing"
+
+
+def _object_kinds(document: pypdfium2.PdfDocument, index: int) -> set[int]:
+    with closing(document[index]) as page:
+        return {item.type for item in page.get_objects()} - {raw.FPDF_PAGEOBJ_FORM}
+
+
+def _outline(document: pypdfium2.PdfDocument) -> Iterator[Heading]:
+    for bookmark in document.get_toc():
+        target = bookmark.get_dest()
+        page, title = target.get_index() if target else None, _string(bookmark.get_title)
+        if page is not None and title:
+            yield Heading(page, bookmark.level, title)
+
+
+def _sections(pages: list[str], outline: list[Heading]) -> Iterator[Section]:
+    start = 0
+    for number, (page, path) in enumerate(zip(pages, _paths(outline, len(pages)), strict=True), start=1):
+        if page:
+            yield Section(start, start + len(page), path, number)
+        start += len(page)
+
+
+def _paths(outline: list[Heading], count: int) -> Iterator[tuple[str, ...]]:
+    """The heading path of each page: that of the first bookmark to it, else of the last one to a page before."""
+    first: dict[int, tuple[str, ...]] = {}
+    last: dict[int, tuple[str, ...]] = {}
+    above: list[Heading] = []
+    for bookmark in outline:
+        above = [higher for higher in above if higher.level < bookmark.level] + [bookmark]
+        last[bookmark.start] = tuple(each.title for each in above)
+        first.setdefault(bookmark.start, last[bookmark.start])
+    path: tuple[str, ...] = ()
+    for index in range(count):
+        yield first.get(index, path)
+        path = last.get(index, path)
+
+
+def _tidy(text: str) -> str:
+    text = _CONTROL.sub("", clean(text).translate(_LIGATURES))
+    return _BLANK_LINES.sub("\n\n", _BROKEN_LINE.sub(_BREAK, text)).strip()
+
+
+def _vocabulary(pages: list[str]) -> set[str]:
+    """The words that stand whole in a document, broken ones left out."""
+    return {word for page in pages for word in _WORD.findall(_BROKEN_WORD.sub(" ", page).lower())}
+
+
+def _joined(page: str, vocabulary: set[str]) -> str:
+    joined = _BROKEN_WORD.sub(lambda found: _whole_word(found[1], found[2], vocabulary), page)
+    return f"{joined}\n\n" if joined else ""
+
+
+def _whole_word(left: str, right: str, vocabulary: set[str]) -> str:
+    """A word broken at a line end, with or without its hyphen, as the rest of the document has it."""
+    if (left + right).lower() in vocabulary:
+        return left + right
+    is_hyphenated = f"{left}-{right}".lower() in vocabulary or not (left.isalpha() and right.islower())
+    is_compound = len(left) > 3 and len(right) > 4 and left.lower() in vocabulary
+    return f"{left}-{right}" if is_hyphenated or is_compound else left + right

@@ -1,0 +1,184 @@
+"""PowerPoint presentations (.pptx, .pptm, .ppsx): a page a slide, with tables, charts, diagrams, notes, comments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kb.formats.containers.ooxml import Package
+from kb.formats.containers.zip import attribute, local_name
+from kb.formats.readers.omml import linear
+from kb.formats.text.builder import TextBuilder, paged
+from kb.formats.text.encoding import one_line
+from kb.formats.text.tables import write_table
+from kb.formats.text.titles import sensible_title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml import etree
+
+    from kb.formats.registry import Extracted
+
+_TITLES: Final = {"title", "ctrTitle"}
+_FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
+_SLIDE: Final = 1
+
+
+def read(data: bytes) -> Extracted:
+    """Read a presentation, hidden slides included.
+
+    Raises:
+        Unreadable: the package is damaged, encrypted or too large.
+    """
+    package = Package(data)
+    main = package.main_part()
+    slides = [_Slide(package, name).written() for name in _slide_names(package, main)]
+    first = next((heading.title for slide in slides[:1] for heading in slide.headings), None)
+    return paged("pptx", package.title() or first, slides)
+
+
+def _slide_names(package: Package, main: str) -> Iterator[str]:
+    targets = {relation.id: relation.target for relation in package.relations(main)}
+    root = package.xml(main)
+    for slide in root.iterfind("{*}sldIdLst/{*}sldId") if root is not None else ():
+        # Beside r:id stands a number that is called id as well.
+        name = next((targets[value] for value in slide.attrib.values() if value in targets), None)
+        if name:
+            yield name
+
+
+class _Slide:
+    def __init__(self, package: Package, name: str) -> None:
+        self._package = package
+        self._targets = {relation.id: relation for relation in package.relations(name)}
+        self._name = name
+        self._text = TextBuilder()
+
+    def written(self) -> TextBuilder:
+        """The slide's text: its title first, wherever that stands among the shapes."""
+        root = self._package.xml(self._name)
+        tree = root.find("{*}cSld/{*}spTree") if root is not None else None
+        if tree is not None:
+            shapes = list(_shapes(tree))
+            for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
+                self._shape(shape)
+        self._notes()
+        self._comments()
+        return self._text
+
+    def _shape(self, shape: etree._Element) -> None:
+        role = _placeholder(shape)
+        if role in _TITLES:
+            if title := one_line(" ".join(_paragraphs(shape))):
+                self._text.heading(_SLIDE, title)
+        elif role not in _FURNITURE:
+            self._text.blank()
+            for line in _lines(shape):
+                self._text.line(line)
+            self._picture(shape)
+            self._frame(shape)
+            self._text.blank()
+
+    def _picture(self, shape: etree._Element) -> None:
+        described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
+        if description := sensible_title(described):
+            self._text.line(description)
+
+    def _frame(self, frame: etree._Element) -> None:
+        """What a graphic frame shows: a table, or a chart or diagram in a part of its own."""
+        for table in frame.iterfind("{*}graphic/{*}graphicData/{*}tbl"):
+            rows = ([" ".join(_paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
+            write_table(self._text, rows, level=_SLIDE + 1)
+        for data in frame.iterfind("{*}graphic/{*}graphicData/*"):
+            for value in data.attrib.values():
+                relation = self._targets.get(value)
+                root = self._package.xml(relation.target) if relation else None
+                if root is not None and relation and relation.kind == "chart":
+                    _write_chart(root, self._text)
+                elif root is not None and relation and relation.kind == "diagramData":
+                    self._lines_of(root)
+
+    def _lines_of(self, root: etree._Element) -> None:
+        for line in _paragraphs(root):
+            if line.strip():
+                self._text.line(one_line(line))
+
+    def _notes(self) -> None:
+        for root in self._package.related_xml(self._name, "notesSlide"):
+            bodies = [shape for shape in root.iter("{*}sp") if _placeholder(shape) not in _FURNITURE]
+            notes = [one_line(line) for body in bodies for line in _paragraphs(body)]
+            if any(notes):
+                self._text.paragraph("Notes:\n" + "\n".join(filter(None, notes)))
+
+    def _comments(self) -> None:
+        for root in self._package.related_xml(self._name, "comments"):
+            for comment in root:
+                words = [element.text or "" for element in comment.iter("{*}text")] or list(_paragraphs(comment))
+                if said := one_line(" ".join(words)):
+                    self._text.line(f"Comment: {said}")
+
+
+def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
+    """The shapes of a slide one by one, those in groups included."""
+    for child in tree:
+        name = local_name(child)
+        if name in {"grpSp", "AlternateContent", "Choice"}:
+            yield from _shapes(child)
+        elif name in {"sp", "pic", "graphicFrame", "cxnSp"}:
+            yield child
+
+
+def _placeholder(shape: etree._Element) -> str:
+    """The role of a shape in its layout, such as `title`; `none` when it has no role."""
+    found = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
+    return "none" if found is None else attribute(found, "type") or "obj"
+
+
+def _lines(shape: etree._Element) -> Iterator[str]:
+    for paragraph in shape.iterfind("{*}txBody/{*}p"):
+        if text := _inline(paragraph).strip():
+            depth = attribute(paragraph.find("{*}pPr"), "lvl") or ""
+            level = min(int(depth), 8) if depth.isdecimal() else 0
+            yield f"{'  ' * (level - 1)}- {text}" if level else text
+
+
+def _paragraphs(element: etree._Element) -> Iterator[str]:
+    for paragraph in element.iter("{*}p"):
+        yield _inline(paragraph)
+
+
+def _inline(paragraph: etree._Element) -> str:
+    return "".join(_pieces(paragraph))
+
+
+def _pieces(element: etree._Element) -> Iterator[str]:
+    for child in element:
+        name = local_name(child)
+        if name == "t":
+            yield child.text or ""
+        elif name == "br":
+            yield "\n"
+        elif name == "oMath":
+            yield one_line(linear(child))
+        elif name in {"r", "fld", "m", "oMathPara", "AlternateContent", "Choice"}:
+            yield from _pieces(child)
+
+
+def _write_chart(root: etree._Element, text: TextBuilder) -> None:
+    """A chart as the table it was drawn from: its title, then a row for each category."""
+    for title in root.iterfind("{*}chart/{*}title"):
+        text.line(one_line(" ".join(_paragraphs(title))))
+    series = list(root.iterfind("{*}chart/{*}plotArea/*/{*}ser"))
+    categories = next(filter(None, (_points(one, "cat", "xVal") for one in series)), {})
+    columns = [_points(one, "val", "yVal") for one in series]
+    indexes = sorted(set(categories).union(*columns))
+    names = ["", *(" ".join(_points(one, "tx").values()) for one in series)]
+    rows = ([categories.get(index, ""), *(column.get(index, "") for column in columns)] for index in indexes)
+    write_table(text, [names, *rows], level=_SLIDE + 1)
+
+
+def _points(series: etree._Element, *names: str) -> dict[int, str]:
+    """The values of a series by their number, as the file keeps them for when the workbook is away."""
+    found = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
+    points = found.iter("{*}pt") if found is not None else ()
+    return {int(point.get("idx", "0")): point.findtext("{*}v") or "" for point in points}

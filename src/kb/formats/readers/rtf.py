@@ -1,0 +1,58 @@
+"""Rich text (.rtf): the words, a paragraph a line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from striprtf.striprtf import rtf_to_text
+
+from kb.api.errors import Unreadable
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.titles import sensible_title
+
+if TYPE_CHECKING:
+    from kb.formats.registry import Extracted
+
+_TITLE: Final = re.compile(r"\{\\title ((?:[^{}\\]|\\[^\n]){1,500})\}")
+_BEYOND_ASCII: Final = re.compile(r"[\x80-\xff]")
+_CODE_PAGE: Final = re.compile(r"\\ansicpg(\d+)")
+
+
+def read(data: bytes) -> Extracted:
+    """Read a rich text file.
+
+    Raises:
+        Unreadable: the file does not follow the format.
+    """
+    source = data.decode("latin-1")
+    text = TextBuilder()
+    for line in plain(source).split("\n"):
+        if words := _row(line.strip(" \0\r")):
+            text.line(words)
+        else:
+            text.blank()
+    title = _TITLE.search(source)
+    header = _CODE_PAGE.search(source)
+    page = header[0] if header else ""
+    return text.build("rtf", sensible_title(plain(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
+
+
+def plain(source: str) -> str:
+    """The words of rich text, given with one character a byte.
+
+    Raises:
+        Unreadable: it does not follow the format.
+    """
+    # Bytes beyond ASCII, which may stand there as they are, mean what the code page says, as escaped ones do.
+    escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda found: f"\\'{ord(found[0]):02x}", source)
+    try:
+        text: str = rtf_to_text(escaped, errors="replace")
+    except (ValueError, LookupError, OverflowError) as error:
+        raise Unreadable("the rich text is damaged") from error
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _row(line: str) -> str:
+    """A line, or the cells of a table's row, each of which ends with a bar."""
+    return " | ".join(cell.strip() for cell in line[:-1].split("|")) if line.endswith("|") else line

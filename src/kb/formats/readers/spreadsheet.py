@@ -1,0 +1,85 @@
+"""Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section a sheet, a row a line, formulas by their last values."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from typing import TYPE_CHECKING, Final
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
+
+from kb.api.errors import Unreadable
+from kb.formats.containers.ooxml import Package
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.tables import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.formats.registry import Extracted
+
+    Value = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
+
+_OLE: Final = b"\xd0\xcf\x11\xe0"
+_SHEET: Final = 1
+_COLUMNS: Final = 2
+
+
+def read(data: bytes) -> Extracted:
+    """Read a spreadsheet, hidden sheets included.
+
+    Raises:
+        Unreadable: the file is damaged or encrypted.
+    """
+    text = TextBuilder()
+    try:
+        for name, rows in _sheets(data):
+            text.heading(_SHEET, name)
+            write_table(text, rows, level=_COLUMNS)
+    except PasswordError as error:
+        raise Unreadable("the spreadsheet is encrypted: it needs a password to be read") from error
+    except CalamineError as error:
+        raise Unreadable(f"the spreadsheet is damaged: {error}") from error
+    kind = _kind(data)
+    return text.build(kind, Package(data).title() if kind == "xlsx" else None)
+
+
+def _kind(data: bytes) -> str:
+    if data.startswith(_OLE):
+        return "xls"
+    return "ods" if b"opendocument.spreadsheet" in data[:200] else "xlsx"
+
+
+def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:
+    workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+    for sheet in workbook.sheets_metadata:
+        if sheet.typ is SheetTypeEnum.WorkSheet:
+            rows = workbook.get_sheet_by_name(sheet.name)
+            if rows.height:
+                yield sheet.name, _filled(rows)
+
+
+def _filled(sheet: CalamineSheet) -> Iterator[list[str]]:
+    """The rows with a value in them: one stray value far below makes a million without."""
+    for row in sheet.iter_rows():
+        if row.count("") < len(row):
+            yield [_shown(value) for value in row]
+
+
+def _shown(value: Value) -> str:
+    """A value as people write it."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, dt.datetime):
+        moment = (value + dt.timedelta(microseconds=500_000)).replace(microsecond=0)
+        return moment.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, dt.timedelta):
+        return _duration(value)
+    return value.isoformat("seconds") if isinstance(value, dt.time) else str(value)
+
+
+def _duration(value: dt.timedelta) -> str:
+    minutes, seconds = divmod(round(value.total_seconds()), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"

@@ -1,0 +1,1 @@
+"""What readers build text with."""

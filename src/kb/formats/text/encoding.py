@@ -1,0 +1,132 @@
+"""How bytes of any encoding become text that can be stored and sent."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+from unicodedata import category
+
+from kb.api.errors import Unreadable
+
+NOT_TEXT: Final = "this looks like binary data of no known type"
+
+# UTF-32 stands before UTF-16, whose little-endian mark its own begins with.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# What is declared as one of these is in practice its superset: https://encoding.spec.whatwg.org/#names-and-labels
+_SUPERSETS: Final = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+}
+_CHARACTER_SETS: Final = re.compile(r"cp\d|iso8859|iso2022|euc|big5|gb|koi8|mac|shift|tis")
+_ASCII: Final = bytes(range(128))
+_NEWLINE: Final = re.compile(r"\r\n?")
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    r"""`text` with `\n` for newlines and nothing that SQLite or JSON cannot hold."""
+    return _UNSTORABLE.sub("\ufffd", _NEWLINE.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space made one space."""
+    return " ".join(text.split())
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """The text of `data`, newlines normalised, in the encoding found in it or `declared` inside the file.
+
+    Raises:
+        Unreadable: the bytes are not text.
+    """
+    text = data.decode(_encoding(data, declared), "replace")
+    if "\0" in text or _is_garbled(text):
+        raise Unreadable(NOT_TEXT)
+    return clean(text)
+
+
+def _encoding(data: bytes, declared: str | None) -> str:
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
+    if marked:
+        return marked
+    if b"\0" in data:
+        return _utf16_order(data)
+    if b"\x1b$" in data and _decodes(data, "iso2022_jp"):
+        return "iso2022_jp"
+    if _decodes(data, "utf-8") or _is_damaged_utf8(data):
+        return "utf-8"
+    return _declared_encoding(data, declared) or _guessed_encoding(data)
+
+
+def _utf16_order(data: bytes) -> str:
+    whole = data[: len(data) // 2 * 2]
+    orders = [order for order in ("utf-16-le", "utf-16-be") if _decodes(whole, order)]
+    plausible, order = max(((_plainness(whole.decode(order)), order) for order in orders), default=((0, 0), ""))
+    if plausible == (0, 0):
+        raise Unreadable(NOT_TEXT)
+    return order
+
+
+def _plainness(text: str) -> tuple[int, int]:
+    # White space first: in the wrong byte order, common Chinese characters turn into ASCII letters.
+    return text.count(" ") + text.count("\n"), len(text.encode("ascii", "ignore"))
+
+
+def _is_damaged_utf8(data: bytes) -> bool:
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    ascii_characters = len(data) - len(data.translate(None, delete=_ASCII))
+    good = len(text) - ascii_characters - bad
+    return good >= 10 * bad
+
+
+def _declared_encoding(data: bytes, declared: str | None) -> str | None:
+    try:
+        name = codecs.lookup(declared or "").name
+    except (LookupError, ValueError):
+        return None
+    encoding = _SUPERSETS.get(name, name)
+    usable = _CHARACTER_SETS.match(encoding) and _decodes(b"<a1>", encoding, "<a1>") and _decodes(data, encoding)
+    return encoding if usable else None
+
+
+def _guessed_encoding(data: bytes) -> str:
+    from chardet import EncodingEra, detect
+
+    # Lines of plain ASCII tell nothing, and would fill the detector's window.
+    telling = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
+    guess = detect(telling, encoding_era=EncodingEra.MODERN_WEB, prefer_superset=True, compat_names=False)
+    if not guess["encoding"]:
+        raise Unreadable(NOT_TEXT)
+    return guess["encoding"]
+
+
+def _decodes(data: bytes, encoding: str, expected: str | None = None) -> bool:
+    try:
+        text = data.decode(encoding)
+    except (UnicodeError, LookupError):
+        return False
+    return expected in (None, text)
+
+
+def _is_garbled(text: str) -> bool:
+    sample = text[:: max(1, len(text) // 8192)]
+    return sum(map(_is_odd, sample)) * 20 > len(sample)
+
+
+def _is_odd(character: str) -> bool:
+    if character == "\ufffd":
+        return True
+    return category(character) in {"Cc", "Cn", "Cs"} and character not in "\t\n\v\f\r\x1b\x85"

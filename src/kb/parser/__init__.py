@@ -1,0 +1,1 @@
+"""The limited process that runs the readers."""

@@ -1,0 +1,75 @@
+"""What the engine and its parser say to each other over pipes: frames, each its length and then its bytes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any, BinaryIO, Final
+
+from kb.formats.registry import Attachment, Extracted, Section
+
+_LENGTH: Final = struct.Struct(">Q")
+
+
+class OverLimit(Exception):
+    """A frame is longer than whoever reads it allows."""
+
+
+def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
+    """Write a message and the bytes that go with it."""
+    for frame in (json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"), *blobs):
+        pipe.write(_LENGTH.pack(len(frame)))
+        pipe.write(frame)
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO, limit: int | None = None) -> dict[str, Any]:
+    """Read a message.
+
+    Raises:
+        EOFError: the other side is gone.
+        OverLimit: the message has more than `limit` bytes.
+    """
+    message: dict[str, Any] = json.loads(receive_bytes(pipe, limit))
+    return message
+
+
+def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
+    """Read the bytes of one frame. Raises what `receive` does."""
+    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+    if limit is not None and length > limit:
+        raise OverLimit
+    return _exactly(pipe, length)
+
+
+def packed(extracted: Extracted) -> dict[str, Any]:
+    """A document as a message; the attachments' bytes follow it."""
+    sections = [[part.start, part.end, part.heading, part.page] for part in extracted.sections]
+    names = [attachment.filename for attachment in extracted.attachments]
+    return {
+        "doc_type": extracted.doc_type,
+        "title": extracted.title,
+        "text": extracted.text,
+        "sections": sections,
+        "attachments": names,
+        "tags": extracted.tags,
+        "date": extracted.date,
+        "aliases": extracted.aliases,
+    }
+
+
+def unpacked(message: dict[str, Any], blobs: list[bytes]) -> Extracted:
+    """The document of a message."""
+    sections = tuple(Section(start, end, tuple(heading), page) for start, end, heading, page in message["sections"])
+    attachments = tuple(map(Attachment, message["attachments"], blobs))
+    tags, aliases = tuple(message["tags"]), tuple(message["aliases"])
+    return Extracted(
+        message["doc_type"], message["title"], message["text"], sections, attachments, tags, message["date"], aliases
+    )
+
+
+def _exactly(pipe: BinaryIO, count: int) -> bytes:
+    data = pipe.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data

@@ -1,0 +1,283 @@
+"""Parsing in a process of its own with limits, so that no file takes the engine down.
+
+The process is kept from file to file and replaced when a file killed it. What it sends is checked like anything from
+outside: a parser that was taken over by a file must not get further than this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
+
+from kb.api.errors import Unreadable
+from kb.parser.protocol import OverLimit, receive, receive_bytes, send, unpacked
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from kb.formats.registry import Extracted
+
+logger = logging.getLogger(__name__)
+
+MAX_FILES: Final = 500
+"""After how many files the process is replaced: parsers leak."""
+
+WATCH_SECONDS: Final = 0.02
+_MIB: Final = 1 << 20
+_BYTES_A_CHARACTER: Final = 8
+_KEPT: Final = {
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+}
+
+
+class Stopped(Exception):
+    """The engine stops: the file was not read, and nothing is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages."""
+
+    seconds: float = 120
+    memory_mb: int = 2048
+    output_mb: int = 64
+    pages: int = 5000
+
+    @property
+    def too_slow(self) -> str:
+        """Why a file failed that took too long."""
+        return f"reading it took more than {self.seconds:g} seconds, the limit (KB_PARSE_SECONDS)"
+
+    @property
+    def too_much_memory(self) -> str:
+        """Why a file failed that took too much memory."""
+        return f"reading it took more than {self.memory_mb} MiB of memory, the limit (KB_PARSE_MEMORY_MB)"
+
+    @property
+    def too_much_text(self) -> str:
+        """Why a file failed that holds too much text."""
+        return f"it holds more than {self.output_mb} MiB of text, the limit (KB_PARSE_OUTPUT_MB)"
+
+    def too_many_pages(self, pages: int) -> str:
+        """Why a file failed that has too many pages."""
+        return f"it has {pages} pages; {self.pages} is the limit (KB_PARSE_PAGES)"
+
+
+class Sandbox:
+    """Reads files in a process apart.
+
+    One thread uses it, from start to close, as Linux ends the process with the thread that started it; only `stop` may
+    come from another. Memory is limited on Linux alone.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._process: _Process | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the process, so that the first file need not wait for it."""
+        if self._process is None and not self._stopped:
+            self._process = _Process(self._limits)
+
+    def stop(self) -> None:
+        """Interrupt what the process is doing, and let it begin nothing else."""
+        self._stopped = True
+        if process := self._process:
+            process.interrupt()
+
+    def close(self) -> None:
+        """End the process and leave nothing behind."""
+        if self._process:
+            self._process.close()
+            self._process = None
+
+    def extract(self, path: Path, filename: str) -> Extracted:
+        """Read the file at `path`, which its sender called `filename`, as `kb.formats.registry.extract` does.
+
+        Raises:
+            Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
+            Stopped: `stop` was called.
+        """
+        self.start()
+        process = self._process
+        if process is None or self._stopped:
+            raise Stopped
+        try:
+            extracted = process.extract(path, filename)
+        except Unreadable:
+            if self._stopped and not process.is_fit:
+                raise Stopped from None
+            raise
+        finally:
+            if not process.is_fit:
+                self.close()
+        pages = max((section.page or 0 for section in extracted.sections), default=0)
+        if pages > self._limits.pages:
+            raise Unreadable(self._limits.too_many_pages(pages))
+        return extracted
+
+
+@dataclass
+class _Watch:
+    """Kills a process that goes over a limit, and keeps the reason."""
+
+    process: subprocess.Popen[bytes]
+    limits: Limits
+    memory_limit: int
+    reason: str | None = None
+    peak: int = 0
+    _done: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> _Watch:
+        self._thread = threading.Thread(target=self._run, name="kb-parser-watch", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        deadline = time.monotonic() + self.limits.seconds
+        while not self._done.wait(min(WATCH_SECONDS, max(deadline - time.monotonic(), 0))):
+            self.peak = max(self.peak, resident(self.process.pid))
+            if self.peak > self.memory_limit:
+                self.reason = self.limits.too_much_memory
+            elif time.monotonic() >= deadline:
+                self.reason = self.limits.too_slow
+            if self.reason:
+                self.process.kill()
+                return
+
+
+class _Process:
+    """One parser process, from its start to its end."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._files = 0
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        # Twice, because address space is not yet memory; what it really uses is watched. This holds what is too
+        # sudden to be watched.
+        address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "kb.parser.process", str(os.getpid()), str(address_space)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={name: value for name, value in os.environ.items() if name in _KEPT} | {"PYTHONUTF8": "1"},
+            start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
+        )
+        self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
+        self._baseline: int | None = None
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it should be given another file."""
+        grown = resident(self._process.pid) - (self._baseline or 0)
+        return self._process.poll() is None and self._files < MAX_FILES and grown < self._limits.memory_mb * _MIB // 4
+
+    def interrupt(self) -> None:
+        """Kill it; whoever waits for its reply cleans up."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Kill it and leave nothing behind."""
+        self._end()
+        for pipe in (self._requests, self._replies, self._errors):
+            with suppress(OSError):  # a request that was never read
+                pipe.close()
+
+    def extract(self, path: Path, filename: str) -> Extracted:
+        """Read a file. Raises `Unreadable`, after which the process may be dead."""
+        self._files += 1
+        self._await_start()
+        with _Watch(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as watch:
+            try:
+                return self._exchange(path, filename)
+            except OverLimit:
+                self._end()
+                raise Unreadable(self._limits.too_much_text) from None
+            except (EOFError, OSError):
+                self._process.wait()
+            finally:
+                if watch.reason:  # it may have come to its end just before it was killed
+                    self._process.wait()
+        raise Unreadable(watch.reason or self._why_it_ended(watch.peak))
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _await_start(self) -> None:
+        if self._baseline is None:
+            try:
+                receive(self._replies, 1024)
+            except (EOFError, OverLimit) as error:
+                raise RuntimeError(f"the parser did not start: {self._last_words()}") from error
+            self._baseline = resident(self._process.pid)
+
+    def _exchange(self, path: Path, filename: str) -> Extracted:
+        characters = self._limits.output_mb * _MIB
+        send(self._requests, {"path": str(path), "filename": filename, "max_chars": characters})
+        reply = receive(self._replies, characters * _BYTES_A_CHARACTER)
+        if "unreadable" in reply:
+            raise Unreadable(str(reply["unreadable"]))
+        if reply.get("out_of") == "output":
+            raise Unreadable(self._limits.too_much_text)
+        if reply.get("out_of") == "memory":
+            self._end()
+            raise Unreadable(self._limits.too_much_memory)
+        return unpacked(reply, self._attached(reply, path.stat().st_size))
+
+    def _attached(self, reply: dict[str, Any], file_size: int) -> list[bytes]:
+        """What came inside the file, which cannot be much more than the file: it is packed, not compressed, there."""
+        room, blobs = 2 * file_size + _MIB, list[bytes]()
+        for _ in reply["attachments"]:
+            blobs.append(receive_bytes(self._replies, room))
+            room -= len(blobs[-1])
+        return blobs
+
+    def _why_it_ended(self, peak: int) -> str:
+        last_words = self._last_words()
+        logger.warning("the parser ended with status %s: %s", self._process.returncode, last_words[-2000:])
+        is_full = peak > 0.75 * self._limits.memory_mb * _MIB or "memory allocation of" in last_words
+        if is_full:
+            return self._limits.too_much_memory
+        status = self._process.returncode
+        if status >= 0:
+            return f"the parser gave up on it (exit status {status})"
+        return f"the parser crashed on it ({signal.Signals(-status).name})"
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def resident(pid: int) -> int:
+    """How many bytes of memory a process uses; 0 where there is no telling."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,56 @@
+"""The engine's parts, as the routes see them."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from kb.api.errors import Unavailable
+from kb.documents.originals import KeptFiles
+from kb.embed.protocol import Embedder
+from kb.settings import Settings
+from kb.store.protocol import Store
+from kb.telemetry.instruments import Watch
+from kb.worker.loop import Worker
+
+MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What `kb.app` built."""
+
+    settings: Settings
+    store: Store
+    embedder: Embedder
+    worker: Worker
+    kept: KeptFiles
+    pool: Executor
+    watch: Watch
+
+
+async def engine_of(request: Request) -> Engine:
+    """The running engine.
+
+    Raises:
+        Unavailable: it is still starting.
+    """
+    engine: Engine | None = getattr(request.app.state, "engine", None)
+    if engine is None:
+        raise Unavailable
+    return engine
+
+
+EngineDep = Annotated[Engine, Depends(engine_of)]
+Id = Annotated[int, Path(ge=1, le=MAX_ID)]
+Limit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
+
+
+class QueryModel(BaseModel):
+    """A request's query: its values are read from text, an unknown one is refused."""
+
+    model_config = ConfigDict(extra="forbid")

@@ -1,0 +1,1 @@
+"""From a query to ranked passages; no SQL and no HTTP."""

@@ -1,0 +1,58 @@
+"""How much there is in the store, counted when Prometheus asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from kb.api.models import JobStatus
+from kb.telemetry.instruments import OTHER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from prometheus_client import Metric
+
+    from kb.store.protocol import Counts, Store
+
+
+class Gauges(Collector):
+    """The store's state.
+
+    Args:
+        doc_types: the types that documents have; those of an older version's others count together.
+    """
+
+    def __init__(self, store: Store, doc_types: Collection[str]) -> None:
+        self._store = store
+        self._doc_types = doc_types
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing before it is asked for."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """One moment of the store."""
+        with self._store.read() as tx:
+            counts = tx.counts()
+        yield _by("kb_documents", "Documents.", "doc_type", self._by_type(counts))
+        jobs = {status: counts.jobs.get(status, 0) for status in get_args(JobStatus)}
+        yield _by("kb_jobs", "Jobs; those that are queued and running are the queue.", "status", jobs)
+        yield GaugeMetricFamily("kb_queue_age_seconds", "Age of the oldest queued job.", counts.queue_age)
+        yield GaugeMetricFamily("kb_chunks", "Chunks in the indexes.", counts.chunks)
+        yield GaugeMetricFamily("kb_database_bytes", "Size of the database.", counts.size)
+        yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", counts.vectors_size)
+
+    def _by_type(self, counts: Counts) -> dict[str, int]:
+        known = {name: count for name, count in counts.documents.items() if name in self._doc_types}
+        rest = sum(counts.documents.values()) - sum(known.values())
+        return known | ({OTHER: rest} if rest else {})
+
+
+def _by(name: str, meaning: str, label: str, values: Mapping[str, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, meaning, labels=[label])
+    for value, count in values.items():
+        family.add_metric([value], count)
+    return family

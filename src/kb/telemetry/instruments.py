@@ -1,0 +1,145 @@
+"""What the engine lets be seen of its work: times and counts for Prometheus, spans for a trace."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from kb.telemetry.tracing import NoTraces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.store.protocol import Filter, Hit, Index, Scored
+    from kb.telemetry.tracing import NoSpan
+
+SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
+IngestStep = Literal["read", "embed", "write"]
+Outcome = Literal["done", "failed", "gave_up"]
+"""What became of a job: its document is there, its content could not be read, the engine failed too often."""
+
+OTHER: Final = "other"
+"""The type of files whose type is not known."""
+
+SEARCH_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+BATCH_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+BATCH_TEXTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+INGEST_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+
+
+class Watch:
+    """The engine's instruments.
+
+    Args:
+        traces: where spans go.
+        doc_types: the types that documents may have.
+    """
+
+    def __init__(self, traces: NoTraces | None = None, doc_types: Collection[str] = ()) -> None:
+        self.traces = traces or NoTraces()
+        self.registry = CollectorRegistry()
+        self._doc_types = doc_types
+        search = self._histogram("kb_search_step_seconds", "Time of a step of a search.", SEARCH_SECONDS, "step")
+        ingest = self._histogram("kb_ingest_step_seconds", "Time of a step of ingestion.", INGEST_SECONDS, "step")
+        self._search = {step: search.labels(step) for step in get_args(SearchStep)}
+        self._ingest = {step: ingest.labels(step) for step in get_args(IngestStep)}
+        self._batch_seconds = self._histogram("kb_embedding_batch_seconds", "Time of a model's batch.", BATCH_SECONDS)
+        self._batch_texts = self._histogram("kb_embedding_batch_texts", "Texts in a model's batch.", BATCH_TEXTS)
+        self._ingested = Counter("kb_ingested", "Jobs that ended.", ["doc_type", "outcome"], registry=self.registry)
+        self._worker_errors = Counter("kb_worker_errors", "Failures of the worker itself.", registry=self.registry)
+
+    def search(self, step: SearchStep) -> Step:
+        """Around a step of a search."""
+        return Step(self.traces.span(f"search {step}"), self._search[step])
+
+    def ingest(self, step: IngestStep, **attributes: int) -> Step:
+        """Around a step of ingestion; `attributes` are the span's."""
+        about = {f"kb.{name}": value for name, value in attributes.items()}
+        return Step(self.traces.span(f"ingest {step}", attributes=about), self._ingest[step])
+
+    def embedded(self, texts: int, seconds: float) -> None:
+        """The model ran a batch of so many texts."""
+        self._batch_texts.observe(texts)
+        self._batch_seconds.observe(seconds)
+
+    def ingested(self, doc_type: str | None, outcome: Outcome) -> None:
+        """A job ended."""
+        self._ingested.labels(doc_type if doc_type in self._doc_types else OTHER, outcome).inc()
+
+    def worker_failed(self) -> None:
+        """The worker failed at something that is no job's fault."""
+        self._worker_errors.inc()
+
+    def _histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(name, meaning, labels, registry=self.registry, buckets=buckets)
+
+
+class Step:
+    """A piece of work with a span and a time: a context manager that costs half of what a generator would."""
+
+    __slots__ = ("_begun", "_seconds", "_span")
+
+    def __init__(self, span: AbstractContextManager[NoSpan], seconds: Histogram) -> None:
+        self._span = span
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._span.__enter__()
+        self._begun = perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End, well or not."""
+        self._seconds.observe(perf_counter() - self._begun)
+        self._span.__exit__(kind, error, trace)
+
+
+class WatchedIndex:
+    """An index whose steps are timed; see `kb.store.protocol.Index`."""
+
+    def __init__(self, index: Index, watch: Watch) -> None:
+        self._index = index
+        self._watch = watch
+
+    def matches(self, match: str, where: Filter) -> Scored:
+        """Every chunk that matches."""
+        with self._watch.search("full_text"):
+            return self._index.matches(match, where)
+
+    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
+        """The chunks nearest to a vector."""
+        with self._watch.search("vectors"):
+            return self._index.nearest(vector, where, limit)
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How near these chunks are to a vector."""
+        return self._index.cosines(vector, ids)
+
+    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        """The chunks with their documents."""
+        with self._watch.search("fetch"):
+            return self._index.hits(chunk_ids)
+
+    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+        """The ranges of a text that match."""
+        return self._index.highlights(text, words)
+
+
+class FollowingPool(ThreadPoolExecutor):
+    """A pool whose threads belong to the request that they work for: its spans, its lines in the log."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:  # noqa: ANN401 - as in the base class
+        """Schedule a call in a copy of the caller's context."""
+        return super().submit(copy_context().run, function, *args, **options)

@@ -1,0 +1,93 @@
+"""What the process says: one form for our lines and those of the libraries, with what they belong to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from kb.api.settings import EnvSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+OURS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
+"""Whose lines follow KB_LOG_LEVEL. Other libraries say at lower levels what they work on: only their warnings count."""
+
+BELONGING: ContextVar[Mapping[str, str]] = ContextVar("belonging", default={})  # noqa: B039 - never changed
+STANDARD: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "color_message"}
+
+
+class LogSettings(EnvSettings):
+    """How the process logs.
+
+    Args:
+        log_format: lines for people, or a JSON object a line.
+        log_level: the least important lines that are written.
+    """
+
+    log_format: Literal["console", "json"] = "console"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+def configure(settings: LogSettings) -> None:
+    """Write the whole process's log to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else ConsoleFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    for name in OURS:
+        logging.getLogger(name).setLevel(settings.log_level.upper())
+
+
+@contextmanager
+def belonging_to(**fields: str) -> Iterator[None]:
+    """Every line that is written meanwhile, in this task or thread, carries `fields`."""
+    token = BELONGING.set({**BELONGING.get(), **fields})
+    try:
+        yield
+    finally:
+        BELONGING.reset(token)
+
+
+class JsonFormatter(logging.Formatter):
+    """A JSON object a line: `time`, `level`, `logger`, `message`, then the line's own fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class ConsoleFormatter(logging.Formatter):
+    """Time, level, logger and message, the line's own fields as `name=value`, then a traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line. What it says of others cannot make it two."""
+        fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
+        said = f"{record.name}: {record.getMessage()}{fields}"
+        line = f"{_time(record)} {record.levelname:7} {said if said.isprintable() else said.translate(ESCAPED)}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    own = {name: value for name, value in vars(record).items() if name not in STANDARD}
+    return {**BELONGING.get(), **own}
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

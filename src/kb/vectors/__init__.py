@@ -1,0 +1,1 @@
+"""The vectors in memory, apart from any database."""

@@ -1,0 +1,35 @@
+"""kb model: other models than the default one."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kb_cli.runtime import output
+from kb_cli.runtime.optional import engine
+
+EXTRAS = "engine,cpu,export"
+
+
+def model(
+    action: Annotated[Literal["export"], typer.Argument(metavar="export", help="What to do.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A folder, or a name on the model hub.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="Where to, instead of exported/ in KB_DATA_DIR.")
+    ] = None,
+) -> None:
+    """Bring a sentence-transformers model into the form that the engine runs, and compare both.
+
+    KB_MODEL_DIR names the folder to the engine then. A database keeps to the model that it was made with.
+    """
+    settings = engine("kb.settings").Settings.read()
+    exporting = engine("kb.embed.models.export", EXTRAS)
+    target = folder or settings.data_dir / "exported" / Path(name).name
+    manifest = exporting.export(name, target.absolute()).manifest
+    output.fields(
+        {
+            "model": f"{manifest.model}, {manifest.dimensions} dimensions, window {manifest.window}",
+            "weights": manifest.digest,
+            "use it": f"KB_MODEL_DIR={target.absolute()}",
+        }
+    )

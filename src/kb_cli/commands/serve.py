@@ -1,0 +1,30 @@
+"""kb serve: its flags. What it does is in kb_cli.server, which needs the engine's packages."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime.exit_codes import LocalError
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen, instead of KB_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="The port, instead of KB_PORT.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept, instead of KB_DATA_DIR.")
+    ] = None,
+    apps: Annotated[str | None, typer.Option(metavar="A,B", help="Which apps to serve, instead of KB_APPS.")] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
+    ] = None,
+) -> None:
+    """Serve the engine and its companions in one process."""
+    # The first process of a container is not told of what it does not handle, and a start takes seconds.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        from kb_cli.server import run
+    except ModuleNotFoundError as error:
+        raise LocalError(f"{error.name} is not installed; the engine needs 'kb[engine,cpu]'.") from None
+    run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)

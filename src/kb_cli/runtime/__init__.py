@@ -1,0 +1,1 @@
+"""What every command needs: calls, settings, output, exit codes."""

@@ -1,0 +1,96 @@
+"""A text in the user's own editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kb_cli.runtime.exit_codes import LocalError, UsageError
+from kb_cli.runtime.output import complain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def edited(text: str, again: str) -> Iterator[str | None]:
+    """What the user makes of a text; None if nothing.
+
+    What is written is kept until the block has ended well: whatever stops it, says where the words are, and how the
+    command `again` takes them from there.
+
+    Raises:
+        UsageError: no editor is named, or nothing is left of the text.
+        LocalError: the editor fails, or leaves something that is no text.
+    """
+    draft = new_draft(text)
+    try:
+        open_editor(draft)
+        yield changed(draft, text)
+    except BaseException:
+        if is_worth_keeping(draft, text):
+            complain(f"your text is kept in {draft}: 'kb {again} - < {draft}' sends it")
+        else:
+            draft.unlink(missing_ok=True)
+        raise
+    draft.unlink()
+
+
+def new_draft(text: str) -> Path:
+    """A new file for the user alone that holds the text."""
+    handle, name = tempfile.mkstemp(prefix="kb-note-", suffix=".md")
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode())
+    return Path(name)
+
+
+def changed(draft: Path, text: str) -> str | None:
+    """What the draft holds, if that is another text now.
+
+    A line end that the editor puts behind the last line is not the user's.
+    """
+    try:
+        after = draft.read_bytes().decode()
+    except FileNotFoundError:
+        raise LocalError("The editor left no file; nothing was sent.") from None
+    except UnicodeDecodeError:
+        raise LocalError(f"The editor left no UTF-8 text in {draft}; nothing was sent.") from None
+    if not text.endswith("\n"):
+        after = after.removesuffix("\n")
+    if after == text:
+        return None
+    if not after.strip():
+        raise UsageError("The note is empty; nothing was sent.")
+    return after
+
+
+def is_worth_keeping(draft: Path, text: str) -> bool:
+    """Whether there are words in the draft that are nowhere else."""
+    return draft.exists() and draft.read_bytes().strip() not in (b"", text.encode().strip())
+
+
+def open_editor(file: Path) -> None:
+    """Open the file in the editor that VISUAL or EDITOR names, and wait until it is closed."""
+    command = editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    try:
+        status = subprocess.run([*command, file], check=False).returncode  # noqa: S603 - the user's own editor
+    except OSError as error:
+        raise LocalError(f"The editor {command[0]} does not start: {error.strerror}.") from None
+    if status:
+        raise LocalError(f"The editor {command[0]} ended with status {status}; nothing was sent.")
+
+
+def editor_command(editor: str) -> list[str]:
+    """The words of a command; on Windows backslashes stand for themselves."""
+    try:
+        words = shlex.split(editor, posix=os.name != "nt")
+    except ValueError as error:
+        raise UsageError(f"VISUAL or EDITOR: {editor!r} is no command: {error}.") from None
+    if not words:
+        raise UsageError("Give the TEXT, or name your editor in VISUAL or EDITOR: 'export EDITOR=nano'.")
+    return [word.strip('"') for word in words] if os.name == "nt" else words

@@ -1,0 +1,67 @@
+"""How `kb` ends: its exit codes, and the errors it finds itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from typer import TyperException
+
+from kb.api.errors import EngineUnreachable, KbError, NotFound, SettingError, StartError, Unauthorized
+
+OK: Final = 0
+NOTHING: Final = 1
+USAGE: Final = 2
+UNREACHABLE: Final = 3
+UNAUTHORIZED: Final = 4
+NOT_FOUND: Final = 5
+REFUSED: Final = 6
+ENGINE: Final = 7
+LOCAL: Final = 8
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+
+MEANINGS: Final = {
+    OK: "all went well",
+    NOTHING: "search found nothing; add, sync, addnote, jobs: something did not go in",
+    USAGE: "the command or a setting is wrong",
+    UNREACHABLE: "the engine is unreachable",
+    UNAUTHORIZED: "the engine wants a key, or another one",
+    NOT_FOUND: "there is no such document or job",
+    REFUSED: "the engine refused the request",
+    ENGINE: "the engine failed",
+    LOCAL: "something on this machine failed",
+    INTERRUPTED: "interrupted",
+    PIPE_CLOSED: "whoever read the output stopped reading",
+}
+
+
+class UsageError(TyperException):
+    """The command cannot mean what it says."""
+
+    exit_code = USAGE
+
+
+class LocalError(TyperException):
+    """This machine does not do what the command needs."""
+
+    exit_code = LOCAL
+
+
+class Interrupted(TyperException):
+    """Ctrl-C, where there is more to say of it."""
+
+    exit_code = INTERRUPTED
+
+
+def code_of(error: KbError) -> int:
+    """The exit code for an error from the engine, its client or a start."""
+    for kind, code in (
+        (EngineUnreachable, UNREACHABLE),
+        (Unauthorized, UNAUTHORIZED),
+        (NotFound, NOT_FOUND),
+        (SettingError, USAGE),
+        (StartError, LOCAL),
+    ):
+        if isinstance(error, kind):
+            return code
+    return REFUSED if error.status < KbError.status else ENGINE

@@ -1,0 +1,20 @@
+"""Parts of the engine, for the commands that work without its server. The engine may not be installed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from kb_cli.runtime.exit_codes import LocalError
+
+
+def engine(module: str, extras: str = "engine,cpu") -> Any:  # noqa: ANN401 - a module
+    """A module of the engine's; `extras` are what it needs.
+
+    Raises:
+        LocalError: they are not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise LocalError(f"{error.name} is not installed; this needs 'kb[{extras}]'.") from None

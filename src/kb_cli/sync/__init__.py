@@ -1,0 +1,1 @@
+"""Files and folders on their way to the engine."""
