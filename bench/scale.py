@@ -20,7 +20,7 @@ import httpx2
 import numpy as np
 
 from bench.serving import serving
-from kb.store.protocol import Content, NewChunk, Place
+from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
 

@@ -36,7 +36,7 @@ from kb.routes.services import Engine
 from kb.settings import Settings
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
-from kb.store.protocol import VectorSpace
+from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Watch
 from kb.telemetry.tracing import traces_of
 from kb.worker.loop import Worker

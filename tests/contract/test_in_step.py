@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from kb.documents.save import save
-from kb.store.protocol import Content, Filter, NewChunk, Place
+from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 from tests.contract.test_store import look
 from tests.spaces import space

@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import DiskFull
 from kb.documents.save import save, update_note
 from kb.ingest.draft import draft_note, with_vectors
-from kb.store.protocol import Filter
+from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.contract.test_store import look
 from tests.disks import filled, small_disk

@@ -10,7 +10,7 @@ import pytest
 
 import kb.store.sqlite.store as store_module
 from kb.api.errors import StoreError
-from kb.store.protocol import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from tests import store_v2
 from tests.contract.test_store import look

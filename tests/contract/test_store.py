@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kb.search.service import Legs, candidates
-from kb.store.protocol import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from tests.spaces import space
 

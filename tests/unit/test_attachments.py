@@ -12,7 +12,7 @@ import pytest
 
 from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.documents.originals import KeptFiles
-from kb.store.protocol import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.worker.loop import Worker
 from tests.spaces import space

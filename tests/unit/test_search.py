@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.search.service import MAX_TERMS, Candidates, best, fuse, match_expression
-from kb.store.protocol import Scored
+from kb.vectors.scored import Scored
 
 NAN = float("nan")
 

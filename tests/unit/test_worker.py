@@ -9,7 +9,7 @@ import pytest
 from kb.api.errors import KbError
 from kb.documents.originals import KeptFiles
 from kb.documents.save import update_note
-from kb.store.protocol import Filter, NewJob
+from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from kb.worker.loop import MAX_ATTEMPTS, Worker
 from tests.spaces import space

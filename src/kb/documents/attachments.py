@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from kb.documents.staging import depth_of, stage
 from kb.formats.text.encoding import clean, one_line
-from kb.store.protocol import NewJob
+from kb.store.rows import NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from kb.formats.registry import Attachment
-    from kb.store.protocol import Job
+    from kb.store.rows import Job
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from kb.api.errors import NotPaged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kb.store.protocol import Chunk
+    from kb.store.rows import Chunk
 
 Unit = Literal["lines", "characters", "pages"]
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from kb.embed.protocol import Embedder
-    from kb.store.protocol import Chunk, Content, Document, Store, Transaction
+    from kb.store.protocol import Store, Transaction
+    from kb.store.rows import Chunk, Content, Document
 
 
 def save(

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kb.store.protocol import NewChunk, Place
+from kb.store.rows import NewChunk, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

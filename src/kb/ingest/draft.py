@@ -13,7 +13,7 @@ import numpy as np
 from kb.api.errors import Unreadable
 from kb.formats.registry import READERS, Extracted, Section
 from kb.ingest.chunk import cut
-from kb.store.protocol import Content, NewChunk
+from kb.store.rows import Content, NewChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

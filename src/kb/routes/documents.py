@@ -40,8 +40,9 @@ from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
 from kb.routes.services import MAX_ID, EngineDep, Id, Limit, QueryModel
 from kb.routes.thread_route import ThreadRoute
-from kb.store import protocol as base
-from kb.store.protocol import Filter
+from kb.store import rows
+from kb.store.protocol import Transaction
+from kb.store.rows import Filter
 
 router = APIRouter(route_class=ThreadRoute)
 
@@ -200,7 +201,7 @@ def list_tags(engine: EngineDep) -> TagList:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
 
 
-def existing(tx: base.Transaction, document_id: int) -> base.Document:
+def existing(tx: Transaction, document_id: int) -> rows.Document:
     """The document.
 
     Raises:
@@ -212,7 +213,7 @@ def existing(tx: base.Transaction, document_id: int) -> base.Document:
     return document
 
 
-def with_chunks(document: base.Document, chunks: Sequence[base.Chunk]) -> DocumentWithChunks:
+def with_chunks(document: rows.Document, chunks: Sequence[rows.Chunk]) -> DocumentWithChunks:
     """The document with its chunks."""
     parts = [Chunk.model_validate(chunk) for chunk in chunks]
     return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=parts)

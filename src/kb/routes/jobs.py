@@ -37,8 +37,8 @@ from kb.routes.limits import check_note, check_tags, page_size
 from kb.routes.problems import problems
 from kb.routes.services import MAX_ID, Engine, EngineDep, Id, Limit, QueryModel
 from kb.routes.thread_route import ThreadRoute
-from kb.store import protocol as base
-from kb.store.protocol import NewJob
+from kb.store import rows
+from kb.store.rows import NewJob
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ def retry_job(job_id: Id, engine: EngineDep) -> JobAccepted:
     return accepted
 
 
-def why_not_retried(job: base.Job) -> str:
+def why_not_retried(job: rows.Job) -> str:
     """Why a job cannot be tried again."""
     if job.status != "failed":
         return f"Job {job.id} is {job.status}: only a failed job can be tried again."
@@ -205,7 +205,7 @@ def _receipt(engine: Engine, job_id: int) -> JobAccepted:
         return _receipt_of(tx.jobs.get(job_id))
 
 
-def _receipt_of(job: base.Job | None) -> JobAccepted:
+def _receipt_of(job: rows.Job | None) -> JobAccepted:
     assert job is not None  # noqa: S101 - jobs are never deleted
     return JobAccepted(job_id=job.id, status=job.status, document_id=job.document_id, error=job.error)
 

@@ -20,7 +20,8 @@ from kb.routes.services import Engine, EngineDep
 from kb.routes.thread_route import ThreadRoute
 from kb.search.service import Legs, Result, match_expression, search, telling_words
 from kb.search.token_budget import Budget
-from kb.store.protocol import Filter, Transaction
+from kb.store.protocol import Transaction
+from kb.store.rows import Filter
 from kb.telemetry.instruments import WatchedIndex
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.protocol import Scored
+from kb.vectors.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.store.protocol import Filter, Hit, Index
+    from kb.store.protocol import Index
+    from kb.store.rows import Filter, Hit
 
 CANDIDATES = 100
 """How many chunks each leg offers."""

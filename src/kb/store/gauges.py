@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
-    from kb.store.protocol import Counts, Store
+    from kb.store.protocol import Store
+    from kb.store.rows import Counts
 
 
 class Gauges(Collector):

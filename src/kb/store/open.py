@@ -13,7 +13,8 @@ from kb.api.errors import SettingError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.store.protocol import Store, VectorSpace
+    from kb.store.protocol import Store
+    from kb.store.rows import VectorSpace
 
 SQLITE = "sqlite:///"
 

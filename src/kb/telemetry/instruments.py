@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.store.protocol import Filter, Hit, Index, Scored
+    from kb.store.protocol import Index
+    from kb.store.rows import Filter, Hit
     from kb.telemetry.tracing import NoSpan
+    from kb.vectors.scored import Scored
 
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
 IngestStep = Literal["read", "embed", "write"]

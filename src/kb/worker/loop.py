@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from kb.documents.originals import KeptFiles
     from kb.embed.protocol import Embedder
-    from kb.store.protocol import Content, Job, NewJob, Store, Transaction
+    from kb.store.protocol import Store, Transaction
+    from kb.store.rows import Content, Job, NewJob
     from kb.telemetry.instruments import Outcome
 
 logger = logging.getLogger(__name__)

@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kb.store.sqlite.rows import Execute, stored
+from kb.store.sqlite.values import Execute, stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from kb.api.models import Sort
-    from kb.store.protocol import Filter
+    from kb.store.rows import Filter
 
     Condition = tuple[str, tuple[object, ...]]
     """What must hold of a document in SQL, and its parameters."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from kb.store.protocol import Chunk, Content, Document, Filter
+from kb.store.rows import Chunk, Content, Document, Filter
 from kb.store.sqlite.document_query import RECENT, page_of
-from kb.store.sqlite.rows import NOW, PLACE, TAGS, Execute, array, iso, next_ids, place, strings
+from kb.store.sqlite.values import NOW, PLACE, TAGS, Execute, array, iso, next_ids, place, strings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.store.protocol import Filter, Hit, Scored
+from kb.store.rows import Filter, Hit
 from kb.store.sqlite.document_query import condition_of, without_unused
-from kb.store.sqlite.rows import PLACE, TAGS, Execute, iso, place, strings
+from kb.store.sqlite.values import PLACE, TAGS, Execute, iso, place, strings
+from kb.vectors.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

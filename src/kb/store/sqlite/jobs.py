@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.protocol import Job, NewJob
-from kb.store.sqlite.rows import NOW, Execute, array, iso, next_ids, strings
+from kb.store.rows import Job, NewJob
+from kb.store.sqlite.values import NOW, Execute, array, iso, next_ids, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFull
-from kb.store.protocol import Counts
+from kb.store.rows import Counts
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.index import SqliteIndex
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kb.store.protocol import VectorSpace
+    from kb.store.rows import VectorSpace
 
 READERS = 8
 

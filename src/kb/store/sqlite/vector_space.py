@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
-from kb.store.protocol import VectorSpace
+from kb.store.rows import VectorSpace
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.schema import create
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kb.store.protocol import Scored
 from kb.store.sqlite.schema import VectorTable
+from kb.vectors.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kb.store.protocol import Place
+from kb.store.rows import Place
 
 Execute = Callable[..., Any]
 """A connection's `execute`; APSW cannot know the types of a statement's columns."""

@@ -1,0 +1,187 @@
+"""What the store takes and answers with: frozen rows, alike for every database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.api.models import JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk stands in its document: lines and pages from 1, characters from 0, the end excluded."""
+
+    line_start: int
+    line_end: int
+    char_start: int
+    char_end: int
+    heading: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk to be written. `header` is what it stands under (title, headings): searched, but not its text."""
+
+    text: str
+    header: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """What makes the vectors: those of two spaces cannot be compared.
+
+    `digest` is the SHA-256 of the model's weights, `precision` the arithmetic.
+    """
+
+    dimensions: int
+    model: str
+    precision: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.model} in {self.precision} (weights {self.digest[:12]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself."""
+
+    doc_type: str
+    title: str
+    content_hash: str
+    chunks: Sequence[NewChunk]
+    vectors: NDArray[np.float32]
+    own_tags: tuple[str, ...] = ()
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
+
+    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them.
+    """
+
+    id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    content_hash: str
+    tags: tuple[str, ...]
+    created_at: str
+    updated_at: str | None
+    date: str | None = None
+    own_tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A chunk as it stands."""
+
+    id: int
+    index: int
+    header: str
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk and what a search result says of its document."""
+
+    chunk_id: int
+    document_id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    text: str
+    place: Place
+    tags: tuple[str, ...]
+    created_at: str
+    updated_at: str | None
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
+
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins.
+    """
+
+    tags: tuple[str, ...] = ()
+    tag_any: tuple[str, ...] = ()
+    tag_not: tuple[str, ...] = ()
+    doc_type: str | None = None
+    source_path: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    source_prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with)."""
+
+    kind: Literal["note", "file"]
+    title: str | None = None
+    source_path: str | None = None
+    tags: tuple[str, ...] = ()
+    text: str | None = None
+    staged: str | None = None
+    filename: str | None = None
+    idempotency_key: str | None = None
+    request_hash: str | None = None
+    content_hash: str | None = None
+    part_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it stands."""
+
+    id: int
+    status: JobStatus
+    kind: Literal["note", "file"]
+    title: str | None
+    filename: str | None
+    source_path: str | None
+    tags: tuple[str, ...]
+    progress: float
+    document_id: int | None
+    error: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    attempts: int = 0
+    text: str | None = field(default=None, repr=False)
+    staged: str | None = None
+    request_hash: str | None = None
+    content_hash: str | None = None
+    part_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The size of things: sizes in bytes, of the database and of the vectors in memory.
+
+    `queue_age` is for how many seconds the oldest queued job has waited.
+    """
+
+    documents: dict[str, int]
+    chunks: int
+    jobs: dict[str, int]
+    queue_age: float
+    schema_version: int
+    size: int
+    vectors_size: int

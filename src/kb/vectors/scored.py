@@ -1,0 +1,36 @@
+"""Chunks with scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Chunks by ascending id, each with a score; higher is better. Both of shape (n,)."""
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    def best(self, limit: int) -> Scored:
+        """The `limit` best of them, the older one of equals."""
+        if self.ids.size <= limit:
+            return self
+        # A partition first: sorting everything takes longer.
+        threshold = np.partition(self.scores, -limit)[-limit]
+        above, equal = np.flatnonzero(self.scores > threshold), np.flatnonzero(self.scores == threshold)
+        rows = np.sort(np.concatenate([above, equal[: limit - above.size]]))
+        return Scored(self.ids[rows], self.scores[rows])
+
+    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The scores of these chunks; NaN where there is none."""
+        scores = np.full(ids.size, np.nan)
+        known = np.isin(ids, self.ids, assume_unique=True)
+        scores[known] = self.scores[np.searchsorted(self.ids, ids[known])]
+        return scores
