@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -139,6 +140,16 @@ def _launch(data_dir, port, program, environment):
             time.sleep(0.05)
     process.kill()
     raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+
+
+def pytest_configure():
+    """Let what the tests start be interrupted, as a shell's background would not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Name bytes by their argument: they may hold the time, as gzip's do, and an id is the same in every process."""
+    return argname if isinstance(val, bytes) else None
 
 
 def pytest_collection_modifyitems(items):
