@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from filelock import FileLock
 
 from kb.embed.model import fetch, prepare
 from kb.embed.onnx import OnnxEmbedder
+from tests.eventually import eventually
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -76,6 +76,17 @@ class Server:
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
+    def await_ready(self):
+        eventually(f"a server is ready, whose log is {self.log}", self._is_ready)
+
+    def _is_ready(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the server did not start:\n{self.log.read_text()}")
+        try:
+            return httpx2.get(f"{self.url}/readyz").status_code == 200
+        except httpx2.TransportError:
+            return False
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -95,6 +106,7 @@ def start_server(model_files):
         environment = {"KB_MODEL_DIR": str(model_files.onnx.parent)} | environment
         server = _launch(data_dir, port or free_port(), program, environment)
         try:
+            server.await_ready()
             yield server
         finally:
             if server.process.poll() is None:
@@ -130,16 +142,7 @@ def _launch(data_dir, port, program, environment):
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    started = Server(port, process, log)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx2.get(f"{started.url}/readyz").status_code == 200:
-                return started
-        except httpx2.TransportError:
-            time.sleep(0.05)
-    process.kill()
-    raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+    return Server(port, process, log)
 
 
 def pytest_configure():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from kb.contract.client import EngineClient
 from kb.contract.errors import SettingError
 from kb_cli.serve import APPS
 from tests.conftest import free_port, without_settings
+from tests.eventually import eventually
+from tests.http.conftest import begun
 
 
 def refused(tmp_path, *flags, **environment):
@@ -114,12 +115,11 @@ async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
             accepted = await client.add_note(text="Ledgers were kept by patient clerks. " * 9000)
-            while (await client.job(accepted["job_id"]))["status"] == "queued":
-                await asyncio.sleep(0.01)
-        begun = time.monotonic()
+            await begun(client, accepted)
+        before = time.monotonic()
         server.stop()
     assert server.process.returncode == 0
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - before < 30
     assert "Traceback" not in server.log.read_text()
     with apsw.Connection(str(tmp_path / "kb.db")) as database:
         assert database.execute("SELECT status, attempts FROM jobs").fetchall() == [("queued", 0)]
@@ -130,8 +130,7 @@ def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, n
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path), "--port", "0"]
     environment = without_settings() | {"KB_MODEL_DIR": str(model_files.onnx.parent)}
     starting = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "kb.lock").exists():  # what it makes first
-        time.sleep(0.01)
+    eventually("what it makes first is there", (tmp_path / "kb.lock").exists)
     starting.send_signal(number)
     _, said = starting.communicate(timeout=30)
     assert starting.returncode == 130

@@ -14,7 +14,8 @@ import pytest
 from kb.contract.errors import Unreadable
 from kb.ingest.extract import extract
 from kb.ingest.sandbox import Limits, Sandbox, Stopped, resident
-from tests.hostile import document, parser_of, sheet, slow
+from tests.eventually import eventually
+from tests.hostile import document, parser_at_work, parser_of, sheet, slow
 from tests.pdf import pdf
 
 pytestmark = [
@@ -44,6 +45,11 @@ def file(tmp_path):
         return path, name
 
     return file
+
+
+def amid_a_file(act):
+    """Do something to the parser as soon as it is busy."""
+    threading.Thread(target=lambda: act(parser_at_work())).start()
 
 
 def assert_fails(sandbox, file, reason):
@@ -131,13 +137,13 @@ def test_a_file_with_too_much_text_is_refused(sandbox, file):
 def test_a_parser_that_is_killed_fails_its_file_alone(sandbox, file):
     box = sandbox()
     box.extract(*file(b"words"))
-    threading.Timer(0.3, os.kill, (parser_of(), signal.SIGKILL)).start()
+    amid_a_file(lambda parser: os.kill(parser, signal.SIGKILL))
     assert_fails(box, file(slow(), "slow.xlsx"), r"the parser crashed on it \(SIGKILL\)")
 
 
 def test_stopping_interrupts_a_file_and_blames_it_for_nothing(sandbox, file):
     box = sandbox()
-    threading.Timer(0.3, box.stop).start()
+    amid_a_file(lambda _: box.stop())
     with pytest.raises(Stopped):
         box.extract(*file(slow(), "slow.xlsx"))
     with pytest.raises(Stopped):
@@ -159,12 +165,9 @@ def test_the_parser_ends_with_an_engine_that_is_killed_in_the_middle_of_a_file(f
     path, _ = file(slow(), "slow.xlsx")
     with subprocess.Popen([sys.executable, "-c", ENGINE, path], stdout=subprocess.PIPE) as engine:
         engine.stdout.readline()
-        parser = parser_of(engine.pid)
+        parser = parser_at_work(engine.pid)
         engine.kill()
-    deadline = time.monotonic() + 5
-    while resident(parser) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert resident(parser) == 0
+    eventually("the parser has ended", lambda: resident(parser), until=lambda memory: memory == 0)
 
 
 def test_the_parser_knows_no_keys(sandbox, file, monkeypatch):
