@@ -44,9 +44,9 @@ def document(body):
     return packed.getvalue()
 
 
-def slow():
-    """A workbook that shows one sheet a hundred times, each time a million rows for the parser to go through."""
-    return sheet("A", shown=100)
+def slow(shown=100):
+    """A workbook that shows one sheet so many times, each time a million rows for the parser to go through."""
+    return sheet("A", shown)
 
 
 def sheet(column, shown=1):

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import zlib
 from pathlib import Path
 
@@ -105,16 +104,15 @@ def test_a_demand_for_all_memory_at_once_is_a_matter_of_memory_too(sandbox, file
 
 
 def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
-    begun = time.monotonic()
-    assert_fails(sandbox(seconds=0.5), file(slow(), "slow.xlsx"), r"more than 0.5 seconds, the limit \(KB_PARSE_SECONDS\)")  # fmt: skip
-    assert time.monotonic() - begun < 10
+    assert_fails(sandbox(seconds=2), file(slow(), "slow.xlsx"), r"more than 2 seconds, the limit \(KB_PARSE_SECONDS\)")
 
 
 def test_a_pdf_of_ten_thousand_pages_is_over_a_limit_that_can_be_raised(sandbox, file):
     many = file(pdf(*(f"page {number}" for number in range(10_000))), "many.pdf")
     assert_fails(sandbox(), many, r"it has 10000 pages; 5000 is the limit \(KB_PARSE_PAGES\)")
     assert len(sandbox(pages=10_000).extract(*many).sections) == 10_000
-    assert_fails(sandbox(seconds=0.1), many, "more than 0.1 seconds")
+    with pytest.raises(Unreadable, match=r"more than 0.1 seconds"):
+        sandbox(seconds=0.1).extract(*many)
 
 
 def test_a_pdf_that_claims_pages_without_end_is_read_as_far_as_it_goes(sandbox, file):
