@@ -19,7 +19,7 @@ from filelock import FileLock
 
 from kb.embed.model import fetch, prepare
 from kb.embed.onnx import OnnxEmbedder
-from tests.eventually import eventually
+from tests.eventually import SECONDS, eventually
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -93,7 +93,7 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=SECONDS)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import pytest
 
 import kb_cli
 from tests.conftest import KEY, without_settings
+from tests.eventually import SECONDS
 
 KB = (sys.executable, "-m", "kb_cli.main")
 WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
@@ -35,7 +36,7 @@ class Shell:
         environment = self.environment | options.pop("env", {})
         return subprocess.Popen([*self.program, *map(str, words)], cwd=self.folder, env=environment, **options)
 
-    def __call__(self, *words, text=None, env=None, timeout=60):
+    def __call__(self, *words, text=None, env=None, timeout=SECONDS):
         """Run kb without a terminal; `text` is what comes on standard input."""
         return subprocess.run(
             [*self.program, *map(str, words)],
@@ -68,7 +69,7 @@ class Shell:
         os.write(ours, typed.encode())
         shown = b"".join(iter(lambda: read(ours), b"")).decode()
         os.close(ours)
-        return process.wait(timeout=60), shown.replace("\r\n", "\n")
+        return process.wait(timeout=SECONDS), shown.replace("\r\n", "\n")
 
 
 def read(terminal):

@@ -13,6 +13,7 @@ import pytest
 
 from kb_cli.exits import MEANINGS
 from tests.conftest import free_port
+from tests.eventually import SECONDS
 
 
 @pytest.mark.requirement("L-3")
@@ -106,7 +107,7 @@ def test_ctrl_c_ends_quietly(outside):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         env = {"KB_ENGINE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
         process = outside.start("list", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        silent.settimeout(30)
+        silent.settimeout(SECONDS)
         connection, _ = silent.accept()
         with connection:
             process.send_signal(signal.SIGINT)
@@ -130,7 +131,7 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
         process = kb.start(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdin.write(b"words " * 100_000)  # more than a pipe holds: once it is written, it is being read
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60) == (b"", b"")
+        assert process.communicate(timeout=SECONDS) == (b"", b"")
         assert process.returncode == 130
 
 

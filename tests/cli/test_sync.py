@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.eventually import eventually
+from tests.eventually import SECONDS, eventually
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_a_watched_folder_is_followed(kb, folder):
         assert process.stdout.readline() == "2 files: 0 searchable, 2 unchanged, 1 deleted\n"
         assert held(kb, folder) == files_of(folder)
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == ("", "")
+        assert process.communicate(timeout=SECONDS) == ("", "")
     assert process.returncode == 130
 
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, fol
         (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and a little more")
         assert process.stdout.readline() == "4 files: 0 searchable, 3 unchanged, 1 failed\n"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30)[1].count("broken.pdf") == 2
+        assert process.communicate(timeout=SECONDS)[1].count("broken.pdf") == 2
     jobs = [job for job in kb.json("jobs", "-n", 100)["jobs"] if job["source_path"] == str(folder / "broken.pdf")]
     assert len(jobs) == 2
 
@@ -187,7 +187,7 @@ def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
         while not process.stdout.readline().startswith("4 files"):
             pass
         process.send_signal(signal.SIGINT)
-        assert "Traceback" not in process.communicate(timeout=30)[1]
+        assert "Traceback" not in process.communicate(timeout=SECONDS)[1]
     assert held(kb, folder) == {str(path): text for path, text in files_of(folder).items() if path != str(odd)}
 
 
@@ -205,7 +205,7 @@ def test_a_watched_folder_that_was_away_is_followed_again(kb, folder):
         (folder / "newer.md").write_text("# Newer\n\nWritten while someone watches.\n")
         assert process.stdout.readline() == "4 files: 1 searchable, 3 unchanged\n"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=SECONDS)
 
 
 @contextmanager
@@ -294,7 +294,7 @@ def test_an_add_that_is_interrupted_twice_goes_on_and_ends_as_one_that_was_not(o
                 "some files are sent", partial(jobs_in, server), lambda jobs, enough=count // share: jobs >= enough
             )
             process.send_signal(stop)
-            _, complaint = process.communicate(timeout=60)
+            _, complaint = process.communicate(timeout=SECONDS)
             ends[stop] = (process.returncode, complaint)
         eventually(
             "what the dead had sent is done",

@@ -17,6 +17,7 @@ from fastmcp import Client
 
 from kb_cli.serve import APPS
 from tests.conftest import Server, free_port, without_settings
+from tests.eventually import SECONDS
 from tests.images.conftest import fresh_copy, output_of
 
 PROGRAMS = {"python3", ".venv/bin/python", ".venv/bin/uv", "touch"}
@@ -60,7 +61,7 @@ def make_serve(folder, **environment):
         yield server
     finally:
         os.killpg(process.pid, signal.SIGINT)
-        process.wait(timeout=60)
+        process.wait(timeout=SECONDS)
 
 
 async def assert_serves_all(server):

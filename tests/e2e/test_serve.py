@@ -17,7 +17,7 @@ from kb.contract.client import EngineClient
 from kb.contract.errors import SettingError
 from kb_cli.serve import APPS
 from tests.conftest import free_port, without_settings
-from tests.eventually import eventually
+from tests.eventually import SECONDS, eventually
 from tests.http.conftest import begun
 
 
@@ -25,7 +25,7 @@ def refused(tmp_path, *flags, **environment):
     """What a start that must fail says."""
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path / "data"), *flags]
     environment = without_settings() | {"KB_PORT": "0"} | environment
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode not in (0, None)
     assert "Traceback" not in ended.stderr
     return ended.stderr.strip().splitlines()[-1]
@@ -58,7 +58,7 @@ def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp
     if name == "KB_DATA_DIR":
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", "0"]
         ended = subprocess.run(
-            command, env=without_settings() | environment, capture_output=True, text=True, timeout=60, check=False
+            command, env=without_settings() | environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
         line = ended.stderr.strip().splitlines()[-1]
         assert "Traceback" not in ended.stderr
@@ -129,7 +129,7 @@ def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, n
     starting = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     eventually("what it makes first is there", (tmp_path / "kb.lock").exists)
     starting.send_signal(number)
-    _, said = starting.communicate(timeout=30)
+    _, said = starting.communicate(timeout=SECONDS)
     assert starting.returncode == 130
     assert said == ""
 
@@ -138,7 +138,7 @@ def test_it_checks_its_own_health(server):
     def healthcheck(port):
         command = [sys.executable, "-m", "kb_cli.main", "healthcheck"]
         environment = without_settings() | {"KB_HOST": "0.0.0.0", "KB_PORT": str(port)}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
 
     healthy = healthcheck(server.port)
     assert (healthy.returncode, healthy.stdout) == (0, "ready\n")
