@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ from pathlib import Path
 import httpx2
 import pytest
 from filelock import FileLock
+from kb.embed.onnx.embedder.embedder import OnnxEmbedder
 
 from kb.embed.models.prepare import fetch, prepare
-from kb.embed.onnx.embedder import OnnxEmbedder
+from tests.eventually import SECONDS, eventually
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -75,13 +76,24 @@ class Server:
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
+    def await_ready(self):
+        eventually(f"a server is ready, whose log is {self.log}", self._is_ready)
+
+    def _is_ready(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the server did not start:\n{self.log.read_text()}")
+        try:
+            return httpx2.get(f"{self.url}/readyz").status_code == 200
+        except httpx2.TransportError:
+            return False
+
     def kill(self):
         self.process.kill()
         self.process.wait()
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=SECONDS)
 
 
 @pytest.fixture(scope="session")
@@ -94,6 +106,7 @@ def start_server(model_files):
         environment = {"KB_MODEL_DIR": str(model_files.onnx.parent)} | environment
         server = _launch(data_dir, port or free_port(), program, environment)
         try:
+            server.await_ready()
             yield server
         finally:
             if server.process.poll() is None:
@@ -129,16 +142,17 @@ def _launch(data_dir, port, program, environment):
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    started = Server(port, process, log)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx2.get(f"{started.url}/readyz").status_code == 200:
-                return started
-        except httpx2.TransportError:
-            time.sleep(0.05)
-    process.kill()
-    raise RuntimeError(f"the server did not start:\n{log.read_text()}")
+    return Server(port, process, log)
+
+
+def pytest_configure():
+    """Let what the tests start be interrupted, as a shell's background would not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Name bytes by their argument: they may hold the time, as gzip's do, and an id is the same in every process."""
+    return argname if isinstance(val, bytes) else None
 
 
 def pytest_collection_modifyitems(items):

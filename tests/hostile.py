@@ -2,20 +2,36 @@
 
 import io
 import os
-import time
 import zipfile
 from pathlib import Path
+
+from tests.eventually import eventually
 
 
 def parser_of(engine=None):
     """The process id of the parser of this process, or of that of an engine."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        for task in Path(f"/proc/{engine or os.getpid()}/task").glob("*/children"):
-            for child in task.read_text().split():
-                if b"kb.parser.process" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    return int(child)
-    raise AssertionError("there is no parser")
+    return eventually("there is a parser", lambda: _parser_of(engine or os.getpid()))
+
+
+def parser_at_work(engine=None):
+    """The same, once it is deep in a file: it has computed for longer than its start takes."""
+    parser = parser_of(engine)
+    eventually("the parser works on a file", lambda: _computed(parser), until=lambda seconds: seconds > 1)
+    return parser
+
+
+def _parser_of(engine):
+    for task in Path(f"/proc/{engine}/task").glob("*/children"):
+        for child in task.read_text().split():
+            if b"kb.parser.process" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
+    return None
+
+
+def _computed(process):
+    """How many seconds of a processor's time a process has had."""
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def document(body):
@@ -28,9 +44,9 @@ def document(body):
     return packed.getvalue()
 
 
-def slow():
-    """A workbook that shows one sheet a hundred times, each time a million rows for the parser to go through."""
-    return sheet("A", shown=100)
+def slow(shown=100):
+    """A workbook that shows one sheet so many times, each time a million rows for the parser to go through."""
+    return sheet("A", shown)
 
 
 def sheet(column, shown=1):

@@ -6,15 +6,17 @@ import pty
 import subprocess
 import sys
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import kb_cli
 from tests.conftest import KEY, without_settings
+from tests.eventually import SECONDS
 
 KB = (sys.executable, "-m", "kb_cli.main")
+WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
 @dataclass
@@ -23,15 +25,21 @@ class Shell:
 
     folder: Path
     environment: dict
+    program: tuple = KB
+
+    @property
+    def without_roots_rights(self):
+        """The same where every file's permissions count, as they do for everyone but root."""
+        return self if os.geteuid() else replace(self, program=(*WITHOUT_ROOTS_RIGHTS, *self.program))
 
     def start(self, *words, **options):
         environment = self.environment | options.pop("env", {})
-        return subprocess.Popen([*KB, *map(str, words)], cwd=self.folder, env=environment, **options)
+        return subprocess.Popen([*self.program, *map(str, words)], cwd=self.folder, env=environment, **options)
 
-    def __call__(self, *words, text=None, env=None, timeout=60):
+    def __call__(self, *words, text=None, env=None, timeout=SECONDS):
         """Run kb without a terminal; `text` is what comes on standard input."""
         return subprocess.run(
-            [*KB, *map(str, words)],
+            [*self.program, *map(str, words)],
             cwd=self.folder,
             env=self.environment | (env or {}),
             input=text or "",
@@ -61,7 +69,7 @@ class Shell:
         os.write(ours, typed.encode())
         shown = b"".join(iter(lambda: read(ours), b"")).decode()
         os.close(ours)
-        return process.wait(timeout=60), shown.replace("\r\n", "\n")
+        return process.wait(timeout=SECONDS), shown.replace("\r\n", "\n")
 
 
 def read(terminal):

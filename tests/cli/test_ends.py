@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from kb_cli.runtime.exit_codes import MEANINGS
 from tests.conftest import free_port
+from tests.eventually import SECONDS
 
 
 @pytest.mark.requirement("L-3")
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_quietly(outside):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         env = {"KB_ENGINE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
         process = outside.start("list", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        silent.settimeout(30)
+        silent.settimeout(SECONDS)
         connection, _ = silent.accept()
         with connection:
             process.send_signal(signal.SIGINT)
@@ -129,10 +129,10 @@ def test_ctrl_c_ends_quietly_while_the_program_is_being_loaded(outside):
 def test_ctrl_c_ends_what_waits_for_standard_input(kb):
     for words in (["add", "-"], ["addnote", "-"]):
         process = kb.start(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(1.5)
+        process.stdin.write(b"words " * 100_000)  # more than a pipe holds: once it is written, it is being read
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 130
-        assert process.communicate() == (b"", b"")
+        assert process.communicate(timeout=SECONDS) == (b"", b"")
+        assert process.returncode == 130
 
 
 def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
@@ -156,6 +156,7 @@ def test_the_version(outside):
     assert outside("--version").stdout == "kb 3.0.0\n"
 
 
+@pytest.mark.requirement("R-2")
 def test_serve_names_the_variable_of_each_flag(outside):
     shown = outside("serve", "--help", env={"COLUMNS": "200"}).stdout
     for flag in ("host", "port", "data-dir", "apps", "device"):

@@ -19,6 +19,7 @@ from kb.client.client import EngineClient
 from tests.clients.conftest import CLIENTS
 from tests.clients.model import scripted_model
 from tests.conftest import KEY, MCP_KEY
+from tests.http.conftest import added
 from tests.mcp.test_session import TOOLS
 
 NOTE = "The walrus is on the ice."
@@ -170,9 +171,7 @@ EVERY_CLIENT = {
 def url(server):
     async def add_note():
         async with EngineClient(server.url, KEY) as engine:
-            job = (await engine.add_note(text=NOTE))["job_id"]
-            while (await engine.job(job))["status"] != "done":
-                await asyncio.sleep(0.01)
+            await added(engine, NOTE)
 
     asyncio.run(add_note())
     return f"{server.url}/mcp"

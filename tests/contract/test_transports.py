@@ -7,7 +7,7 @@ import io
 import shutil
 import ssl
 import subprocess
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -17,6 +17,7 @@ from kb.client.client import EngineClient
 from kb.client.http import MOST_CONNECTIONS, HttpTransport
 from kb.client.stdlib import PlainTransport, run
 from kb.client.transport import BrokenOff, Request
+from tests.eventually import eventually_async
 from tests.scripted import listening
 
 GET = Request("GET", "/x?a=b", {"X-Word": "heron"})
@@ -58,6 +59,30 @@ def once(*parts):
             writer.write(part)
 
     return turn
+
+
+def until_closed(turn, closed):
+    """Does so, and waits until the other side closes the connection."""
+
+    async def waiting(reader, writer):
+        await turn(reader, writer)
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        closed.set()
+
+    return waiting
+
+
+async def at_rest(count):
+    """What is counted, once it grows no more."""
+    counts = [None]
+
+    def last_two():
+        counts.append(count())
+        return counts[-2:]
+
+    await eventually_async("it grows no more", last_two, lambda two: two[0] == two[1])
+    return counts[-1]
 
 
 @asynccontextmanager
@@ -108,16 +133,20 @@ async def test_what_is_no_http_is_said_to_be_none(said):
 
 
 async def test_a_server_that_says_nothing_is_given_up_and_one_that_goes_on_is_not():
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n"
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 150\r\n\r\n"
     async with serving(saying()) as url, asking(url) as ask:
         with pytest.raises(TimeoutError):
             await ask(seconds=0.1)
-    async with serving(saying(head, *[b"x"] * 50)) as url, asking(url) as ask:
-        assert len((await ask(seconds=0.2)).content) == 50
+    async with serving(saying(head, *[b"x"] * 150)) as url, asking(url) as ask:
+        assert len((await ask(seconds=1)).content) == 150  # each byte takes a hundredth
 
 
 async def test_a_connection_is_kept_until_its_server_ends_it():
-    connections = []
+    connections, closed = [], asyncio.Event()
+
+    async def end(reader, writer):
+        await once(OK)(reader, writer)
+        writer.write_eof()
 
     def counted(turn):
         async def counting(reader, writer):
@@ -126,19 +155,29 @@ async def test_a_connection_is_kept_until_its_server_ends_it():
 
         return counting
 
-    async with serving(counted(once(OK)), counted(saying(OK))) as url, asking(url) as ask:
+    async with serving(counted(until_closed(end, closed)), counted(saying(OK))) as url, asking(url) as ask:
         await ask()
-        await asyncio.sleep(0.05)
+        await eventually_async("the connection is given up", closed.is_set)
         for _ in range(5):
             await ask()
     assert len(connections) == 2
 
 
 async def test_what_comes_unasked_ends_the_connection_and_is_no_answer():
-    async with serving(once(OK, b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"), saying(OK)) as url, asking(url) as ask:
-        for _ in range(3):
+    unasked = b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"
+    answered, closed = asyncio.Event(), asyncio.Event()
+
+    async def say_more(reader, writer):
+        await once(OK)(reader, writer)
+        await answered.wait()
+        writer.write(unasked)
+
+    async with serving(until_closed(say_more, closed), saying(OK + unasked)) as url, asking(url) as ask:
+        assert (await ask()).status == 200
+        answered.set()
+        await eventually_async("the connection is given up", closed.is_set)
+        for _ in range(2):
             assert (await ask()).status == 200
-            await asyncio.sleep(0.05)
 
 
 async def test_an_answer_that_comes_before_all_is_sent_is_heard():
@@ -148,7 +187,7 @@ async def test_an_answer_that_comes_before_all_is_sent_is_heard():
         await reader.readuntil(b"\r\n\r\n")
         writer.write(refused)
         await writer.drain()
-        await asyncio.sleep(1)
+        await at_rest(lambda: len(sent))
 
     sent = []
 
@@ -197,8 +236,7 @@ async def test_a_body_is_read_no_faster_than_it_is_taken():
     async def take(reader, writer):
         nonlocal read_before_taken
         await reader.readuntil(b"\r\n\r\n")
-        await asyncio.sleep(0.3)
-        read_before_taken = read
+        read_before_taken = await at_rest(lambda: read)
         await reader.readexactly(parts * 65_536)
         writer.write(OK)
 
@@ -210,20 +248,19 @@ async def test_a_body_is_read_no_faster_than_it_is_taken():
 
 
 async def test_who_gives_up_takes_the_connection_along():
-    ended = asyncio.Event()
+    asked, closed = asyncio.Event(), asyncio.Event()
 
-    async def wait(reader, writer):
+    async def be_asked(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
-        assert await reader.read() == b""
-        ended.set()
+        asked.set()
 
-    async with serving(wait) as url, asking(url) as ask:
+    async with serving(until_closed(be_asked, closed)) as url, asking(url) as ask:
         call = asyncio.create_task(ask())
-        await asyncio.sleep(0.05)
+        await eventually_async("the server is asked", asked.is_set)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.wait_for(ended.wait(), 5)
+        await eventually_async("the connection is closed", closed.is_set)
 
 
 async def test_there_are_only_so_many_connections_at_once():

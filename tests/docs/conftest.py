@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from tests.conftest import without_settings
+from tests.eventually import SECONDS
 from tests.pdf import pdf
 
 NOTE, LEASE = 42, 7
@@ -73,7 +74,7 @@ def run_in_home(filled, home):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=SECONDS,
             check=False,
         )
 

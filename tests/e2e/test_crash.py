@@ -11,6 +11,8 @@ import pytest
 from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
 from tests.conftest import free_port
+from tests.eventually import eventually_async
+from tests.http.conftest import until_idle
 
 NOTES = 500
 
@@ -22,12 +24,6 @@ async def send(client, number):
         return (await client.add_note(text=text, source_path=f"/notes/{number}"))["job_id"]
     except EngineUnreachable:
         return None
-
-
-async def until_idle(client):
-    while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
-        await asyncio.sleep(0.05)
-    return queue
 
 
 async def every_document(client):
@@ -44,14 +40,19 @@ async def every_document(client):
 async def test_what_was_acknowledged_before_a_kill_is_done_after_it_and_once(start_server, tmp_path):
     port = free_port()
     acknowledged = set()
-    for kill_after in (0.3, 0.8, 1.2):
+    for enough in (10, 100, 200):
         with start_server(tmp_path, port=port) as server:
             async with EngineClient(server.url) as client:
-                sending = asyncio.gather(*(send(client, number) for number in range(NOTES)))
-                await asyncio.sleep(kill_after)
+                sending = [asyncio.create_task(send(client, number)) for number in range(NOTES)]
+                await eventually_async(
+                    "many notes are acknowledged",
+                    lambda sending=sending: sum(each.done() for each in sending),
+                    lambda count, enough=enough: count >= enough,
+                )
                 server.kill()
-                acknowledged |= {number for number, job in enumerate(await sending) if job is not None}
-    assert acknowledged
+                jobs = await asyncio.gather(*sending)
+        acknowledged |= {number for number, job in enumerate(jobs) if job is not None}
+    assert len(acknowledged) >= enough
     with start_server(tmp_path, port=port) as server:
         async with EngineClient(server.url) as client:
             assert (await until_idle(client))["failed"] == 0

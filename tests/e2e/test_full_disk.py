@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
+from functools import partial
 
 import httpx2
 import pytest
 
 from kb.api.errors import DiskFull
 from kb.client.client import EngineClient
+from kb.worker.loop import MAX_ATTEMPTS
 from tests.disks import filled, small_disk
+from tests.eventually import eventually_async
 from tests.http.conftest import added, finished
 
 LONG = "The keeper counts ships. " * 10_000
@@ -58,6 +61,11 @@ async def test_a_delete_that_does_not_fit_leaves_the_document_and_its_file(on_a_
     assert not list((disk / "files").glob("*/*"))
 
 
+def failures_of_the_worker(server):
+    metrics = httpx2.get(f"{server.url}/metrics").text
+    return float(re.search(r"^kb_worker_errors_total (\S+)$", metrics, re.MULTILINE)[1])
+
+
 @pytest.mark.requirement("S-5")
 async def test_a_full_disk_fails_no_job(start_server, tmp_path):
     with small_disk(tmp_path / "disk", 16) as disk:
@@ -65,7 +73,11 @@ async def test_a_full_disk_fails_no_job(start_server, tmp_path):
             async with EngineClient(server.url) as api:
                 accepted = await api.add_note(text=LONG[:100_000])
                 with filled(disk):
-                    await asyncio.sleep(8)
+                    await eventually_async(
+                        "the worker has failed more often than a job may",
+                        partial(failures_of_the_worker, server),
+                        lambda failures: failures > MAX_ATTEMPTS,
+                    )
                     assert (await api.job(accepted["job_id"]))["status"] in ("queued", "running")
         with start_server(disk) as server:
             async with EngineClient(server.url) as api:

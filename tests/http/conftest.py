@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import asyncio
-
 import httpx2
 import pytest
 
 from kb.client.client import EngineClient
 from tests.conftest import KEY
+from tests.eventually import eventually_async
 
 
 @pytest.fixture
@@ -25,9 +24,25 @@ async def http(server):
 
 async def finished(api, accepted):
     """The job, once it is done or failed."""
-    while (job := await api.job(accepted["job_id"]))["status"] not in ("done", "failed"):
-        await asyncio.sleep(0.01)
-    return job
+    return await eventually_async(
+        "the job has ended", lambda: api.job(accepted["job_id"]), lambda job: job["status"] in ("done", "failed")
+    )
+
+
+async def begun(api, accepted):
+    """The job, once it no longer waits in the queue."""
+    return await eventually_async(
+        "the job has begun", lambda: api.job(accepted["job_id"]), lambda job: job["status"] != "queued"
+    )
+
+
+async def until_idle(api):
+    """How many jobs there are of each status, once none is queued or running."""
+
+    async def queue():
+        return (await api.status())["queue"]
+
+    return await eventually_async("no job waits", queue, lambda queue: not queue["queued"] + queue["running"])
 
 
 async def added(api, text, **options):

@@ -14,6 +14,7 @@ import pytest
 from fastmcp.exceptions import ToolError
 
 from tests.conftest import free_port
+from tests.eventually import eventually_async
 from tests.images.conftest import PROJECT, VERSION, output_of
 from tests.pdf import pdf
 
@@ -36,12 +37,13 @@ async def call(agent, tool, **arguments):
 
 async def done(agent, job_id):
     """The id of the document that a job became."""
-    while True:
-        [job] = (await call(agent, "kb_jobs", job_id=job_id))["jobs"]
-        if job["status"] in ("done", "failed"):
-            assert job["status"] == "done", job
-            return job["document_id"]
-        await asyncio.sleep(0.05)
+
+    async def job():
+        return (await call(agent, "kb_jobs", job_id=job_id))["jobs"][0]
+
+    ended = await eventually_async("the job has ended", job, lambda job: job["status"] in ("done", "failed"))
+    assert ended["status"] == "done", ended
+    return ended["document_id"]
 
 
 @pytest.mark.requirement("G-3")
@@ -225,22 +227,29 @@ class Writer(threading.Thread):
                     self.acknowledged[text] = job["job_id"]
 
 
+async def every_writer_has_more(writers, before):
+    """How many notes of each are acknowledged, once those are more than before."""
+    return await eventually_async(
+        "every writer has a note acknowledged",
+        lambda: [len(writer.acknowledged) for writer in writers],
+        lambda now: all(count > earlier for count, earlier in zip(now, before, strict=True)),
+    )
+
+
 async def test_an_upgrade_under_load_loses_nothing_that_was_acknowledged(stack):
     writers = [Writer(stack, number) for number in range(4)]
     for writer in writers:
         writer.start()
-    await asyncio.sleep(2)
-    before = [len(writer.acknowledged) for writer in writers]
+    before = await every_writer_has_more(writers, [0] * len(writers))
     stack.environment["KB_VERSION"] = f"{VERSION}-next"
     upgrade = ["up", "--build", "--detach", "--wait", "--no-deps", "engine"]
     await asyncio.to_thread(stack.compose, *upgrade)
-    await asyncio.sleep(2)
+    await every_writer_has_more(writers, before)
     for writer in writers:
         writer.enough.set()
         writer.join()
         assert writer.is_whole
     assert stack.inspected("engine")["Config"]["Image"] == f"kb-engine:{VERSION}-next"
-    assert all(len(writer.acknowledged) > count > 0 for writer, count in zip(writers, before, strict=True))
     assert {reason for writer in writers for reason in writer.retried if "unreachable" not in reason} == set()
     async with stack.agent() as agent:
         for writer in writers:

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
-import time
 from contextlib import asynccontextmanager, contextmanager
 from uuid import uuid4
 
-import httpx2
 import pytest
 from fastmcp import Client
 
 from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY, Server, free_port, without_settings
+from tests.eventually import eventually_async
 
 ERAS = ["legacy", "2026-07-28"]
 
@@ -60,24 +58,12 @@ def start_gateway(tmp_path_factory):
             )
         gateway = Server(port, process, log)
         try:
-            wait_for(gateway)
+            gateway.await_ready()
             yield gateway
         finally:
             gateway.stop()
 
     return start
-
-
-def wait_for(gateway):
-    """Wait until it answers."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and gateway.process.poll() is None:
-        try:
-            httpx2.get(f"{gateway.url}/readyz").raise_for_status()
-            return
-        except httpx2.HTTPError:
-            time.sleep(0.05)
-    raise RuntimeError(f"the gateway did not start:\n{gateway.log.read_text()}")
 
 
 @asynccontextmanager
@@ -101,9 +87,10 @@ async def refusal(client, tool, **arguments):
 
 async def done(client, accepted):
     """The id of the document that a job became."""
-    while True:
-        [job] = (await call(client, "kb_jobs", job_id=accepted["job_id"]))["jobs"]
-        if job["status"] in ("done", "failed"):
-            assert job["status"] == "done", job
-            return job["document_id"]
-        await asyncio.sleep(0.01)
+
+    async def job():
+        return (await call(client, "kb_jobs", job_id=accepted["job_id"]))["jobs"][0]
+
+    ended = await eventually_async("the job has ended", job, lambda job: job["status"] in ("done", "failed"))
+    assert ended["status"] == "done", ended
+    return ended["document_id"]

@@ -15,6 +15,7 @@ import quicktok
 from kb.client.client import EngineClient
 from kb_mcp.tools.answers import Budget, estimated_tokens
 from tests.conftest import KEY, MCP_KEY
+from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, connected, done
 
 BUDGET = 10_000
@@ -34,9 +35,8 @@ async def fill_shelf(server):
     async with EngineClient(server.url, KEY) as engine:
         for number in range(50):
             text = f"Volume {number}. {f'The ledger of {number} was kept by patient clerks. ' * 15}"
-            accepted = await engine.add_note(text=text, tags=["the-shelf"])
-        while (await engine.job(accepted["job_id"]))["status"] != "done":
-            await asyncio.sleep(0.05)
+            await engine.add_note(text=text, tags=["the-shelf"])
+        await until_idle(engine)
     return "the-shelf"
 
 

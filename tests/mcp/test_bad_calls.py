@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 
@@ -12,6 +11,7 @@ from fastmcp import Client
 
 from kb_mcp.uploads import MAX_CHUNK
 from tests.conftest import KEY
+from tests.eventually import eventually_async
 from tests.mcp.conftest import ERAS, call, refusal
 
 VALID = {"string": "x", "integer": 1, "boolean": True, "array": ["x"]}
@@ -89,8 +89,11 @@ async def refuse_bad_calls(agent, staging):
         assert "pydantic" not in said, (tool, arguments, said)
         assert "Traceback" not in said
     assert (await call(agent, "kb_status"))["version"] == "3.0.0"
-    while [path for path in staging.iterdir() if path.name != "lock"]:
-        await asyncio.sleep(0.1)
+    await eventually_async(
+        "what was staged has expired",
+        lambda: [path for path in staging.iterdir() if path.name != "lock"],
+        until=lambda staged: not staged,
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 from uuid import UUID
@@ -11,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.conftest import KEY, MCP_KEY
+from tests.eventually import eventually_async
 from tests.mcp.conftest import call, connected, done, refusal
 from tests.pdf import pdf
 
@@ -203,13 +203,15 @@ async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
     left_by_a_crash = tmp_path / "00000000-0000-4000-8000-000000000000"
     left_by_a_crash.mkdir()
     (left_by_a_crash / "upload.json").touch()
-    with start_gateway(KB_ENGINE_URL=server.url, KB_MCP_UPLOAD_DIR=str(tmp_path), KB_MCP_UPLOAD_SECONDS="1") as gateway:
+    with start_gateway(KB_ENGINE_URL=server.url, KB_MCP_UPLOAD_DIR=str(tmp_path), KB_MCP_UPLOAD_SECONDS="3") as gateway:
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=encoded("abc"))
             assert (tmp_path / upload_id / "0").is_file()
-            while (tmp_path / upload_id).exists() or left_by_a_crash.exists():
-                await asyncio.sleep(0.05)
+            await eventually_async(
+                "both uploads have expired",
+                lambda: not ((tmp_path / upload_id).exists() or left_by_a_crash.exists()),
+            )
             assert "there is no upload" in await refusal(agent, "kb_upload_finish", upload_id=upload_id)
     assert [path.name for path in tmp_path.iterdir()] in ([], ["lock"])
 

@@ -15,6 +15,7 @@ from kb.documents.originals import KeptFiles
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.worker.loop import Worker
+from tests.eventually import eventually
 from tests.spaces import space
 
 pytestmark = pytest.mark.requirement("E-10")
@@ -95,8 +96,10 @@ def send(store, worker, staging):
 
 
 def until_idle(store):
-    while {"queued", "running"} & {job.status for job in jobs(store)}:
-        time.sleep(0.01)
+    def waiting():
+        return [job for job in jobs(store) if job.status in ("queued", "running")]
+
+    eventually("no job waits", waiting, until=lambda waiting: not waiting)
 
 
 def jobs(store):
@@ -205,8 +208,7 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
         job_id = tx.jobs.add(NewJob("file", staged="mail", filename="m.eml", source_path="/m"))
     sql(tmp_path, FAULT)
     with opened(tmp_path, embedder) as store, working(store, embedder, staging):
-        while not any(job.attempts > 1 for job in jobs(store)):
-            time.sleep(0.005)
+        eventually("the job is tried again", lambda: any(job.attempts > 1 for job in jobs(store)))
         assert [job.id for job in jobs(store)] == [job_id]
         assert documents(store) == {}
     sql(tmp_path, "DROP TRIGGER fault")

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import zlib
 from pathlib import Path
 
@@ -14,7 +13,8 @@ import pytest
 from kb.api.errors import Unreadable
 from kb.formats.registry import extract
 from kb.parser.sandbox import Limits, Sandbox, Stopped, resident
-from tests.hostile import document, parser_of, sheet, slow
+from tests.eventually import eventually
+from tests.hostile import document, parser_at_work, parser_of, sheet, slow
 from tests.pdf import pdf
 
 pytestmark = [
@@ -44,6 +44,11 @@ def file(tmp_path):
         return path, name
 
     return file
+
+
+def amid_a_file(act):
+    """Do something to the parser as soon as it is busy."""
+    threading.Thread(target=lambda: act(parser_at_work())).start()
 
 
 def assert_fails(sandbox, file, reason):
@@ -99,16 +104,15 @@ def test_a_demand_for_all_memory_at_once_is_a_matter_of_memory_too(sandbox, file
 
 
 def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
-    begun = time.monotonic()
-    assert_fails(sandbox(seconds=0.5), file(slow(), "slow.xlsx"), r"more than 0.5 seconds, the limit \(KB_PARSE_SECONDS\)")  # fmt: skip
-    assert time.monotonic() - begun < 10
+    assert_fails(sandbox(seconds=2), file(slow(), "slow.xlsx"), r"more than 2 seconds, the limit \(KB_PARSE_SECONDS\)")
 
 
 def test_a_pdf_of_ten_thousand_pages_is_over_a_limit_that_can_be_raised(sandbox, file):
     many = file(pdf(*(f"page {number}" for number in range(10_000))), "many.pdf")
     assert_fails(sandbox(), many, r"it has 10000 pages; 5000 is the limit \(KB_PARSE_PAGES\)")
     assert len(sandbox(pages=10_000).extract(*many).sections) == 10_000
-    assert_fails(sandbox(seconds=0.1), many, "more than 0.1 seconds")
+    with pytest.raises(Unreadable, match=r"more than 0.1 seconds"):
+        sandbox(seconds=0.1).extract(*many)
 
 
 def test_a_pdf_that_claims_pages_without_end_is_read_as_far_as_it_goes(sandbox, file):
@@ -131,13 +135,13 @@ def test_a_file_with_too_much_text_is_refused(sandbox, file):
 def test_a_parser_that_is_killed_fails_its_file_alone(sandbox, file):
     box = sandbox()
     box.extract(*file(b"words"))
-    threading.Timer(0.3, os.kill, (parser_of(), signal.SIGKILL)).start()
+    amid_a_file(lambda parser: os.kill(parser, signal.SIGKILL))
     assert_fails(box, file(slow(), "slow.xlsx"), r"the parser crashed on it \(SIGKILL\)")
 
 
 def test_stopping_interrupts_a_file_and_blames_it_for_nothing(sandbox, file):
     box = sandbox()
-    threading.Timer(0.3, box.stop).start()
+    amid_a_file(lambda _: box.stop())
     with pytest.raises(Stopped):
         box.extract(*file(slow(), "slow.xlsx"))
     with pytest.raises(Stopped):
@@ -159,12 +163,9 @@ def test_the_parser_ends_with_an_engine_that_is_killed_in_the_middle_of_a_file(f
     path, _ = file(slow(), "slow.xlsx")
     with subprocess.Popen([sys.executable, "-c", ENGINE, path], stdout=subprocess.PIPE) as engine:
         engine.stdout.readline()
-        parser = parser_of(engine.pid)
+        parser = parser_at_work(engine.pid)
         engine.kill()
-    deadline = time.monotonic() + 5
-    while resident(parser) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert resident(parser) == 0
+    eventually("the parser has ended", lambda: resident(parser), until=lambda memory: memory == 0)
 
 
 def test_the_parser_knows_no_keys(sandbox, file, monkeypatch):

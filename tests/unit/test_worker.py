@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from kb.api.errors import KbError
@@ -12,6 +10,7 @@ from kb.documents.save import update_note
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from kb.worker.loop import MAX_ATTEMPTS, Worker
+from tests.eventually import eventually
 from tests.spaces import space
 
 
@@ -62,12 +61,11 @@ def submit(store, worker, **job):
 
 
 def ended(store, job_id):
-    while True:
+    def job():
         with store.read() as tx:
-            job = tx.jobs.get(job_id)
-        if job.status in ("done", "failed"):
-            return job
-        time.sleep(0.005)
+            return tx.jobs.get(job_id)
+
+    return eventually("the job has ended", job, lambda job: job.status in ("done", "failed"))
 
 
 def found(store, word):

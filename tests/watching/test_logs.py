@@ -10,6 +10,7 @@ from fastmcp import Client
 
 from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY
+from tests.http.conftest import until_idle
 from tests.watching.conftest import lines
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -110,6 +111,5 @@ async def misbehave(engine, gateway):
         await http.post(f"{api}/jobs", files={"file": ("okapi.pdf", b"%PDF-1.7 pangolin")}, data={"title": "quokka"})
         await http.get(f"{api}/status", headers={"Authorization": "Bearer wombat"})
     async with EngineClient(engine.url, KEY) as client:
-        while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
-            pass
+        queue = await until_idle(client)
         assert (queue["done"], queue["failed"]) == (1, 1)

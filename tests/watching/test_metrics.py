@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
 from kb_cli.server import Settings, refuse_open_network
 from tests.conftest import KEY, MCP_KEY, ROOT
-from tests.http.conftest import added, finished
+from tests.eventually import eventually_async
+from tests.http.conftest import added, begun, finished
 
 SOURCE = Path(__file__).read_bytes()
 OPEN = {"Accept": "application/openmetrics-text; version=1.0.0"}
@@ -71,8 +71,11 @@ async def test_what_is_done_is_counted(open_server):
         await agent.call_tool("kb_get", {"document_id": 777}, raise_on_error=False)
         await agent.call_tool("kb_nothing", {}, raise_on_error=False)
     # A job is counted when its transaction has ended, a moment after it can be seen.
-    while (after := samples(open_server)).get(("kb_ingested_total", "failed", "other")) is None:
-        time.sleep(0.05)  # noqa: ASYNC251
+    after = await eventually_async(
+        "the failed job is counted",
+        lambda: samples(open_server),
+        lambda now: ("kb_ingested_total", "failed", "other") in now,
+    )
 
     def grown(*series):
         return after[series] - before.get(series, 0)
@@ -103,15 +106,16 @@ async def test_what_is_done_is_counted(open_server):
 async def test_the_queue_shows_how_much_waits_and_for_how_long(open_server):
     async with EngineClient(open_server.url) as api:
         long = await api.add_note(text="Ledgers were kept by patient clerks. " * 6000)
-        while (await api.job(long["job_id"]))["status"] == "queued":
-            time.sleep(0.01)  # noqa: ASYNC251
+        await begun(api, long)
         waiting = await api.add_file("waits.py", BytesIO(SOURCE + b"# and waits"))
         first = samples(open_server)
-        time.sleep(0.5)  # noqa: ASYNC251
-        second = samples(open_server)
-        assert (await api.job(waiting["job_id"]))["status"] == "queued"
         assert first["kb_jobs", "queued"] == first["kb_jobs", "running"] == 1
-        assert 0 <= first["kb_queue_age_seconds",] < second["kb_queue_age_seconds",] < 60
+        assert 0 <= first["kb_queue_age_seconds",] < 60
+        await eventually_async(
+            "what waits has waited longer",
+            lambda: samples(open_server)["kb_queue_age_seconds",],
+            lambda age: age > first["kb_queue_age_seconds",],
+        )
         await finished(api, waiting)
     idle = samples(open_server)
     assert idle["kb_queue_age_seconds",] == idle["kb_jobs", "queued"] == 0

@@ -13,6 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from kb.client.client import EngineClient
 from tests.conftest import free_port, without_settings
+from tests.eventually import SECONDS
 from tests.http.conftest import added
 from tests.mcp.conftest import ERAS
 from tests.watching.conftest import lines
@@ -99,7 +100,7 @@ def loaded(*flags, **environment):
         env=without_settings() | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=True,
     )
     return ended.stdout.split(), ended.stderr
