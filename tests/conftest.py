@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from filelock import FileLock
-from kb.embed.onnx.embedder.embedder import OnnxEmbedder
+from kb.embed.onnx.embedder import OnnxEmbedder
 
 from kb.embed.models.prepare import fetch, prepare
 from tests.eventually import SECONDS, eventually
