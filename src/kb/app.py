@@ -32,7 +32,7 @@ from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
-from kb.routes.services import Engine
+from kb.routes.services import Services
 from kb.settings import Settings
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
@@ -69,12 +69,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             stack.callback(watch.traces.close)
             starting = asyncio.get_running_loop().run_in_executor(None, start, settings, watch, stack)
             try:
-                app.state.engine = await asyncio.shield(starting)
+                app.state.services = await asyncio.shield(starting)
             finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
                 await asyncio.wait([starting])
-            app.state.before_stop = app.state.engine.worker.ends.close
+            app.state.before_stop = app.state.services.worker.ends.close
             yield
-            app.state.engine = None
+            app.state.services = None
 
     app = FastAPIOffline(
         redoc_url=None,
@@ -124,7 +124,7 @@ def api_router() -> APIRouter:
     return router
 
 
-def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
+def start(settings: Settings, watch: Watch, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse.
 
     Raises:
@@ -148,7 +148,7 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         watch.registry.register(collector)
         stack.callback(watch.registry.unregister, collector)
-    return Engine(settings, store, embedder, worker, originals, pool, watch)
+    return Services(settings, store, embedder, worker, originals, pool, watch)
 
 
 def engine_info(embedder: Embedder) -> Info:
@@ -161,10 +161,10 @@ def engine_info(embedder: Embedder) -> Info:
 
 async def ready(request: Request) -> bool:
     """Whether the model is warm and the database answers."""
-    engine: Engine | None = request.app.state.engine
-    return engine is not None and await run_in_threadpool(_answers, engine)
+    services: Services | None = request.app.state.services
+    return services is not None and await run_in_threadpool(_answers, services)
 
 
-def _answers(engine: Engine) -> bool:
-    with engine.store.read() as tx:
+def _answers(services: Services) -> bool:
+    with services.store.read() as tx:
         return tx.counts().schema_version > 0

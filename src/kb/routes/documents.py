@@ -40,7 +40,7 @@ from kb.documents.lookup import existing_document
 from kb.documents.staging import BLOCK_SIZE
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
-from kb.routes.services import MAX_ID, EngineDep, Id, Limit, QueryModel
+from kb.routes.services import MAX_ID, Id, Limit, QueryModel, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.rows import Filter
@@ -86,11 +86,11 @@ class ListQuery(QueryModel):
 
 
 @router.get("/documents", tags=["documents"], summary="List documents")
-def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
+def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
-    limit = page_size(query.limit, engine.settings)
-    check_tags(engine.settings, query.tag, query.tag_any, query.tag_not)
-    with engine.store.read() as tx:
+    limit = page_size(query.limit, services.settings)
+    check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
+    with services.store.read() as tx:
         page = tx.documents.page(query.where(), sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
@@ -104,9 +104,9 @@ def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> D
     summary="Get a document",
     responses={200: links_to_document("/id"), **problems(404)},
 )
-def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
+def get_document(document_id: Id, services: ServicesDep) -> DocumentWithChunks:
     """A document with its text in chunks."""
-    with engine.store.read() as tx:
+    with services.store.read() as tx:
         return with_chunks(existing_document(tx, document_id), tx.documents.chunks(document_id))
 
 
@@ -116,9 +116,9 @@ def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
     summary="Get a part of a document's text",
     responses=problems(404, 409),
 )
-def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
+def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
     """Some lines, characters or pages of it."""
-    with engine.store.read() as tx:
+    with services.store.read() as tx:
         document = existing_document(tx, document_id)
         chunks = tx.documents.chunks(document_id)
     asked = excerpt(chunks, query.unit, query.start, query.end)
@@ -135,13 +135,13 @@ def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Que
         **problems(404),
     },
 )
-def get_file(document_id: Id, engine: EngineDep) -> StreamingResponse:
+def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
     """The file that a document came from, if it came from one and files are kept."""
-    with engine.store.read() as tx:
+    with services.store.read() as tx:
         document = existing_document(tx, document_id)
         path_name = (document.source_path or "").rpartition("/")[2]
         name = path_name or tx.documents.filename(document_id) or document.title
-    file = engine.originals.open(document)
+    file = services.originals.open(document)
     return StreamingResponse(
         iter(partial(file.read, BLOCK_SIZE), b""),
         media_type="application/octet-stream",
@@ -158,9 +158,9 @@ def as_attachment(filename: str) -> str:
 @router.delete(
     "/documents/{document_id}", tags=["documents"], summary="Delete a document", responses=problems(404, 507)
 )
-def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
+def delete_document(document_id: Id, services: ServicesDep) -> Deleted:
     """Delete a document for good, with the file that was kept of it and the attachments that came in it."""
-    document = delete(engine.store, engine.originals, document_id)
+    document = delete(services.store, services.originals, document_id)
     return Deleted(document_id=document_id, title=document.title)
 
 
@@ -170,19 +170,19 @@ def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     summary="Change a document's tags",
     responses=problems(400, 404, 409, 413, 507),
 )
-def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Document:
+def change_tags(document_id: Id, change: TagChange, services: ServicesDep) -> Document:
     """Add tags to a document and remove others, in one step."""
-    check_tags(engine.settings, change.add, change.remove)
+    check_tags(services.settings, change.add, change.remove)
     document = tags.change_tags(
-        engine.store, document_id, add=change.add, remove=change.remove, max_tags=engine.settings.max_tags
+        services.store, document_id, add=change.add, remove=change.remove, max_tags=services.settings.max_tags
     )
     return Document.model_validate(document)
 
 
 @router.get("/tags", tags=["tags"], summary="List tags")
-def list_tags(engine: EngineDep) -> TagList:
+def list_tags(services: ServicesDep) -> TagList:
     """Every tag in use, and how many documents carry it."""
-    with engine.store.read() as tx:
+    with services.store.read() as tx:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
 
 

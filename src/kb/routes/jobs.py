@@ -15,7 +15,7 @@ from kb.documents.submit import receipt, retry, submit_file, submit_note
 from kb.routes.forms import BODIES, MAX_FIELDS, basename, parse_form, parse_note
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
-from kb.routes.services import Engine, EngineDep, Id, Limit, QueryModel
+from kb.routes.services import Id, Limit, QueryModel, Services, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.routes.waiting import WaitQuery, awaited_job, preferred_wait
 
@@ -46,7 +46,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 async def submit(
     request: Request,
     response: Response,
-    engine: EngineDep,
+    services: ServicesDep,
     query: Annotated[WaitQuery, Query()],
     prefer: Annotated[str | None, Header(description="`wait=30` does the same (RFC 7240).")] = None,
     idempotency_key: Annotated[
@@ -57,59 +57,59 @@ async def submit(
 
     Answers 202, or 200 when the job that was waited for is done or failed.
     """
-    accepted = await _accept(request, engine, idempotency_key)
+    accepted = await _accept(request, services, idempotency_key)
     logger.info("job accepted", extra={"job_id": accepted.job_id})
-    engine.worker.wake()
+    services.worker.wake()
     seconds = query.wait or preferred_wait(prefer)
     if seconds and not query.wait:
         response.headers["Preference-Applied"] = f"wait={seconds}"
     if seconds and accepted.status not in ENDED:
-        accepted = receipt(await awaited_job(engine, accepted.job_id, seconds))
+        accepted = receipt(await awaited_job(services, accepted.job_id, seconds))
     if accepted.status in ENDED:
         response.status_code = 200
     return accepted
 
 
 @router.get("", summary="List jobs")
-def list_jobs(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> JobList:
+def list_jobs(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> JobList:
     """A page of jobs, newest first."""
-    limit = page_size(query.limit, engine.settings)
+    limit = page_size(query.limit, services.settings)
     before = int(query.cursor) if query.cursor else None
-    with engine.store.read() as tx:
+    with services.store.read() as tx:
         page = tx.jobs.page(status=query.status, limit=limit + 1, before=before)
     jobs = [Job.model_validate(job) for job in page[:limit]]
     return JobList(jobs=jobs, next_cursor=str(jobs[-1].id) if len(page) > limit else None)
 
 
 @router.get("/{job_id}", summary="Get a job", responses=problems(404))
-async def get_job(job_id: Id, engine: EngineDep, query: Annotated[WaitQuery, Query()]) -> Job:
+async def get_job(job_id: Id, services: ServicesDep, query: Annotated[WaitQuery, Query()]) -> Job:
     """How far a note or a file is, and why it failed if it did."""
-    return Job.model_validate(await awaited_job(engine, job_id, query.wait))
+    return Job.model_validate(await awaited_job(services, job_id, query.wait))
 
 
 @router.post("/{job_id}/retry", summary="Try a failed job again", status_code=202, responses=problems(404, 409))
-def retry_job(job_id: Id, engine: EngineDep) -> JobAccepted:
+def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
     """Try a failed job again, whose content was kept: one that failed for a reason of the engine's."""
-    accepted = retry(engine.store, job_id)
-    engine.worker.wake()
+    accepted = retry(services.store, job_id)
+    services.worker.wake()
     return accepted
 
 
-async def _accept(request: Request, engine: Engine, idempotency_key: str | None) -> JobAccepted:
+async def _accept(request: Request, services: Services, idempotency_key: str | None) -> JobAccepted:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
         async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
-            return await run_in_threadpool(_accept_file, engine, form, idempotency_key)
+            return await run_in_threadpool(_accept_file, services, form, idempotency_key)
     if media_type == "application/json":
-        return await run_in_threadpool(_accept_note, engine, await request.body(), idempotency_key)
+        return await run_in_threadpool(_accept_note, services, await request.body(), idempotency_key)
     raise UnsupportedMedia
 
 
-def _accept_note(engine: Engine, body: bytes, idempotency_key: str | None) -> JobAccepted:
-    return submit_note(engine.store, parse_note(body, engine.settings), idempotency_key)
+def _accept_note(services: Services, body: bytes, idempotency_key: str | None) -> JobAccepted:
+    return submit_note(services.store, parse_note(body, services.settings), idempotency_key)
 
 
-def _accept_file(engine: Engine, form: FormData, idempotency_key: str | None) -> JobAccepted:
-    file, request = parse_form(form, engine.settings)
-    staging, filename = engine.settings.staging_dir, basename(file.filename or "")
-    return submit_file(engine.store, staging, file.file, filename, request, idempotency_key)
+def _accept_file(services: Services, form: FormData, idempotency_key: str | None) -> JobAccepted:
+    file, request = parse_form(form, services.settings)
+    staging, filename = services.settings.staging_dir, basename(file.filename or "")
+    return submit_file(services.store, staging, file.file, filename, request, idempotency_key)

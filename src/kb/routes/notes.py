@@ -11,7 +11,7 @@ from kb.documents.update import update_note
 from kb.routes.documents import with_chunks
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
-from kb.routes.services import EngineDep, Id
+from kb.routes.services import Id, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
@@ -21,16 +21,16 @@ router = APIRouter(route_class=ThreadRoute, tags=["notes"])
 def patch_note(
     document_id: Id,
     update: NoteUpdate,
-    engine: EngineDep,
+    services: ServicesDep,
     request: Request,
     if_match: Annotated[
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
-    check_note(update.text, engine.settings)
+    check_note(update.text, services.settings)
     expected = None if if_match is None else hashes_in(",".join(request.headers.getlist("if-match")))
-    return with_chunks(*update_note(engine.store, engine.embedder, document_id, update.text, expected))
+    return with_chunks(*update_note(services.store, services.embedder, document_id, update.text, expected))
 
 
 def hashes_in(if_match: str) -> set[str] | None:

@@ -8,17 +8,17 @@ from fastapi import APIRouter
 
 from kb import __version__
 from kb.api.models import JobStatus, ModelStatus, QueueStatus, Status
-from kb.routes.services import EngineDep
+from kb.routes.services import ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 
 
 @router.get("/status", summary="Get the engine's state")
-def status(engine: EngineDep) -> Status:
+def status(services: ServicesDep) -> Status:
     """Say what this engine is, and how much is in it."""
-    embedder = engine.embedder
-    with engine.store.read() as tx:
+    embedder = services.embedder
+    with services.store.read() as tx:
         counts = tx.counts()
     return Status(
         version=__version__,

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.models import ENDED
 from kb.documents.lookup import existing_job
-from kb.routes.services import MAX_ID, Engine, QueryModel
+from kb.routes.services import MAX_ID, QueryModel, Services
 from kb.store.rows import Job
 
 
@@ -27,20 +27,20 @@ def preferred_wait(prefer: str | None) -> int:
     return int(found[1]) if found else 0
 
 
-async def awaited_job(engine: Engine, job_id: int, seconds: int) -> Job:
+async def awaited_job(services: Services, job_id: int, seconds: int) -> Job:
     """Return a job when it has ended, or as it is after so many seconds or when the engine stops.
 
     Raises:
         NotFound: there is no such job.
     """
-    deadline = asyncio.get_running_loop().time() + min(seconds, engine.settings.max_wait_seconds)
+    deadline = asyncio.get_running_loop().time() + min(seconds, services.settings.max_wait_seconds)
     goes_on = seconds > 0
-    with engine.worker.ends.subscribe(job_id) as subscription:
-        while (job := await run_in_threadpool(_job, engine, job_id)).status not in ENDED and goes_on:
+    with services.worker.ends.subscribe(job_id) as subscription:
+        while (job := await run_in_threadpool(_job, services, job_id)).status not in ENDED and goes_on:
             goes_on = await subscription.wait(deadline)
     return job
 
 
-def _job(engine: Engine, job_id: int) -> Job:
-    with engine.store.read() as tx:
+def _job(services: Services, job_id: int) -> Job:
+    with services.store.read() as tx:
         return existing_job(tx, job_id)
