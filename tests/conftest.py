@@ -16,9 +16,9 @@ from pathlib import Path
 import httpx2
 import pytest
 from filelock import FileLock
-from kb.embed.onnx.embedder import OnnxEmbedder
 
 from kb.embed.models.prepare import fetch, prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.eventually import SECONDS, eventually
 
 KEY = "the-engine-key"

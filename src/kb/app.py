@@ -25,14 +25,14 @@ from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.versions import VersionMiddleware
-from kb.documents.originals import KeptFiles
+from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
 from kb.ingest.draft import DOC_TYPES
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
-from kb.routes.services import Engine
+from kb.routes.services import Services
 from kb.settings import Settings
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
@@ -69,11 +69,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             stack.callback(watch.traces.close)
             starting = asyncio.get_running_loop().run_in_executor(None, start, settings, watch, stack)
             try:
-                app.state.engine = await asyncio.shield(starting)
+                app.state.services = await asyncio.shield(starting)
             finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
                 await asyncio.wait([starting])
+            app.state.before_stop = app.state.services.worker.ends.close
             yield
-            app.state.engine = None
+            app.state.services = None
 
     app = FastAPIOffline(
         redoc_url=None,
@@ -123,7 +124,7 @@ def api_router() -> APIRouter:
     return router
 
 
-def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
+def start(settings: Settings, watch: Watch, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse.
 
     Raises:
@@ -138,16 +139,16 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
-    kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
+    originals = Originals(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)
+    worker = Worker(store, embedder, settings.staging_dir, originals, limits, watch)
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         watch.registry.register(collector)
         stack.callback(watch.registry.unregister, collector)
-    return Engine(settings, store, embedder, worker, kept, pool, watch)
+    return Services(settings, store, embedder, worker, originals, pool, watch)
 
 
 def engine_info(embedder: Embedder) -> Info:
@@ -160,10 +161,10 @@ def engine_info(embedder: Embedder) -> Info:
 
 async def ready(request: Request) -> bool:
     """Whether the model is warm and the database answers."""
-    engine: Engine | None = request.app.state.engine
-    return engine is not None and await run_in_threadpool(_answers, engine)
+    services: Services | None = request.app.state.services
+    return services is not None and await run_in_threadpool(_answers, services)
 
 
-def _answers(engine: Engine) -> bool:
-    with engine.store.read() as tx:
+def _answers(services: Services) -> bool:
+    with services.store.read() as tx:
         return tx.counts().schema_version > 0

@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx2
 import pytest
 from fastmcp import Client
-from kb_cli.server import APPS
 
+from kb_cli.server import APPS
 from tests.conftest import Server, free_port, without_settings
 from tests.eventually import SECONDS
 from tests.images.conftest import fresh_copy, output_of

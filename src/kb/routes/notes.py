@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from kb.api.models import DocumentWithChunks, NoteUpdate
-from kb.documents.save import update_note
+from kb.documents.update import update_note
 from kb.routes.documents import with_chunks
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
-from kb.routes.services import EngineDep, Id
+from kb.routes.services import Id, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
@@ -21,19 +21,19 @@ router = APIRouter(route_class=ThreadRoute, tags=["notes"])
 def patch_note(
     document_id: Id,
     update: NoteUpdate,
-    engine: EngineDep,
+    services: ServicesDep,
     request: Request,
     if_match: Annotated[
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
-    check_note(update.text, engine.settings)
+    check_note(update.text, services.settings)
     expected = None if if_match is None else hashes_in(",".join(request.headers.getlist("if-match")))
-    return with_chunks(*update_note(engine.store, engine.embedder, document_id, update.text, expected))
+    return with_chunks(*update_note(services.store, services.embedder, document_id, update.text, expected))
 
 
 def hashes_in(if_match: str) -> set[str] | None:
-    """What an If-Match header names; None if anything will do."""
-    hashes = {part.strip().strip('"') for part in if_match.split(",")}
+    """Return what an If-Match header names; None if anything will do."""
+    hashes = {tag.strip().strip('"') for tag in if_match.split(",")}
     return None if "*" in hashes else hashes

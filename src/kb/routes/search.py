@@ -16,7 +16,7 @@ from kb.api.models import SearchReply, SearchRequest, SearchResult
 from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
-from kb.routes.services import Engine, EngineDep
+from kb.routes.services import Services, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.search.service import Legs, Result, match_expression, search, telling_words
 from kb.search.token_budget import Budget
@@ -28,19 +28,19 @@ router = APIRouter(route_class=ThreadRoute, tags=["search"])
 
 
 @router.post("/search", summary="Search", responses=problems(400, 413))
-def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
+def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
-    top = top_of(request.top, engine.settings)
-    check_tags(engine.settings, request.tags, request.tag_any, request.tag_not)
+    top = top_of(request.top, services.settings)
+    check_tags(services.settings, request.tags, request.tag_any, request.tag_not)
     words = "" if request.vec_only else request.query
-    embed = None if request.fts_only else partial(embedded, engine, request.query)
+    embed = None if request.fts_only else partial(embedded, services, request.query)
     legs = Legs(match_expression(words), embed, where(request))
-    with engine.store.read() as tx:
-        index = WatchedIndex(tx.index, engine.watch)
-        found = search(index, legs, top, engine.pool, grouped=request.group_by is not None)
-        results = fitting(engine, tx, found, telling_words(words), request.max_tokens)
+    with services.store.read() as tx:
+        index = WatchedIndex(tx.index, services.watch)
+        found = search(index, legs, top, services.pool, grouped=request.group_by is not None)
+        results = fitting(services, tx, found, telling_words(words), request.max_tokens)
         pending = tx.jobs.pending()
     return SearchReply(results=results, omitted=passages(found) - passages(results), pending=pending)
 
@@ -50,10 +50,10 @@ def passages(results: Sequence[Result | SearchResult]) -> int:
     return sum(1 + len(result.more) for result in results)
 
 
-def embedded(engine: Engine, query: str) -> NDArray[np.float32]:
+def embedded(services: Services, query: str) -> NDArray[np.float32]:
     """The query's vector, shape (dimensions,)."""
-    with engine.watch.search("embed"):
-        vector: NDArray[np.float32] = engine.embedder.embed([query])[0]
+    with services.watch.search("embed"):
+        vector: NDArray[np.float32] = services.embedder.embed([query])[0]
         return vector
 
 
@@ -72,10 +72,10 @@ def where(request: SearchRequest) -> Filter:
 
 
 def fitting(
-    engine: Engine, tx: Transaction, found: Sequence[Result], words: Sequence[str], max_tokens: int | None
+    services: Services, tx: Transaction, found: Sequence[Result], words: Sequence[str], max_tokens: int | None
 ) -> list[SearchResult]:
     """The results whose text fits the budget, with their highlights."""
-    budget = Budget(max_tokens, lambda text: engine.embedder.count_tokens(text) - SPECIAL_TOKENS)
+    budget = Budget(max_tokens, lambda text: services.embedder.count_tokens(text) - SPECIAL_TOKENS)
     results = []
     for result in found:
         if not (first := passage(tx, result, words, budget)):

@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.api.errors import Unavailable
-from kb.documents.originals import KeptFiles
+from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -21,31 +21,31 @@ MAX_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class Services:
     """What `kb.app` built."""
 
     settings: Settings
     store: Store
     embedder: Embedder
     worker: Worker
-    kept: KeptFiles
+    originals: Originals
     pool: Executor
     watch: Watch
 
 
-async def engine_of(request: Request) -> Engine:
-    """The running engine.
+async def services_of(request: Request) -> Services:
+    """Return the running engine's parts.
 
     Raises:
         Unavailable: it is still starting.
     """
-    engine: Engine | None = getattr(request.app.state, "engine", None)
-    if engine is None:
+    services: Services | None = getattr(request.app.state, "services", None)
+    if services is None:
         raise Unavailable
-    return engine
+    return services
 
 
-EngineDep = Annotated[Engine, Depends(engine_of)]
+ServicesDep = Annotated[Services, Depends(services_of)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
 Limit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from fastapi import APIRouter
 
 from kb import __version__
-from kb.api.models import ModelStatus, QueueStatus, Status
-from kb.routes.services import EngineDep
+from kb.api.models import JobStatus, ModelStatus, QueueStatus, Status
+from kb.routes.services import ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 
 
 @router.get("/status", summary="Get the engine's state")
-def status(engine: EngineDep) -> Status:
+def status(services: ServicesDep) -> Status:
     """Say what this engine is, and how much is in it."""
-    embedder = engine.embedder
-    with engine.store.read() as tx:
+    embedder = services.embedder
+    with services.store.read() as tx:
         counts = tx.counts()
     return Status(
         version=__version__,
@@ -31,6 +33,6 @@ def status(engine: EngineDep) -> Status:
         provider=embedder.provider,
         documents=counts.documents,
         chunks=counts.chunks,
-        queue=QueueStatus(**{state: counts.jobs.get(state, 0) for state in ("queued", "running", "done", "failed")}),
+        queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
         database_size=counts.size,
     )
