@@ -15,7 +15,7 @@ from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.probes import ProbesFirst
 from kb.asgi.request import RequestMiddleware, outgoing, request_seconds
-from kb.client.asgi import InsideTransport
+from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
 from kb.telemetry.tracing import traces_of
 from kb_mcp.auth import name_of
@@ -119,7 +119,7 @@ def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) ->
     key = reveal(settings.api_key)
     if engine is None:
         return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around)
-    return EngineClient("http://localhost", key, transport=InsideTransport(engine), around=around)
+    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=around)
 
 
 async def _expire(uploads: Uploads, pause: float) -> None:
