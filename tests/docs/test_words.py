@@ -14,8 +14,8 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
-from kb.api.settings import EnvSettings
 from kb.formats.registry import READERS
+from kb.settings import EnvSettings
 from kb.settings import Settings as EngineSettings
 from kb_cli.main import COMMANDS
 from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES

@@ -7,6 +7,7 @@ import logging
 
 import httpx2
 import pytest
+from opentelemetry.trace import NoOpTracer
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
@@ -14,7 +15,6 @@ from starlette.routing import Route
 
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.telemetry.logging import ConsoleFormatter, JsonFormatter, belonging_to
-from kb.telemetry.tracing import NoTraces
 
 
 async def fails(_):
@@ -42,7 +42,7 @@ def registry():
 def app(registry):
     routes = [Route("/fails", fails), Route("/fails-amid", fails_amid), Route("/waits", waits)]
     made = Starlette(routes=routes)
-    made.add_middleware(RequestMiddleware, seconds=request_seconds("seconds", registry), traces=NoTraces())
+    made.add_middleware(RequestMiddleware, seconds=request_seconds("seconds", registry), tracer=NoOpTracer())
     return made
 
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
-from kb.api.settings import EnvSettings
+from kb.settings import EnvSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +19,9 @@ OURS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
 """Whose lines follow KB_LOG_LEVEL. Other libraries say at lower levels what they work on: only their warnings count."""
 
 BELONGING: ContextVar[Mapping[str, str]] = ContextVar("belonging", default={})  # noqa: B039 - never changed
+REQUEST_ID: Final = "X-Request-ID"
+"""The header that brings the id of a request, which all lines about it carry."""
+
 STANDARD: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "color_message"}
 
 

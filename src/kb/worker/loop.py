@@ -128,7 +128,7 @@ class Worker:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
         if jobs:
-            with self._watch.traces.span("ingest", attributes={"kb.jobs": len(jobs)}):
+            with self._watch.ingestion(len(jobs)):
                 self._do(jobs)
         return bool(jobs)
 
