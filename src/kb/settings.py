@@ -44,7 +44,7 @@ def variable(name: str) -> str:
     return f"KB_{name.upper()}"
 
 
-def with_flags(environment: Mapping[str, str], **flags: object) -> Mapping[str, str]:
+def with_flags(environment: Mapping[str, str], /, **flags: object) -> Mapping[str, str]:
     """Return `environment` with the flags that are given in the place of their variables."""
     return {**environment, **{variable(name): str(value) for name, value in flags.items() if value is not None}}
 

@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.telemetry.logging import ConsoleFormatter, JsonFormatter, belonging_to
+from kb.telemetry.logging import ConsoleFormatter, JsonFormatter, log_context
 
 
 async def fails(_):
@@ -86,7 +86,7 @@ def test_what_a_line_says_of_others_cannot_make_it_two():
 
 
 def test_fields_reach_as_far_as_the_block_does():
-    with belonging_to(request_id="1"), belonging_to(job_id="2"):
+    with log_context(request_id="1"), log_context(job_id="2"):
         inside = JsonFormatter().format(record("hello"))
     assert '"request_id": "1", "job_id": "2"' in inside
     assert "request_id" not in JsonFormatter().format(record("hello"))

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 
 from kb.asgi.problem import on_unexpected
-from kb.telemetry.logging import REQUEST_ID, belonging_to
+from kb.telemetry.logging import REQUEST_ID, log_context
 from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, span_of, trace_id_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ OTHER: Final = "(other)"
 QUIET: Final = {"/healthz", "/readyz", "/metrics"}
 """What machines ask every few seconds: told at debug only, and not traced."""
 
-LEFT: Final = 499
+CLIENT_CLOSED_REQUEST: Final = 499
 """The status of a request whose sender was gone before there was an answer."""
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -66,9 +66,9 @@ class RequestMiddleware:
         method = scope["method"] if scope["method"] in METHODS else OTHER
         with (
             self._span(scope["path"], method, headers) as span,
-            belonging_to(**_ids(request_id, span)),
+            log_context(**_ids(request_id, span)),
         ):
-            begun, status = perf_counter(), LEFT
+            begun, status = perf_counter(), CLIENT_CLOSED_REQUEST
             try:
                 status = await self._answer(scope, receive, send, request_id)
             finally:
@@ -97,7 +97,7 @@ class RequestMiddleware:
             if status is not None:
                 raise  # half an answer cannot be taken back: the server breaks off
             await (await on_unexpected(Request(scope), error))(scope, receive, sending)
-        return status or LEFT
+        return status or CLIENT_CLOSED_REQUEST
 
     def _tell(self, scope: Scope, method: str, status: int, seconds: float, span: Span) -> None:
         route = route_of(scope, self.prefix)

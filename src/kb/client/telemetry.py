@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanKind
 
-from kb.telemetry.logging import BELONGING, REQUEST_ID
+from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
 from kb.telemetry.tracing import PROPAGATOR, span_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def outgoing(tracer: Tracer) -> Around:
         attributes = {"http.request.method": method, "url.path": path}
         with span_of(tracer, method, SpanKind.CLIENT, attributes=attributes):
             headers: dict[str, str] = {}
-            if request_id := BELONGING.get().get("request_id"):
+            if request_id := LOG_CONTEXT.get().get("request_id"):
                 headers[REQUEST_ID] = request_id
             PROPAGATOR.inject(headers)
             yield headers
