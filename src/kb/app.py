@@ -39,7 +39,7 @@ from kb.settings import Settings, listed, reveal
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
 from kb.store.rows import VectorSpace
-from kb.telemetry.instruments import FollowingPool, Watch
+from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
 from kb.worker.loop import Worker
 
@@ -82,13 +82,13 @@ def create_app(context: Context | None = None) -> FastAPI:
     """
     settings = Settings.read((context or Context()).environment)
     tracer, stop_tracing = start_tracing("kb-engine")
-    watch = Watch(tracer, DOC_TYPES)
-    seconds = request_seconds("kb_http_request_seconds", watch.registry)
+    instruments = Instruments(tracer, DOC_TYPES)
+    seconds = request_seconds("kb_http_request_seconds", instruments.registry)
     form = f"{API}{jobs.router.prefix}"
     app = FastAPIOffline(
         **ABOUT,
         exception_handlers=ERRORS,
-        lifespan=partial(lifespan, settings=settings, watch=watch, stop_tracing=stop_tracing),
+        lifespan=partial(lifespan, settings=settings, instruments=instruments, stop_tracing=stop_tracing),
         middleware=[  # from the outside to the inside
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer, prefix=API),
             Middleware(VersionMiddleware),
@@ -99,7 +99,7 @@ def create_app(context: Context | None = None) -> FastAPI:
     app.include_router(api_router(settings), prefix=API)
     app.router.routes += probes(ready)
     describe(app, settings)
-    app.state.registry = watch.registry
+    app.state.registry = instruments.registry
     return app
 
 
@@ -123,12 +123,12 @@ def api_router(settings: Settings) -> APIRouter:
 
 @asynccontextmanager
 async def lifespan(
-    app: FastAPI, *, settings: Settings, watch: Watch, stop_tracing: Callable[[], None]
+    app: FastAPI, *, settings: Settings, instruments: Instruments, stop_tracing: Callable[[], None]
 ) -> AsyncIterator[None]:
     """Start the parts in a thread, and stop them."""
     with ExitStack() as stack:
         stack.callback(stop_tracing)
-        starting = asyncio.get_running_loop().run_in_executor(None, start, settings, watch, stack)
+        starting = asyncio.get_running_loop().run_in_executor(None, start, settings, instruments, stack)
         try:
             app.state.engine = await asyncio.shield(starting)
         finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
@@ -137,7 +137,7 @@ async def lifespan(
         app.state.engine = None
 
 
-def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
+def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Engine:
     """Build the parts and start the worker; `stack` stops them in reverse.
 
     Raises:
@@ -147,21 +147,21 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
     embedder = open_embedder(
-        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=watch.embedded
+        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
     )
     embedder.embed(["warm"])
     space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)
+    worker = Worker(store, embedder, settings.staging_dir, kept, limits, instruments)
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(SEARCH_THREADS, "kb-search"))
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
-        watch.registry.register(collector)
-        stack.callback(watch.registry.unregister, collector)
-    return Engine(settings, store, embedder, worker, kept, pool, watch)
+        instruments.registry.register(collector)
+        stack.callback(instruments.registry.unregister, collector)
+    return Engine(settings, store, embedder, worker, kept, pool, instruments)
 
 
 def engine_info(embedder: Embedder) -> Info:

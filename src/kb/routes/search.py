@@ -38,7 +38,7 @@ def find(request: SearchRequest, engine: EngineDep) -> SearchReply:
     embed = None if request.fts_only else partial(embedded, engine, request.query)
     legs = Legs(match_expression(words), embed, where(request))
     with engine.store.read() as tx:
-        index = WatchedIndex(tx.index, engine.watch)
+        index = WatchedIndex(tx.index, engine.instruments)
         found = search(index, legs, top, engine.pool, grouped=request.group_by is not None)
         results = fitting(engine, tx, found, telling_words(words), request.max_tokens)
         pending = tx.jobs.pending()
@@ -52,7 +52,7 @@ def passages(results: Sequence[Result | SearchResult]) -> int:
 
 def embedded(engine: Engine, query: str) -> NDArray[np.float32]:
     """The query's vector, shape (dimensions,)."""
-    with engine.watch.search("embed"):
+    with engine.instruments.search("embed"):
         vector: NDArray[np.float32] = engine.embedder.embed([query])[0]
         return vector
 

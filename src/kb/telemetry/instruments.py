@@ -40,7 +40,7 @@ BATCH_TEXTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 INGEST_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
-class Watch:
+class Instruments:
     """The engine's instruments.
 
     Args:
@@ -116,18 +116,18 @@ class Step:
 class WatchedIndex:
     """An index whose steps are timed; see `kb.store.protocol.Index`."""
 
-    def __init__(self, index: Index, watch: Watch) -> None:
+    def __init__(self, index: Index, instruments: Instruments) -> None:
         self._index = index
-        self._watch = watch
+        self._instruments = instruments
 
     def matches(self, match: str, where: Filter) -> Scored:
         """Every chunk that matches."""
-        with self._watch.search("full_text"):
+        with self._instruments.search("full_text"):
             return self._index.matches(match, where)
 
     def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
         """The chunks nearest to a vector."""
-        with self._watch.search("vectors"):
+        with self._instruments.search("vectors"):
             return self._index.nearest(vector, where, limit)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -136,7 +136,7 @@ class WatchedIndex:
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents."""
-        with self._watch.search("fetch"):
+        with self._instruments.search("fetch"):
             return self._index.hits(chunk_ids)
 
     def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
 from kb.ingest.draft import NOTE, SLICE, Draft, draft_file, draft_note, with_vectors
 from kb.parser.sandbox import Limits, Sandbox, Stopped
-from kb.telemetry.instruments import Watch
+from kb.telemetry.instruments import Instruments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ class Worker:
         staging: the folder of the files that wait for their job.
         kept: what keeps them afterwards.
         limits: what reading one file may take.
-        watch: where it is counted what was done.
+        instruments: where it is counted what was done.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Worker:
         staging: Path,
         kept: KeptFiles,
         limits: Limits | None = None,
-        watch: Watch | None = None,
+        instruments: Instruments | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._staging = staging
         self._kept = kept
         self._sandbox = Sandbox(limits)
-        self._watch = watch or Watch()
+        self._instruments = instruments or Instruments()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -116,7 +116,7 @@ class Worker:
                 return
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
-                self._watch.worker_failed()
+                self._instruments.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
             else:
                 if not busy:
@@ -128,7 +128,7 @@ class Worker:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
         if jobs:
-            with self._watch.ingestion(len(jobs)):
+            with self._instruments.ingestion(len(jobs)):
                 self._do(jobs)
         return bool(jobs)
 
@@ -154,7 +154,7 @@ class Worker:
                 self._give_up(job, unfinished)
                 continue
             try:
-                with self._watch.ingest("read", job_id=job.id):
+                with self._instruments.ingest("read", job_id=job.id):
                     draft = self._draft(job)
                 yield job, draft
             except Unreadable as error:
@@ -179,9 +179,9 @@ class Worker:
     def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
         drafts = [draft for _, draft in group]
         alive = partial(self._alive, [job.id for job, _ in group], unfinished)
-        with self._watch.ingest("embed", jobs=len(group)):
+        with self._instruments.ingest("embed", jobs=len(group)):
             contents = with_vectors(drafts, self._embedder, alive)
-        with self._watch.ingest("write", jobs=len(group)), ExitStack() as staged:
+        with self._instruments.ingest("write", jobs=len(group)), ExitStack() as staged:
             attached = [
                 staged.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group
             ]
@@ -222,7 +222,7 @@ class Worker:
         self._do(waiting)
 
     def _tell(self, job: Job, doc_type: str | None, outcome: Outcome, **more: int) -> None:
-        self._watch.ingested(doc_type, outcome)
+        self._instruments.ingested(doc_type, outcome)
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": doc_type or job.kind, **more})
 
     def _forget(self, job: Job, unfinished: set[int]) -> None:
