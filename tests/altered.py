@@ -7,8 +7,8 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from kb.api.settings import listed
 from kb.asgi.subapps import choose, compose, installed
+from kb.settings import listed, with_flags
 from kb_cli.server import APPS, ENGINE, Settings, listen, serve
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def serve_altered(alter: Callable[[Starlette], None]) -> None:
     parser.add_argument("--port")
     parser.add_argument("--data-dir")
     flags = parser.parse_args()
-    os.environ |= {"KB_PORT": flags.port, "KB_DATA_DIR": flags.data_dir, "FASTMCP_LOG_ENABLED": "false"}
-    settings = Settings.read()
-    app = compose(choose(installed(APPS), listed(settings.apps)), ENGINE)
+    environment = with_flags(os.environ, **vars(flags))
+    settings = Settings.read(environment)
+    app = compose(choose(installed(APPS), listed(settings.apps)), ENGINE, environment)
     alter(app)
     with listen(settings) as listener:
         asyncio.run(serve(listener, app))

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from kb.asgi.metrics import Settings as MetricsSettings
 from kb.settings import Settings as EngineSettings
+from kb.settings import variable
 from kb.telemetry.logging import LogSettings
 from kb_cli.runtime.config import VARIABLES, Config
 from kb_cli.server import Settings as ServeSettings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from kb.api.settings import EnvSettings
+    from kb.settings import EnvSettings
 
 CLASSES: dict[str, tuple[type[EnvSettings], str]] = {
     "Serving": (ServeSettings, "What `kb serve` itself reads."),
@@ -67,14 +68,9 @@ def command_line() -> str:
     )
 
 
-def variable(name: str) -> str:
-    """The environment variable of a setting."""
-    return f"KB_{name.upper()}"
-
-
 def described(settings: type[EnvSettings]) -> dict[str, str]:
     """What the docstring says of each setting under `Args:`."""
-    _, _, entries = (inspect.getdoc(settings) or "").partition("Args:\n")
+    entries = "\n".join((inspect.getdoc(each) or "").partition("Args:\n")[2] for each in settings.__mro__)
     return {name: " ".join(text.split()) for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", entries)}
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, FastAPI, Security
 from fastapi.exceptions import RequestValidationError
@@ -13,17 +14,18 @@ from fastapi_offline import FastAPIOffline
 from prometheus_client import Info
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.api.errors import KbError
-from kb.api.settings import listed, reveal
 from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, request_seconds
+from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
 from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
@@ -33,16 +35,16 @@ from kb.routes import documents, jobs, notes, search, status
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.services import Services
-from kb.settings import Settings
+from kb.settings import Settings, listed, reveal
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
 from kb.store.rows import VectorSpace
-from kb.telemetry.instruments import FollowingPool, Watch
-from kb.telemetry.tracing import traces_of
+from kb.telemetry.instruments import FollowingPool, Instruments
+from kb.telemetry.tracing import start_tracing
 from kb.worker.loop import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
 
@@ -50,81 +52,93 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
-READERS = 8
+SEARCH_THREADS = 8
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
+ABOUT: Final[dict[str, Any]] = {
+    "title": "kb",
+    "version": __version__,
+    "summary": "A fully local knowledge base for people and their AI agents",
+    "redoc_url": None,
+    "static_url": "/docs/static",
+    "generate_unique_id_function": lambda route: route.name,
+    # Its own telemetry would send addresses with what is looked for in them, and messages of errors.
+    "telemetry": {"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+}
+ERRORS: Final[dict[Any, Any]] = {
+    KbError: on_kb_error,
+    RequestValidationError: on_invalid,
+    HTTPException: on_refused,
+    ClientDisconnect: on_disconnect,
+    OSError: on_os_error,
+}
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """The engine; its model, store and worker live as long as its lifespan.
+
+def create_app(context: Context | None = None) -> FastAPI:
+    """Return the engine; its model, store and worker live as long as its lifespan.
 
     Raises:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
-    settings = settings or Settings.read()
-    watch = Watch(traces_of("kb-engine"), DOC_TYPES)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with ExitStack() as stack:
-            stack.callback(watch.traces.close)
-            starting = asyncio.get_running_loop().run_in_executor(None, start, settings, watch, stack)
-            try:
-                app.state.services = await asyncio.shield(starting)
-            finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
-                await asyncio.wait([starting])
-            app.state.before_stop = app.state.services.worker.ends.close
-            yield
-            app.state.services = None
-
+    settings = Settings.read((context or Context()).environment)
+    tracer, stop_tracing = start_tracing("kb-engine")
+    instruments = Instruments(tracer, DOC_TYPES)
+    seconds = request_seconds("kb_http_request_seconds", instruments.registry)
+    form = f"{API}{jobs.router.prefix}"
     app = FastAPIOffline(
-        redoc_url=None,
-        static_url="/docs/static",
-        title="kb",
-        version=__version__,
-        summary="A fully local knowledge base for people and their AI agents",
-        lifespan=lifespan,
-        # Its own telemetry would send addresses with what is looked for in them, and messages of errors.
-        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-        generate_unique_id_function=lambda route: route.name,
-        exception_handlers={
-            KbError: on_kb_error,
-            RequestValidationError: on_invalid,
-            HTTPException: on_refused,
-            ClientDisconnect: on_disconnect,
-            OSError: on_os_error,
-        },
+        **ABOUT,
+        exception_handlers=ERRORS,
+        lifespan=partial(lifespan, settings=settings, instruments=instruments, stop_tracing=stop_tracing),
+        middleware=[  # from the outside to the inside
+            Middleware(RequestMiddleware, seconds=seconds, tracer=tracer, prefix=API),
+            Middleware(VersionMiddleware),
+            guard(settings),
+            Middleware(BodyLimitMiddleware, form_path=form, max_form=settings.max_upload_mb << 20, max_other=MAX_JSON),
+        ],
     )
-    app.add_middleware(
-        BodyLimitMiddleware,
-        form_path=f"{API}{jobs.router.prefix}",
-        max_form=settings.max_upload_mb << 20,
-        max_other=MAX_JSON,
-    )
-    if key := reveal(settings.api_key):
-        app.add_middleware(BearerMiddleware, name_of=Keys([key]).name_of, prefixes=(API,))
-        app.include_router(api_router(), prefix=API, dependencies=[Security(BEARER)], responses=problems(401))
-    else:
-        # With a key a foreign page gets nowhere; without one this is what stands between it and the documents.
-        app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
-        app.include_router(api_router(), prefix=API, responses=problems(403, 421))
-    describe(app, settings)
-    app.add_middleware(VersionMiddleware)
-    seconds = request_seconds("kb_http_request_seconds", watch.registry)
-    app.add_middleware(RequestMiddleware, seconds=seconds, traces=watch.traces, prefix=API)
-    app.state.registry = watch.registry
+    app.include_router(api_router(settings), prefix=API)
     app.router.routes += probes(ready)
+    describe(app, settings)
+    app.state.registry = instruments.registry
     return app
 
 
-def api_router() -> APIRouter:
-    """Every route under `/api/v1`."""
-    router = APIRouter(responses=problems(422, 426, 500, 503))
+def guard(settings: Settings) -> Middleware:
+    """Return what keeps strangers out: a key, or without one the check of names, which keeps out foreign pages."""
+    if key := reveal(settings.api_key):
+        return Middleware(BearerMiddleware, identify=Keys([key]).identify, prefixes=(API,))
+    return Middleware(HostMiddleware, names=listed(settings.allowed_hosts))
+
+
+def api_router(settings: Settings) -> APIRouter:
+    """Return every route under `/api/v1`."""
+    refusals = (401,) if settings.api_key else (403, 421)
+    router = APIRouter(
+        dependencies=[Security(BEARER)] if settings.api_key else [], responses=problems(*refusals, 422, 426, 500, 503)
+    )
     for module in (search, jobs, documents, notes, status):
         router.include_router(module.router)
     return router
 
 
-def start(settings: Settings, watch: Watch, stack: ExitStack) -> Services:
+@asynccontextmanager
+async def lifespan(
+    app: FastAPI, *, settings: Settings, instruments: Instruments, stop_tracing: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Start the parts in a thread, and stop them."""
+    with ExitStack() as stack:
+        stack.callback(stop_tracing)
+        starting = asyncio.get_running_loop().run_in_executor(None, start, settings, instruments, stack)
+        try:
+            app.state.services = await asyncio.shield(starting)
+        finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
+            await asyncio.wait([starting])
+        app.state.before_stop = app.state.services.worker.ends.close
+        yield
+        app.state.services = None
+
+
+def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse.
 
     Raises:
@@ -134,21 +148,21 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Services:
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
     embedder = open_embedder(
-        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=watch.embedded
+        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
     )
     embedder.embed(["warm"])
     space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, originals, limits, watch)
+    worker = Worker(store, embedder, settings.staging_dir, originals, limits, instruments)
     worker.start()
     stack.callback(worker.stop)
-    pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
+    pool = stack.enter_context(FollowingPool(SEARCH_THREADS, "kb-search"))
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
-        watch.registry.register(collector)
-        stack.callback(watch.registry.unregister, collector)
-    return Services(settings, store, embedder, worker, originals, pool, watch)
+        instruments.registry.register(collector)
+        stack.callback(instruments.registry.unregister, collector)
+    return Services(settings, store, embedder, worker, originals, pool, instruments)
 
 
 def engine_info(embedder: Embedder) -> Info:

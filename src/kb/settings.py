@@ -1,31 +1,125 @@
-"""The engine's settings (requirement R-3): each is the environment variable `KB_` + its name."""
+"""Settings: each is the environment variable `KB_` + its name (requirement R-3).
+
+Here are the engine's, and what the settings of every app are made of.
+"""
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
-from kb.api.settings import EnvSettings, Key
+from kb.api.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class EnvSettings(BaseModel):
+    """A group of settings; an empty variable counts as unset."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Return the settings that `environment` holds.
+
+        Raises:
+            SettingError: a value is wrong; one line that names the variable and never quotes its value.
+        """
+        given = {name: value for name in cls.model_fields if (value := environment.get(variable(name)))}
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            raise SettingError(f"{variable(str(first['loc'][0]))}: {first['msg']}") from None
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return f"KB_{name.upper()}"
+
+
+def with_flags(environment: Mapping[str, str], /, **flags: object) -> Mapping[str, str]:
+    """Return `environment` with the flags that are given in the place of their variables."""
+    return {**environment, **{variable(name): str(value) for name, value in flags.items() if value is not None}}
+
+
+def listed(names: str) -> list[str]:
+    """Names with commas between them."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def key_text(text: str) -> str:
+    """A key as it is sent in a header, without the white space around it.
+
+    Raises:
+        ValueError: it holds what headers do not; the message never quotes it.
+    """
+    key = text.strip()
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("a key holds only visible ASCII characters")
+    return key
+
+
+def _key(value: object) -> object:
+    return key_text(value) if isinstance(value, str) else value
+
+
+def _url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be a URL such as http://127.0.0.1:8000")
+    if "@" in parts.netloc:
+        raise ValueError("must hold no user and password: the URL is shown to those who ask, and KB_API_KEY is the key")
+    return value
+
+
+Key = Annotated[SecretStr, BeforeValidator(_key)]
+Url = Annotated[str, AfterValidator(_url)]
+UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
+
+
+def reveal(secret: SecretStr | None) -> str | None:
+    """The text of a secret that may be unset."""
+    return secret.get_secret_value() if secret else None
+
+
+class EngineKey(EnvSettings):
+    """What opens the HTTP API, for who asks for it and for who sends it.
+
+    Args:
+        api_key: the key of the HTTP API; without one it is open.
+    """
+
+    api_key: Key | None = None
+
+
+class EngineAccess(EngineKey):
+    """Who may call the HTTP API, and what else shows the engine.
+
+    Args:
+        allowed_hosts: names besides localhost that it may be called by without a key, with commas between them.
+    """
+
+    allowed_hosts: str = ""
 
 
 def default_data_dir() -> Path:
     """`$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
-    import os
-
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
 
 
-class Settings(EnvSettings):
+class Settings(EngineAccess):
     """What the engine can be told.
 
     Args:
         data_dir: where the database, the model and staged files are kept.
         database_url: another database than `sqlite:///<data_dir>/kb.db`.
-        api_key: the key that clients must send; without one the API is open.
-        allowed_hosts: names besides localhost that an open API may be called by, with commas between them.
         model_dir: a folder with the model, for machines that reach no package index, or with another model.
         device: where the model runs.
         precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO; auto is fp32. A database
@@ -44,11 +138,9 @@ class Settings(EnvSettings):
         max_wait_seconds: how long a request may wait for a job.
     """
 
-    data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(default_factory=default_data_dir)
+    data_dir: UserPath = Field(default_factory=default_data_dir)
     database_url: str | None = None
-    api_key: Key | None = None
-    allowed_hosts: str = ""
-    model_dir: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
+    model_dir: UserPath | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
     precision: Literal["auto", "fp32", "fp16", "int8", "bf16"] = "auto"
     keep_files: bool = True

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from kb import __version__
 from kb.api.errors import KbError
 from kb_cli.runtime import exit_codes as exits
-from kb_cli.runtime.config import PROFILE_VARIABLE
+from kb_cli.runtime.config import PROFILE
 from kb_cli.runtime.convert import plain_command
 from kb_cli.runtime.options import Profile  # noqa: TC001 - typer reads it when it runs
 from kb_cli.runtime.output import complain, say
@@ -111,7 +111,7 @@ def root(
 ) -> None:
     """What every command has in common."""
     if profile:
-        os.environ[PROFILE_VARIABLE] = profile
+        PROFILE.set(profile)
 
 
 def main() -> None:

@@ -6,21 +6,22 @@ import gc
 import ipaddress
 import logging
 import os
+import signal
 import socket
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import uvicorn
 from pydantic import Field
 
 from kb.api.errors import SettingError
-from kb.api.settings import EnvSettings, Key, listed, reveal
 from kb.asgi.subapps import SubApp, choose, compose, installed
+from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Mapping
+    from types import FrameType
 
     from starlette.applications import Starlette
 
@@ -32,13 +33,24 @@ else:
 logger = logging.getLogger(__name__)
 
 ENGINE = "api"
-METRICS = "metrics"
 GRACE_SECONDS = 10
 
 APPS = {
-    ENGINE: SubApp(("/api", "/docs", "/openapi.json", "/healthz", "/readyz"), "kb.app:create_app"),
-    "mcp": SubApp(("/mcp", "/collections/mcp", "/healthz", "/readyz"), "kb_mcp.app:create_app", is_client=True),
-    METRICS: SubApp(("/metrics",), "kb.asgi.metrics:create_app", is_observer=True),
+    ENGINE: SubApp(
+        "kb.app:create_app",
+        paths=("/api", "/docs", "/openapi.json", "/healthz", "/readyz"),
+        keys=("api_key",),
+    ),
+    "mcp": SubApp(
+        "kb_mcp.app:create_app",
+        paths=("/mcp", "/collections/mcp", "/healthz", "/readyz"),
+        keys=("mcp_api_key", "mcp_api_key_file"),
+    ),
+    "metrics": SubApp(
+        "kb.asgi.metrics:create_app",
+        paths=("/metrics",),
+        keys=("metrics_api_key", "api_key"),
+    ),
 }
 
 
@@ -49,20 +61,12 @@ class Settings(EnvSettings):
         host: the address to listen on; beyond this machine keys are needed.
         port: the port to listen on; 0 takes a free one.
         apps: what to serve, with commas between the names.
-        api_key: the key of the HTTP API.
-        mcp_api_key: the keys of the MCP endpoint, with commas between them.
-        mcp_api_key_file: a file with such keys, one a line.
-        metrics_api_key: the key of the metrics, if it is another one than that of the HTTP API.
         allow_open: listen on the network without keys all the same.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     apps: str = ",".join(APPS)
-    api_key: Key | None = None
-    mcp_api_key: Key | None = None
-    mcp_api_key_file: str | None = None
-    metrics_api_key: Key | None = None
     allow_open: bool = False
 
 
@@ -72,34 +76,28 @@ def run(**flags: object) -> None:
     Raises:
         StartError: something stops the start.
     """
-    os.environ |= {f"KB_{name.upper()}": str(value) for name, value in flags.items() if value is not None}
-    os.environ["FASTMCP_LOG_ENABLED"] = "false"  # it logs like the rest
-    os.environ.setdefault("FASTMCP_TELEMETRY_MODE", "off")  # its spans would go nowhere
-    os.environ.setdefault("PROMETHEUS_DISABLE_CREATED_SERIES", "true")
-    configure(LogSettings.read())
-    settings = Settings.read()
+    environment = with_flags(os.environ, **flags)
+    configure(LogSettings.read(environment))
+    settings = Settings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
-    refuse_open_network(settings, chosen)
+    refuse_open_network(settings, chosen, environment)
     with listen(settings) as listener:
-        run_loop(serve(listener, compose(chosen, ENGINE)))
+        run_loop(serve(listener, compose(chosen, ENGINE, environment)))
 
 
-def refuse_open_network(settings: Settings, chosen: Collection[str]) -> None:
+def refuse_open_network(settings: Settings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
     """Refuse to listen beyond this machine without keys (requirement R-5).
 
     Raises:
-        SettingError: a key is missing.
+        SettingError: an app has no key.
     """
     if settings.allow_open or is_loopback(settings.host):
         return
-    for app, variable, key in (
-        (ENGINE, "KB_API_KEY", reveal(settings.api_key)),
-        ("mcp", "KB_MCP_API_KEY", reveal(settings.mcp_api_key) or settings.mcp_api_key_file),
-        (METRICS, "KB_METRICS_API_KEY", reveal(settings.metrics_api_key) or reveal(settings.api_key)),
-    ):
-        if app in chosen and not key:
+    for name, app in chosen.items():
+        if not any(environment.get(variable(key), "").strip() for key in app.keys):
+            missing = f"{variable(app.keys[0])}: needed" if app.keys else f"KB_APPS: {name} has no key, as is needed"
             raise SettingError(
-                f"{variable}: needed to listen on {settings.host}, where others can connect;"
+                f"{missing} to listen on {settings.host}, where others can connect;"
                 " or set KB_ALLOW_OPEN=1 to serve anyone."
             )
 
@@ -129,6 +127,20 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
+async def serve(listener: socket.socket, app: Starlette) -> None:
+    """Start the apps, answer requests, stop the apps."""
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
+    )
+    async with app.router.lifespan_context(app):
+        # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
+        gc.collect()
+        gc.freeze()
+        host, port = listener.getsockname()[:2]
+        logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
+        await Server(config, app.state.before_stop).serve([listener])
+
+
 class Server(uvicorn.Server):
     """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped.
 
@@ -146,23 +158,7 @@ class Server(uvicorn.Server):
         self._before_stop()
         await super().shutdown(sockets)
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take signals as requests to stop, and be done with them."""
-        with super().capture_signals():
-            yield
-            self._captured_signals.clear()
-
-
-async def serve(listener: socket.socket, app: Starlette) -> None:
-    """Start the apps, answer requests, stop the apps."""
-    config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
-    )
-    async with app.router.lifespan_context(app):
-        # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
-        gc.collect()
-        gc.freeze()
-        host, port = listener.getsockname()[:2]
-        logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
-        await Server(config, app.state.before_stop).serve([listener])
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal as a request to stop, and be done with it; a second Ctrl-C waits for nobody."""
+        self.force_exit |= self.should_exit and sig == signal.SIGINT
+        self.should_exit = True

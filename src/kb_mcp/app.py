@@ -7,18 +7,21 @@ import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+import fastmcp
 from prometheus_client import CollectorRegistry
-from starlette.middleware import Middleware as Inside
+from starlette.middleware import Middleware
 
-from kb.api.settings import listed, reveal
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.probes import ProbesFirst
-from kb.asgi.request import RequestMiddleware, outgoing, request_seconds
-from kb.client.asgi import InsideTransport
+from kb.asgi.request import RequestMiddleware, request_seconds
+from kb.asgi.subapps import Context, mount
+from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
-from kb.telemetry.tracing import traces_of
-from kb_mcp.auth import name_of
+from kb.client.telemetry import outgoing
+from kb.settings import listed, reveal
+from kb.telemetry.tracing import start_tracing
+from kb_mcp.auth import key_verifier
 from kb_mcp.middleware.arguments import PlainCalls
 from kb_mcp.middleware.json_responses import answer_directly
 from kb_mcp.middleware.jsonrpc_errors import PlainRefusals
@@ -33,65 +36,64 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fastmcp import FastMCP
-    from fastmcp.server.middleware import Middleware
+    from fastmcp.server.middleware import Middleware as CallMiddleware
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from kb.asgi.bearer import NameOf
+    from kb.asgi.bearer import Identify
     from kb.client.client import Around
 
 logger = logging.getLogger(__name__)
 
 
-def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = None) -> Starlette:
-    """The gateway. It starts with or without the engine (requirement G-2).
-
-    Args:
-        settings: those of this process, if not given.
-        engine: the engine in this process; otherwise it is asked over the network.
+def create_app(context: Context | None = None) -> Starlette:
+    """Return the gateway. It starts with or without the engine (requirement G-2).
 
     Raises:
         SettingError: a setting is wrong.
     """
-    settings = settings or Settings.read()
-    registry, traces = CollectorRegistry(), traces_of("kb-gateway")
-    client = engine_client(settings, engine, outgoing(traces))
+    context = context or Context()
+    settings = Settings.read(context.environment)
+    configure_fastmcp()
+    registry = CollectorRegistry()
+    tracer, stop_tracing = start_tracing("kb-gateway")
+    client = engine_client(settings, context.engine, outgoing(tracer))
     uploads = Uploads(bounds(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, traces.close)
+            stack.push_async_callback(asyncio.to_thread, stop_tracing)
             stack.callback(uploads.close)
             await stack.enter_async_context(client)
             expiry = asyncio.create_task(_expire(uploads, settings.mcp_upload_seconds / 40))
             stack.callback(expiry.cancel)
             yield
 
-    middleware = [WatchedCalls(registry, traces), *around_calls(settings)]
+    middleware = [WatchedCalls(registry, tracer), *around_calls(settings)]
     server = new_server(middleware, lifespan=lifespan)
     fill(server, client, uploads, Budget(settings.mcp_max_tokens))
-    known = name_of(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
-    app = http_app(server, "/mcp", settings, known)
+    identify = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+    app = http_app(server, "/mcp", settings, identify)
     app.add_middleware(TrimmedHeaders)
     app.add_middleware(PlainRefusals)
     app.add_middleware(ProbesFirst, ready=_started)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
-    app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
+    app.add_middleware(RequestMiddleware, seconds=seconds, tracer=tracer)
     app.state.registry = registry
     if settings.mcp_collections:
         from kb_mcp import collections
 
         names = collections.names_of(settings.mcp_collection_names)
         surface = collections.collections_server(server, client, names, middleware)
-        collections.mount(app, "/collections", http_app(surface, "/mcp", settings, known))
+        mount(app, "/collections", http_app(surface, "/mcp", settings, identify))
     return app
 
 
-def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | None) -> Starlette:
-    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by and known keys."""
-    keys = [Inside(BearerMiddleware, name_of=known, prefixes=(path,))] if known else []
+def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify | None) -> Starlette:
+    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by and their keys."""
+    keys = [Middleware(BearerMiddleware, identify=identify, prefixes=(path,))] if identify else []
     app = server.http_app(
         path=path,
         middleware=keys,
@@ -103,7 +105,18 @@ def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | Non
     return answer_directly(app)
 
 
-def around_calls(settings: Settings) -> list[Middleware]:
+def configure_fastmcp() -> None:
+    """Have FastMCP log like the rest of the process, and trace only if it is told to: its spans would go nowhere."""
+    log = logging.getLogger("fastmcp")
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+    log.propagate = True
+    log.setLevel(logging.NOTSET)
+    if "telemetry_mode" not in fastmcp.settings.model_fields_set:
+        fastmcp.settings.telemetry_mode = "off"
+
+
+def around_calls(settings: Settings) -> list[CallMiddleware]:
     """What every tool call passes through."""
     limit = [RateLimit(Rate(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
     return [*limit, PlainCalls()]
@@ -119,7 +132,7 @@ def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) ->
     key = reveal(settings.api_key)
     if engine is None:
         return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around)
-    return EngineClient("http://localhost", key, transport=InsideTransport(engine), around=around)
+    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=around)
 
 
 async def _expire(uploads: Uploads, pause: float) -> None:

@@ -6,19 +6,19 @@ import logging
 from typing import TYPE_CHECKING
 
 from kb.api.errors import SettingError
-from kb.api.settings import key_text, listed
 from kb.asgi.bearer import Keys
+from kb.settings import key_text, listed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kb.asgi.bearer import NameOf
+    from kb.asgi.bearer import Identify
 
 logger = logging.getLogger(__name__)
 
 
-def name_of(keys: str | None, file: Path | None) -> NameOf | None:
-    """Who knows the keys; None if there are none: the gateway is open then.
+def key_verifier(keys: str | None, file: Path | None) -> Identify | None:
+    """Return what identifies the keys; None if there are none: the gateway is open then.
 
     Raises:
         SettingError: a setting that should bring a key brings none.
@@ -28,9 +28,9 @@ def name_of(keys: str | None, file: Path | None) -> NameOf | None:
         raise SettingError("KB_MCP_API_KEY: holds no key, only commas")
     fixed = Keys(given)
     if file is None:
-        return fixed.name_of if given else None
+        return fixed.identify if given else None
     changing = KeyFile(file)
-    return lambda token: fixed.name_of(token) or changing.name_of(token)
+    return lambda token: fixed.identify(token) or changing.identify(token)
 
 
 class KeyFile:
@@ -47,14 +47,14 @@ class KeyFile:
         except (OSError, ValueError) as error:
             raise SettingError(f"KB_MCP_API_KEY_FILE: {error}") from None
 
-    def name_of(self, token: str) -> str | None:
+    def identify(self, token: str) -> str | None:
         """The name of the key that `token` is; while the file cannot be read, of those that it held before."""
         try:
             if self._state() != self._read_in:
                 self._read()
         except (OSError, ValueError) as error:
             logger.warning("KB_MCP_API_KEY_FILE: %s; the keys from before stay", error)
-        return self._keys.name_of(token)
+        return self._keys.identify(token)
 
     def _read(self) -> None:
         state = self._state()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastmcp.exceptions import ToolError
@@ -22,7 +21,7 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, SettingError
 from kb.api.models import Document
-from kb.api.settings import listed
+from kb.settings import listed
 from kb_mcp.middleware.arguments import in_order, said
 from kb_mcp.server import REPLACES, add_tool, new_server
 from kb_mcp.tools import schemas
@@ -32,14 +31,13 @@ from kb_mcp.tools.prompts import completer
 from kb_mcp.tools.resources import JSON_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from fastmcp import FastMCP
     from fastmcp.resources import ResourceResult
     from fastmcp.server.completions import CompletionReference
     from fastmcp.utilities.versions import VersionSpec
     from mcp_types import CompletionArgument, CompletionContext, ReadResourceRequestParams
-    from starlette.applications import Starlette
 
     from kb.client.client import JSON, EngineClient
     from kb_mcp.tools.prompts import Complete
@@ -237,19 +235,6 @@ def collections_server(
         server.add_provider(provider.wrap_transform(CollectionsTransform(collections)))
     server.add_completion_handler(_without_collections(completer(engine)))
     return server
-
-
-def mount(app: Starlette, path: str, surface: Starlette) -> None:
-    """Let `app` serve `surface` under `path`, and start and stop it with itself."""
-    app_lifespan = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with app_lifespan(app), surface.router.lifespan_context(surface):
-            yield
-
-    app.router.lifespan_context = lifespan
-    app.mount(path, surface)
 
 
 def names_of(setting: str) -> list[str]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from kb.api.settings import EnvSettings, Key, Url
+from kb.settings import EngineKey, Key, Url, UserPath
 
 
-class Settings(EnvSettings):
+class Settings(EngineKey):
     """What the gateway can be told.
 
     Args:
         engine_url: where the engine is.
-        api_key: the engine's key, if it has one.
         mcp_api_key: the keys that agents may send, with commas between them.
         mcp_api_key_file: a file with such keys, one a line, read again when it changes. Without a key the gateway is
             open.
@@ -34,14 +32,13 @@ class Settings(EnvSettings):
     """
 
     engine_url: Url = "http://127.0.0.1:8000"
-    api_key: Key | None = None
     mcp_api_key: Key | None = None
-    mcp_api_key_file: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
+    mcp_api_key_file: UserPath | None = None
     mcp_allowed_hosts: str = ""
     mcp_calls_per_minute: Annotated[int, Field(ge=0)] = 0
     mcp_max_tokens: Annotated[int, Field(ge=5000)] = 10_000
     mcp_engine_seconds: Annotated[float, Field(gt=0)] = 60
-    mcp_upload_dir: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
+    mcp_upload_dir: UserPath | None = None
     mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512
     mcp_max_uploads_mb: Annotated[int, Field(ge=1)] = 2048

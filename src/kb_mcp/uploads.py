@@ -84,7 +84,7 @@ class Uploads:
 
         Raises:
             TooLarge: the file is larger than this gateway takes, alone or with the others that are on their way.
-        DiskFull: there is no room for it.
+            DiskFull: there is no room for it.
         """
         if total_size > self._bounds.size:
             raise TooLarge(f"total_size: at most {self._bounds.size} bytes (KB_MCP_MAX_UPLOAD_MB).")

@@ -15,8 +15,8 @@ import kb
 import kb_cli
 import kb_mcp
 from kb.api.models import NOTE
-from kb.api.settings import EnvSettings
 from kb.formats.registry import FORMATS
+from kb.settings import EnvSettings
 from kb.settings import Settings as EngineSettings
 from kb_cli.main import COMMANDS
 from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES

@@ -9,13 +9,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 
-def create_app(*, engine):
+def create_app(context):
     @asynccontextmanager
     async def lifespan(app):
         app.state.started = True
         yield
 
     async def hello(request):
-        return JSONResponse({"started": request.app.state.started, "engine": engine})
+        return JSONResponse({"started": request.app.state.started, "engine": context.engine})
 
     return Starlette(routes=[Route("/hello/world", hello)], lifespan=lifespan)

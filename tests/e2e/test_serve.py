@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import apsw
 import httpx2
@@ -15,7 +17,7 @@ from fastmcp.exceptions import ToolError
 from kb.api.errors import SettingError
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.client.client import EngineClient
-from kb_cli.server import APPS
+from kb_cli.server import APPS, Server
 from tests.conftest import free_port, without_settings
 from tests.eventually import SECONDS, eventually
 from tests.http.conftest import begun
@@ -181,14 +183,181 @@ def test_every_app_of_the_table_can_be_built():
 
 @pytest.mark.requirement("S-3")
 async def test_an_app_of_another_package_is_served_beside_the_rest():
-    table = {"hello": SubApp(("/hello",), "tests.e2e.hello:create_app", is_client=True)}
-    app = compose(choose(table, ["hello"]), "api")
+    table = {"hello": SubApp("tests.e2e.hello:create_app", ("/hello",))}
+    app = compose(choose(table, ["hello"]), "api", {})
     async with (
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://kb") as http,
     ):
         assert (await http.get("/hello/world")).json() == {"started": True, "engine": None}
         assert (await http.get("/hello-world")).status_code == 404
+
+
+VISITOR = """
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from kb.asgi.bearer import BearerMiddleware, Keys
+from kb.asgi.subapps import SubApp
+from kb.settings import EnvSettings, Key, reveal
+
+
+class Settings(EnvSettings):
+    visitor_key: Key | None = None
+
+
+def create_app(context):
+    async def hello(_):
+        return PlainTextResponse("hello")
+
+    app = Starlette(routes=[Route("/visitor", hello), Route("/readyz", hello)])
+    if key := reveal(Settings.read(context.environment).visitor_key):
+        app.add_middleware(BearerMiddleware, identify=Keys([key]).identify, prefixes=("/visitor",))
+    return app
+
+
+guarded = SubApp("visitor:create_app", ("/visitor", "/readyz"), keys=("visitor_key",))
+keyless = SubApp("visitor:create_app", ("/visitor", "/readyz"))
+"""
+
+
+@pytest.fixture(scope="module")
+def visiting(tmp_path_factory):
+    """A package with two apps, installed; answers the environment in which it is found."""
+    folder = tmp_path_factory.mktemp("visitor")
+    wheel, info = folder / "visitor-1.0-py3-none-any.whl", "visitor-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("visitor.py", VISITOR)
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: visitor\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/entry_points.txt", "[kb.apps]\nguarded = visitor:guarded\nkeyless = visitor:keyless\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "pip", "install", "-q", "--no-index", "--target", folder / "installed", wheel], check=True)
+    return {"PYTHONPATH": str(folder / "installed")}
+
+
+@pytest.mark.requirement("R-5")
+@pytest.mark.parametrize(
+    ("app", "keys", "said"),
+    [
+        ("guarded", {}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
+        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
+        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: needed to listen on 0.0.0.0"),
+        ("keyless", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_APPS: keyless has no key"),
+    ],
+)
+def test_an_app_of_another_package_is_not_served_to_the_network_without_a_key(tmp_path, visiting, app, keys, said):
+    assert refused(tmp_path, "--host", "0.0.0.0", "--apps", app, **visiting, **keys).startswith(said)
+
+
+@pytest.mark.requirement("R-5")
+def test_an_app_of_another_package_is_served_to_the_network_with_its_key(start_server, tmp_path, visiting):
+    settings = {"KB_HOST": "0.0.0.0", "KB_APPS": "guarded", "KB_VISITOR_KEY": "sesame"}
+    with start_server(tmp_path, **settings, **visiting) as server:
+        assert httpx2.get(f"{server.url}/visitor").status_code == 401
+        answer = httpx2.get(f"{server.url}/visitor", headers={"Authorization": "Bearer sesame"})
+        assert (answer.status_code, answer.text) == (200, "hello")
+
+
+@pytest.mark.parametrize("settings", [{"KB_HOST": "0.0.0.0", "KB_ALLOW_OPEN": "1"}, {"KB_HOST": "127.0.0.1"}])
+def test_an_app_without_a_key_is_served_here_and_to_anyone_if_that_is_wanted(
+    start_server, tmp_path, visiting, settings
+):
+    with start_server(tmp_path, KB_APPS="keyless", **settings, **visiting) as server:
+        assert httpx2.get(f"{server.url}/visitor").text == "hello"
+
+
+SERVED = """
+import os, signal, sys, threading, time
+import httpx2
+import kb.embed  # tells the runtime of the model to keep quiet, as all that import it do
+from kb_cli.server import run
+
+port, data_dir = sys.argv[1:]
+before = dict(os.environ)
+
+def look():
+    while True:
+        try:
+            if httpx2.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
+                break
+        except httpx2.TransportError:
+            time.sleep(0.05)
+    print({name: value for name, value in os.environ.items() if before.get(name) != value})
+    print(httpx2.get(f"http://127.0.0.1:{port}/api/v1/status").status_code)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=look).start()
+run(port=port, data_dir=data_dir, apps="api,mcp,metrics", device="cpu", host=None)
+print(before == dict(os.environ))
+"""
+
+
+def test_a_served_process_has_the_environment_that_it_was_given(tmp_path, model_files):
+    environment = without_settings() | {
+        "KB_MODEL_DIR": str(model_files.onnx.parent),
+        "KB_APPS": "nonsense",
+        "KB_HOST": "127.0.0.1",
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", SERVED, str(free_port()), str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stdout.splitlines() == ["{}", "200", "True"], ended.stderr
+    assert (tmp_path / "kb.db").exists()
+
+
+STOPPED = """
+import asyncio, os, signal, sys
+import uvicorn
+from kb_cli.server import Server
+
+raised = []
+signal.signal(signal.SIGTERM, lambda *_: raised.append("again"))
+kind = {"ours": Server, "uvicorn": uvicorn.Server}[sys.argv[1]]
+server = kind(uvicorn.Config(lambda: None, port=0, lifespan="off", log_config=None))
+
+async def main():
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await serving
+
+asyncio.run(main())
+print(raised)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised"),
+    [
+        ("ours", []),
+        ("uvicorn", ["again"]),  # when it no longer does, `kb_cli.server.Server` can go
+    ],
+)
+def test_the_signal_that_stops_the_server_is_raised_again_by_uvicorn_and_not_by_ours(kind, raised):
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED, kind], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout.strip() == str(raised)
+
+
+def test_only_a_second_ctrl_c_waits_for_nobody():
+    server = Server(None, lambda: None)
+    states = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        server.handle_exit(number, None)
+        states.append((server.should_exit, server.force_exit))
+    assert states == [(True, False), (True, False), (True, True), (True, True)]
 
 
 def test_an_unknown_app_is_named():

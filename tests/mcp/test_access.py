@@ -12,7 +12,7 @@ from fastmcp import Client
 from mcp import MCPError
 
 from kb.api.errors import SettingError
-from kb_mcp.auth import name_of
+from kb_mcp.auth import key_verifier
 from kb_mcp.middleware.rate_limit import Rate
 from kb_mcp.settings import Settings
 from tests.conftest import KEY
@@ -75,7 +75,7 @@ async def test_keys_of_a_file_are_rotated_without_a_restart(start_gateway, tmp_p
 async def test_a_line_of_the_file_is_a_key_and_a_comment_is_none(tmp_path):
     file = tmp_path / "keys"
     file.write_text("# keys of agents\n\n first \r\n#second\n")
-    known = name_of(None, file)
+    known = key_verifier(None, file)
     for token, is_key in (("first", True), ("#", False), ("keys", False), ("#second", False), ("second", False)):
         assert bool(known(token)) == is_key, token
 
@@ -85,12 +85,12 @@ async def test_a_line_of_the_file_is_a_key_and_a_comment_is_none(tmp_path):
 async def test_a_line_that_no_header_can_carry_is_refused_and_not_told(tmp_path, line):
     file = tmp_path / "keys"
     file.write_text("first\n")
-    known = name_of(None, file)
+    known = key_verifier(None, file)
     file.write_text(f"{line}\n")
     assert known("first")
     assert not known(line.split()[0])
     with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY_FILE: a key holds only visible") as refused:
-        name_of(None, file)
+        key_verifier(None, file)
     assert line not in str(refused.value)
 
 
@@ -100,7 +100,7 @@ async def test_a_file_in_the_place_of_another_of_the_same_time_is_read(tmp_path)
     for path, key in ((file, "first"), (other, "other")):
         path.write_text(key)
         os.utime(path, (1, 1))
-    known = name_of(None, file)
+    known = key_verifier(None, file)
     other.rename(file)
     assert known("other")
     assert not known("first")
@@ -113,7 +113,7 @@ def test_a_setting_that_brings_no_key_stops_the_start_instead_of_leaving_the_doo
     if content is not None:
         file.write_text(content)
     with pytest.raises(SettingError, match=r"^KB_MCP_API_KEY"):
-        name_of(keys, None if keys else file)
+        key_verifier(keys, None if keys else file)
 
 
 @pytest.mark.requirement("G-4")
@@ -126,7 +126,7 @@ def test_an_engine_url_with_a_password_which_errors_would_tell_stops_the_start(m
 
 @pytest.mark.requirement("G-4")
 def test_the_name_of_a_key_does_not_tell_the_key():
-    name = name_of("secret-key,other", None)("secret-key")
+    name = key_verifier("secret-key,other", None)("secret-key")
     assert name
     assert name not in "secret-key"
     assert "secret-key" not in name

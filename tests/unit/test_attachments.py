@@ -14,7 +14,7 @@ from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.documents.originals import Originals
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
-from kb.telemetry.instruments import Watch
+from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from tests.eventually import eventually
 from tests.spaces import space
@@ -172,7 +172,7 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
         gone = tx.documents.add(a_note(), "/m", [])
         tx.documents.delete(gone)
         job_id = tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=gone))
-    watch = Watch(doc_types=["eml"])
+    watch = Instruments(doc_types=["eml"])
     with working(store, embedder, staging, watch):
         until_idle(store)
     assert [(job.status, job.error) for job in jobs(store)] == [("failed", "The document that it came in was deleted.")]

@@ -14,9 +14,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from kb.api.errors import SettingError
+from kb.asgi.subapps import choose
 from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
-from kb_cli.server import Settings, refuse_open_network
+from kb_cli.server import APPS, Settings, refuse_open_network
 from tests.conftest import KEY, MCP_KEY, ROOT
 from tests.eventually import eventually_async
 from tests.http.conftest import added, begun, finished
@@ -176,10 +177,11 @@ def test_without_a_key_it_is_not_for_pages_of_other_sites(open_server):
 
 @pytest.mark.requirement("R-5")
 def test_it_is_not_served_beyond_this_machine_without_a_key():
+    everywhere, chosen = Settings(host="0.0.0.0"), choose(APPS, ["metrics"])
     with pytest.raises(SettingError, match="KB_METRICS_API_KEY"):
-        refuse_open_network(Settings(host="0.0.0.0"), ["metrics"])
-    refuse_open_network(Settings(host="0.0.0.0", api_key="x"), ["metrics"])
-    refuse_open_network(Settings(host="0.0.0.0", metrics_api_key="x"), ["metrics"])
+        refuse_open_network(everywhere, chosen, {})
+    refuse_open_network(everywhere, chosen, {"KB_API_KEY": "x"})
+    refuse_open_network(everywhere, chosen, {"KB_METRICS_API_KEY": "x"})
 
 
 @pytest.mark.requirement("S-3")

@@ -7,14 +7,14 @@ import logging
 
 import httpx2
 import pytest
+from opentelemetry.trace import NoOpTracer
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.telemetry.logging import ConsoleFormatter, JsonFormatter, belonging_to
-from kb.telemetry.tracing import NoTraces
+from kb.telemetry.logging import ConsoleFormatter, JsonFormatter, log_context
 
 
 async def fails(_):
@@ -43,7 +43,7 @@ def registry():
 def app(registry):
     routes = [Route("/fails", fails), Route("/fails-amid", fails_amid), Route("/waits", waits)]
     made = Starlette(routes=routes)
-    made.add_middleware(RequestMiddleware, seconds=request_seconds("seconds", registry), traces=NoTraces())
+    made.add_middleware(RequestMiddleware, seconds=request_seconds("seconds", registry), tracer=NoOpTracer())
     return made
 
 
@@ -91,7 +91,7 @@ def test_what_a_line_says_of_others_cannot_make_it_two():
 
 
 def test_fields_reach_as_far_as_the_block_does():
-    with belonging_to(request_id="1"), belonging_to(job_id="2"):
+    with log_context(request_id="1"), log_context(job_id="2"):
         inside = JsonFormatter().format(record("hello"))
     assert '"request_id": "1", "job_id": "2"' in inside
     assert "request_id" not in JsonFormatter().format(record("hello"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    NameOf = Callable[[str], str | None]
+    Identify = Callable[[str], str | None]
     """Answers the name of the key that a token is; None if it is none."""
 
 CALLER: Final = "kb.caller"
@@ -29,7 +29,7 @@ class Keys:
     def __init__(self, secrets: Iterable[str]) -> None:
         self._digests = {_name(secret): sha256(secret.encode()).digest() for secret in secrets}
 
-    def name_of(self, token: str) -> str | None:
+    def identify(self, token: str) -> str | None:
         """The name of the key that `token` is, which does not tell the key; None if it is none of them."""
         digest = sha256(token.encode(errors="replace")).digest()
         # All of them are compared, so that the time does not tell which one it was.
@@ -41,13 +41,13 @@ class BearerMiddleware:
     """Serves requests under some paths only to those who send a key; other paths are open.
 
     Args:
-        name_of: who knows the keys.
+        identify: tells whose key a token is.
         prefixes: what the paths begin with.
     """
 
-    def __init__(self, app: ASGIApp, name_of: NameOf, prefixes: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, identify: Identify, prefixes: tuple[str, ...]) -> None:
         self.app = app
-        self.name_of = name_of
+        self.identify = identify
         self.prefixes = prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +56,7 @@ class BearerMiddleware:
             return await self.app(scope, receive, send)
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
-        if is_bearer and (name := self.name_of(token.strip())):
+        if is_bearer and (name := self.identify(token.strip())):
             scope[CALLER] = name
             return await self.app(scope, receive, send)
         challenge = 'Bearer realm="kb"' + (', error="invalid_token"' if is_bearer else "")

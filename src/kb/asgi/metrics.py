@@ -7,16 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kb.api.settings import EnvSettings, Key, listed, reveal
 from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
+from kb.asgi.subapps import Context
+from kb.settings import EngineAccess, Key, listed, reveal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,34 +32,35 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 PATH = "/metrics"
+CREATED_SERIES = "PROMETHEUS_DISABLE_CREATED_SERIES"
+"""The variable by which Prometheus' own library is told whether to show when each series began."""
 
 
-class Settings(EnvSettings):
+class Settings(EngineAccess):
     """Who may read the metrics.
 
     Args:
-        metrics_api_key: the key that a scraper must send; that of the engine if there is none.
-        api_key: the engine's key; without either anyone may read who can connect.
-        allowed_hosts: names besides localhost that it may be called by without a key.
+        metrics_api_key: the key that a scraper must send; that of the HTTP API if there is none. Without either anyone
+            may read who can connect.
     """
 
     metrics_api_key: Key | None = None
-    api_key: Key | None = None
-    allowed_hosts: str = ""
 
 
-def create_app(settings: Settings | None = None, *, beside: Sequence[Starlette] = ()) -> Starlette:
-    """The app.
+def create_app(context: Context | None = None) -> Starlette:
+    """Return the app that shows what the others of `context` count.
 
-    Args:
-        settings: those of this process, if not given.
-        beside: the apps in this process; they may be added while it serves.
+    Raises:
+        SettingError: a setting is wrong.
     """
-    settings = settings or Settings.read()
+    context = context or Context()
+    settings = Settings.read(context.environment)
+    if CREATED_SERIES not in context.environment:
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each one, which nobody reads
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
-    registry.register(Registries(beside))
+    registry.register(Registries(context.apps))
 
     def metrics(request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
@@ -60,7 +68,7 @@ def create_app(settings: Settings | None = None, *, beside: Sequence[Starlette] 
 
     app = Starlette(routes=[Route(PATH, metrics)])
     if key := reveal(settings.metrics_api_key) or reveal(settings.api_key):
-        app.add_middleware(BearerMiddleware, name_of=Keys([key]).name_of, prefixes=(PATH,))
+        app.add_middleware(BearerMiddleware, identify=Keys([key]).identify, prefixes=(PATH,))
     else:
         app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
     return app

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import contextmanager
 from http import HTTPMethod, HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from opentelemetry.trace import SpanKind
 from prometheus_client import Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 
 from kb.asgi.problem import on_unexpected
-from kb.telemetry.logging import BELONGING, belonging_to
-from kb.telemetry.tracing import NOTHING
+from kb.telemetry.logging import REQUEST_ID, log_context
+from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, span_of, trace_id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+    from opentelemetry.trace import Span, Tracer
     from prometheus_client import CollectorRegistry
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from kb.client.client import Around
-    from kb.telemetry.tracing import NoSpan, NoTraces
-
 logger = logging.getLogger(__name__)
 
-HEADER: Final = "X-Request-ID"
 WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 METHODS: Final = frozenset(HTTPMethod)
 OTHER: Final = "(other)"
@@ -39,7 +35,7 @@ OTHER: Final = "(other)"
 QUIET: Final = {"/healthz", "/readyz", "/metrics"}
 """What machines ask every few seconds: told at debug only, and not traced."""
 
-LEFT: Final = 499
+CLIENT_CLOSED_REQUEST: Final = 499
 """The status of a request whose sender was gone before there was an answer."""
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -53,10 +49,10 @@ class RequestMiddleware:
         prefix: what stands before the routes that an included router declares.
     """
 
-    def __init__(self, app: ASGIApp, seconds: Histogram, traces: NoTraces, prefix: str = "") -> None:
+    def __init__(self, app: ASGIApp, seconds: Histogram, tracer: Tracer, prefix: str = "") -> None:
         self.app = app
         self.seconds = seconds
-        self.traces = traces
+        self.tracer = tracer
         self.prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,18 +66,19 @@ class RequestMiddleware:
         method = scope["method"] if scope["method"] in METHODS else OTHER
         with (
             self._span(scope["path"], method, headers) as span,
-            belonging_to(**_ids(request_id, span)),
+            log_context(**_ids(request_id, span)),
         ):
-            begun, status = perf_counter(), LEFT
+            begun, status = perf_counter(), CLIENT_CLOSED_REQUEST
             try:
                 status = await self._answer(scope, receive, send, request_id)
             finally:
                 self._tell(scope, method, status, perf_counter() - begun, span)
 
-    def _span(self, path: str, method: str, headers: Headers) -> AbstractContextManager[NoSpan]:
+    def _span(self, path: str, method: str, headers: Headers) -> AbstractContextManager[Span]:
         if path in QUIET:
-            return NOTHING
-        return self.traces.span(method, "SERVER", headers, {"http.request.method": method})
+            return NO_SPAN
+        sender = PROPAGATOR.extract(headers) if "traceparent" in headers else None
+        return span_of(self.tracer, method, SpanKind.SERVER, sender, {"http.request.method": method})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
         """Answers the status that was sent; what the app did not expect is one, too."""
@@ -91,7 +88,7 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[HEADER] = request_id
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
             await send(message)
 
         try:
@@ -100,16 +97,16 @@ class RequestMiddleware:
             if status is not None:
                 raise  # half an answer cannot be taken back: the server breaks off
             await (await on_unexpected(Request(scope), error))(scope, receive, sending)
-        return status or LEFT
+        return status or CLIENT_CLOSED_REQUEST
 
-    def _tell(self, scope: Scope, method: str, status: int, seconds: float, span: NoSpan) -> None:
+    def _tell(self, scope: Scope, method: str, status: int, seconds: float, span: Span) -> None:
         route = route_of(scope, self.prefix)
         self.seconds.labels(method, route, status).observe(seconds)
-        span.rename(f"{method} {route}")
-        span.set("http.route", route)
-        span.set("http.response.status_code", status)
+        span.update_name(f"{method} {route}")
+        span.set_attribute("http.route", route)
+        span.set_attribute("http.response.status_code", status)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            span.fail(str(status))
+            fail(span, str(status))
         level = logging.DEBUG if route in QUIET and status < HTTPStatus.BAD_REQUEST else logging.INFO
         if logger.isEnabledFor(level):
             fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 2)}
@@ -124,7 +121,7 @@ def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:
 
 def id_of(headers: Headers) -> str:
     """The request's id: its sender's, if well-formed, or a new one."""
-    given = headers.get(HEADER, "")
+    given = headers.get(REQUEST_ID, "")
     return given if WELL_FORMED.fullmatch(given) else uuid4().hex
 
 
@@ -137,18 +134,5 @@ def route_of(scope: Scope, prefix: str) -> str:
     return path if path in fixed else OTHER
 
 
-def outgoing(traces: NoTraces) -> Around:
-    """What `EngineClient` puts around its calls, so that the engine's lines and spans belong to the same request."""
-
-    @contextmanager
-    def around(method: str, path: str) -> Iterator[dict[str, str]]:
-        attributes = {"http.request.method": method, "url.path": path}
-        with traces.span(method, "CLIENT", attributes=attributes):
-            request_id = BELONGING.get().get("request_id")
-            yield ({HEADER: request_id} if request_id else {}) | traces.headers()
-
-    return around
-
-
-def _ids(request_id: str, span: NoSpan) -> dict[str, str]:
-    return {"request_id": request_id} | ({"trace_id": span.trace_id} if span.trace_id else {})
+def _ids(request_id: str, span: Span) -> dict[str, str]:
+    return {"request_id": request_id} | ({"trace_id": trace_id} if (trace_id := trace_id_of(span)) else {})

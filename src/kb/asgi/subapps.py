@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,31 +25,42 @@ ENTRY_POINTS = "kb.apps"
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """What an app is built from.
+
+    Args:
+        environment: what settings are read from.
+        engine: the engine's app, if it is in this process.
+        apps: the apps of this process that have started; more may be added while it serves.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    engine: ASGIApp | None = None
+    apps: Sequence[Starlette] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SubApp:
     """An app by name.
 
     Args:
+        factory: "module:function", which makes the app of a `Context`; it is imported only when the app is chosen.
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed.
-        factory: "module:function"; it is imported only when the app is chosen.
-        is_client: whether the factory takes `engine`, the engine's app in this process or None.
-        is_observer: whether the factory takes `beside`, the other apps of this process, as far as they have started.
+        keys: the settings of which any that is set keeps strangers out. An app that names none is open.
     """
 
-    paths: tuple[str, ...]
     factory: str
-    is_client: bool = False
-    is_observer: bool = False
+    paths: tuple[str, ...]
+    keys: tuple[str, ...] = ()
 
-    def build(self, engine: ASGIApp | None, beside: Sequence[Starlette] = ()) -> Starlette:
-        """The app itself."""
+    def build(self, context: Context) -> Starlette:
+        """Return the app itself."""
         module, _, function = self.factory.partition(":")
         try:
             factory = getattr(import_module(module), function)
         except ModuleNotFoundError as error:
             raise SettingError(f"KB_APPS: {self.factory} needs {error.name}, which is not installed") from None
-        options: dict[str, Any] = {"engine": engine} if self.is_client else {}
-        options |= {"beside": beside} if self.is_observer else {}
-        app: Starlette = factory(**options)
+        app: Starlette = factory(context)
         return app
 
     def claims(self, path: str) -> bool:
@@ -77,11 +89,11 @@ def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> di
     return {name: app if isinstance(app, SubApp) else app.load() for name, app in table.items() if name in names}
 
 
-def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
-    """One app that serves the chosen ones; those that are clients of the engine get the one named `engine_name`.
+def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:
+    """One app that serves the chosen ones, which read their settings from `environment`.
 
-    The engine starts first, then the others in the table's order; they stop in the reverse. A path that several claim
-    goes to the first.
+    The one named `engine_name` starts first, then the others in the table's order; they stop in the reverse. A path
+    that several claim goes to the first.
     """
     rows: list[SubApp] = []
     apps: list[Starlette] = []
@@ -95,10 +107,11 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
                 rows.append(row)
                 apps.append(app)
 
-            engine = chosen[engine_name].build(None) if engine_name in chosen else None
+            engine = chosen[engine_name].build(Context(environment)) if engine_name in chosen else None
             rest = [row for name, row in chosen.items() if name != engine_name]
+            context = Context(environment, engine, apps)
             # The others are imported and built while the engine loads its model: start-up is mostly imports.
-            building = [asyncio.create_task(asyncio.to_thread(row.build, engine, apps)) for row in rest]
+            building = [asyncio.create_task(asyncio.to_thread(row.build, context)) for row in rest]
             stack.push_async_callback(_settled, building)
             if engine:
                 await start(chosen[engine_name], engine)
@@ -124,6 +137,19 @@ def _before_stop(apps: Iterable[Starlette]) -> None:
     for app in apps:
         if before_stop := getattr(app.state, "before_stop", None):
             before_stop()
+
+
+def mount(app: Starlette, path: str, inner: Starlette) -> None:
+    """Let `app` serve `inner` under `path`, and start and stop it with itself."""
+    outer_lifespan = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with outer_lifespan(app), inner.router.lifespan_context(inner):
+            yield
+
+    app.router.lifespan_context = lifespan
+    app.mount(path, inner)
 
 
 async def _settled(tasks: Iterable[asyncio.Task[Starlette]]) -> None:

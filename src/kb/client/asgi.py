@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kb.client.transport import Request
 
 
-class InsideTransport:
+class ASGITransport:
     """Calls the app as a server would; what it takes is not limited by time.
 
     Args:

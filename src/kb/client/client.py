@@ -187,6 +187,15 @@ class EngineClient:
     def _no_engine(self) -> errors.NoEngine:
         return errors.NoEngine(f"What answers at {self.base_url} is no kb engine.")
 
+    def _redirected(self, location: str | None) -> errors.NoEngine:
+        if not location:
+            return self._no_engine()
+        elsewhere = location.partition("?")[0].partition(PREFIX)[0]
+        return errors.NoEngine(
+            f"What answers at {self.base_url} sends clients on to {elsewhere}."
+            " If the engine is there, set KB_ENGINE_URL to that address."
+        )
+
     async def _request(
         self,
         method: str,
@@ -222,8 +231,10 @@ class EngineClient:
         self.engine_version = answer.headers.get(VERSION, self.engine_version)
         if answer.status >= HTTPStatus.BAD_REQUEST:
             raise _error(answer)
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise self._redirected(answer.headers.get("location"))
         # An engine older than clients can work with says its version only in /status.
-        if answer.status >= HTTPStatus.MULTIPLE_CHOICES or (VERSION not in answer.headers and path != "status"):
+        if VERSION not in answer.headers and path != "status":
             raise self._no_engine()
         return answer
 
@@ -237,9 +248,9 @@ class EngineClient:
 
 
 def _over_network(base_url: str) -> Transport:
-    from kb.client.http import HttpTransport
+    from kb.client.http import HTTPTransport
 
-    return HttpTransport(base_url)
+    return HTTPTransport(base_url)
 
 
 def _once() -> dict[str, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-class PlainTransport:
+class StdlibTransport:
     """One connection for each request, which never waits for anything else.
 
     Args:

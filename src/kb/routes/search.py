@@ -38,7 +38,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     embed = None if request.fts_only else partial(embedded, services, request.query)
     legs = Legs(match_expression(words), embed, where(request))
     with services.store.read() as tx:
-        index = WatchedIndex(tx.index, services.watch)
+        index = WatchedIndex(tx.index, services.instruments)
         found = search(index, legs, top, services.pool, grouped=request.group_by is not None)
         results = fitting(services, tx, found, telling_words(words), request.max_tokens)
         pending = tx.jobs.pending()
@@ -52,7 +52,7 @@ def passages(results: Sequence[Result | SearchResult]) -> int:
 
 def embedded(services: Services, query: str) -> NDArray[np.float32]:
     """The query's vector, shape (dimensions,)."""
-    with services.watch.search("embed"):
+    with services.instruments.search("embed"):
         vector: NDArray[np.float32] = services.embedder.embed([query])[0]
         return vector
 

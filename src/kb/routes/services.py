@@ -14,7 +14,7 @@ from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.settings import Settings
 from kb.store.protocol import Store
-from kb.telemetry.instruments import Watch
+from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 
 MAX_ID = 2**63 - 1
@@ -30,7 +30,7 @@ class Services:
     worker: Worker
     originals: Originals
     pool: Executor
-    watch: Watch
+    instruments: Instruments
 
 
 async def services_of(request: Request) -> Services:

@@ -7,9 +7,10 @@ from contextvars import copy_context
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from opentelemetry.trace import NoOpTracer
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from kb.telemetry.tracing import NoTraces
+from kb.telemetry.tracing import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+    from opentelemetry.trace import Span, Tracer
 
     from kb.store.protocol import Index
     from kb.store.rows import Filter, Hit
-    from kb.telemetry.tracing import NoSpan
     from kb.vectors.scored import Scored
 
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
@@ -39,16 +40,16 @@ BATCH_TEXTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 INGEST_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
-class Watch:
+class Instruments:
     """The engine's instruments.
 
     Args:
-        traces: where spans go.
+        tracer: where spans go.
         doc_types: the types that documents may have.
     """
 
-    def __init__(self, traces: NoTraces | None = None, doc_types: Collection[str] = ()) -> None:
-        self.traces = traces or NoTraces()
+    def __init__(self, tracer: Tracer | None = None, doc_types: Collection[str] = ()) -> None:
+        self.tracer = tracer or NoOpTracer()
         self.registry = CollectorRegistry()
         self._doc_types = doc_types
         search = self._histogram("kb_search_step_seconds", "Time of a step of a search.", SEARCH_SECONDS, "step")
@@ -62,12 +63,16 @@ class Watch:
 
     def search(self, step: SearchStep) -> Step:
         """Around a step of a search."""
-        return Step(self.traces.span(f"search {step}"), self._search[step])
+        return Step(span_of(self.tracer, f"search {step}"), self._search[step])
 
     def ingest(self, step: IngestStep, **attributes: int) -> Step:
         """Around a step of ingestion; `attributes` are the span's."""
         about = {f"kb.{name}": value for name, value in attributes.items()}
-        return Step(self.traces.span(f"ingest {step}", attributes=about), self._ingest[step])
+        return Step(span_of(self.tracer, f"ingest {step}", attributes=about), self._ingest[step])
+
+    def ingestion(self, jobs: int) -> AbstractContextManager[Span]:
+        """Around the ingestion of so many jobs at once."""
+        return span_of(self.tracer, "ingest", attributes={"kb.jobs": jobs})
 
     def embedded(self, texts: int, seconds: float) -> None:
         """The model ran a batch of so many texts."""
@@ -91,7 +96,7 @@ class Step:
 
     __slots__ = ("_begun", "_seconds", "_span")
 
-    def __init__(self, span: AbstractContextManager[NoSpan], seconds: Histogram) -> None:
+    def __init__(self, span: AbstractContextManager[Span], seconds: Histogram) -> None:
         self._span = span
         self._seconds = seconds
 
@@ -111,18 +116,18 @@ class Step:
 class WatchedIndex:
     """An index whose steps are timed; see `kb.store.protocol.Index`."""
 
-    def __init__(self, index: Index, watch: Watch) -> None:
+    def __init__(self, index: Index, instruments: Instruments) -> None:
         self._index = index
-        self._watch = watch
+        self._instruments = instruments
 
     def matches(self, match: str, where: Filter) -> Scored:
         """Every chunk that matches."""
-        with self._watch.search("full_text"):
+        with self._instruments.search("full_text"):
             return self._index.matches(match, where)
 
     def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
         """The chunks nearest to a vector."""
-        with self._watch.search("vectors"):
+        with self._instruments.search("vectors"):
             return self._index.nearest(vector, where, limit)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -131,7 +136,7 @@ class WatchedIndex:
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents."""
-        with self._watch.search("fetch"):
+        with self._instruments.search("fetch"):
             return self._index.hits(chunk_ids)
 
     def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
-from kb.api.settings import EnvSettings
+from kb.settings import EnvSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 OURS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
 """Whose lines follow KB_LOG_LEVEL. Other libraries say at lower levels what they work on: only their warnings count."""
 
-BELONGING: ContextVar[Mapping[str, str]] = ContextVar("belonging", default={})  # noqa: B039 - never changed
+LOG_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default={})  # noqa: B039 - never changed
+REQUEST_ID: Final = "X-Request-ID"
+"""The header that brings the id of a request, which all lines about it carry."""
+
 STANDARD: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "color_message"}
 
 
@@ -44,13 +47,13 @@ def configure(settings: LogSettings) -> None:
 
 
 @contextmanager
-def belonging_to(**fields: str) -> Iterator[None]:
+def log_context(**fields: str) -> Iterator[None]:
     """Every line that is written meanwhile, in this task or thread, carries `fields`."""
-    token = BELONGING.set({**BELONGING.get(), **fields})
+    token = LOG_CONTEXT.set({**LOG_CONTEXT.get(), **fields})
     try:
         yield
     finally:
-        BELONGING.reset(token)
+        LOG_CONTEXT.reset(token)
 
 
 class JsonFormatter(logging.Formatter):
@@ -86,7 +89,7 @@ ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 16
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     own = {name: value for name, value in vars(record).items() if name not in STANDARD}
-    return {**BELONGING.get(), **own}
+    return {**LOG_CONTEXT.get(), **own}
 
 
 def _time(record: logging.LogRecord) -> str:

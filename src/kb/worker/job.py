@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kb.parser.sandbox import Sandbox
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Content, Job, NewJob
-    from kb.telemetry.instruments import Outcome, Watch
+    from kb.telemetry.instruments import Instruments, Outcome
     from kb.worker.ends import JobEnds
     from kb.worker.lease import Lease
 
@@ -60,7 +60,7 @@ class Ingestion:
         originals: Originals,
         sandbox: Sandbox,
         ends: JobEnds,
-        instruments: Watch,
+        instruments: Instruments,
     ) -> None:
         self._store = store
         self._embedder = embedder

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kb.ingest.draft import SLICE
 from kb.parser.sandbox import Limits, Sandbox, Stopped
-from kb.telemetry.instruments import Watch
+from kb.telemetry.instruments import Instruments
 from kb.worker.ends import JobEnds
 from kb.worker.job import Ingestion
 from kb.worker.lease import Lease
@@ -63,14 +63,14 @@ class Worker:
         staging: Path,
         originals: Originals,
         limits: Limits | None = None,
-        instruments: Watch | None = None,
+        instruments: Instruments | None = None,
     ) -> None:
         self.ends = JobEnds()
         self._store = store
         self._staging = staging
         self._originals = originals
         self._sandbox = Sandbox(limits)
-        self._instruments = instruments or Watch()
+        self._instruments = instruments or Instruments()
         self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._instruments)
         self._wake = threading.Event()
         self._stopping = False
@@ -128,8 +128,7 @@ class Worker:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
         if jobs:
-            span = self._instruments.traces.span("ingest", attributes={"kb.jobs": len(jobs)})
-            with span, closing(self._do(jobs)) as slices:
+            with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
                     self._do_short_notes()
         return bool(jobs)

@@ -29,13 +29,14 @@ def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) 
         KbError: what the engine answered, or that it did not.
     """
     from kb.client.client import EngineClient
-    from kb.client.stdlib import PlainTransport, run
+    from kb.client.stdlib import StdlibTransport, run
 
     settings = config.read()
     if not settings.engine_url.startswith("http://"):
         return ask_at_length(work, timeout)
-    plain = PlainTransport(settings.engine_url)
-    return run(_session(EngineClient(settings.engine_url, settings.api_key, transport=plain, timeout=timeout), work))
+    transport = StdlibTransport(settings.engine_url)
+    client = EngineClient(settings.engine_url, settings.api_key, transport=transport, timeout=timeout)
+    return run(_session(client, work))
 
 
 def ask_at_length(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,9 @@ KEY_OF: Final = {"api_key": "engine_url", "mcp_api_key": "mcp_url"}
 
 SECRETS: Final = tuple(KEY_OF)
 PROFILE_VARIABLE: Final = "KB_PROFILE"
+PROFILE: Final[ContextVar[str | None]] = ContextVar("profile", default=None)
+"""The profile that --profile names."""
+
 READABLE_BY_OTHERS: Final = 0o077
 
 
@@ -89,7 +93,8 @@ def config_path() -> Path:
 def read() -> Config:
     """The configuration; the environment wins over the file, and an empty variable counts as unset.
 
-    A profile that KB_PROFILE names is taken whole, and a key of the file goes to no other server than the file's.
+    A profile that --profile or KB_PROFILE names is taken whole, and a key of the file goes to no other server than the
+    file's.
 
     Raises:
         SettingError: a value or the file is wrong.
@@ -98,7 +103,7 @@ def read() -> Config:
     content = _from_file(path)
     profiles = content.pop("profiles", {})
     preferred = content.pop("profile", None)
-    asked_for = os.environ.get(PROFILE_VARIABLE)
+    asked_for = PROFILE.get() or os.environ.get(PROFILE_VARIABLE)
     profile = asked_for or preferred
     settings = dict(
         _settings(_profile(profiles, profile, path), f"{path}: profiles.{profile}.")

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from fastmcp.exceptions import NotFoundError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from opentelemetry.trace import SpanKind
 from prometheus_client import CollectorRegistry, Histogram
+
+from kb.telemetry.tracing import span_of
 
 if TYPE_CHECKING:
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
-
-    from kb.telemetry.tracing import NoTraces
+    from opentelemetry.trace import Tracer
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +28,8 @@ OTHER: Final = "(other)"
 class WatchedCalls(Middleware):
     """Around every tool call. Neither arguments nor answers are looked at."""
 
-    def __init__(self, registry: CollectorRegistry, traces: NoTraces) -> None:
-        self._traces = traces
+    def __init__(self, registry: CollectorRegistry, tracer: Tracer) -> None:
+        self._tracer = tracer
         self._seconds = Histogram(
             "kb_mcp_call_seconds", "Time of a tool call.", ["tool", "outcome"], registry=registry, buckets=SECONDS
         )
@@ -39,7 +41,7 @@ class WatchedCalls(Middleware):
     ) -> ToolResult:
         """Run the tool."""
         tool, outcome, begun = context.message.name, "error", perf_counter()
-        with self._traces.span("tools/call", "SERVER", attributes={"mcp.method.name": "tools/call"}) as span:
+        with span_of(self._tracer, "tools/call", SpanKind.SERVER, attributes={"mcp.method.name": "tools/call"}) as span:
             try:
                 result = await call_next(context)
                 outcome = "ok"
@@ -49,7 +51,7 @@ class WatchedCalls(Middleware):
                 raise
             finally:
                 seconds = perf_counter() - begun
-                span.rename(f"tools/call {tool}")
-                span.set("gen_ai.tool.name", tool)
+                span.update_name(f"tools/call {tool}")
+                span.set_attribute("gen_ai.tool.name", tool)
                 self._seconds.labels(tool, outcome).observe(seconds)
                 logger.info("call", extra={"tool": tool, "outcome": outcome, "ms": round(seconds * 1000, 2)})

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from kb.api.errors import EngineSlow, EngineUnreachable, KbError
-from kb.client.asgi import InsideTransport
+from kb.api.errors import EngineSlow, EngineUnreachable, KbError, NoEngine
+from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
-from kb.client.http import MOST_CONNECTIONS, HttpTransport
-from kb.client.stdlib import PlainTransport, run
+from kb.client.http import MOST_CONNECTIONS, HTTPTransport
+from kb.client.stdlib import StdlibTransport, run
 from kb.client.transport import BrokenOff, Request
 from tests.eventually import eventually_async
 from tests.scripted import listening
@@ -87,7 +87,7 @@ async def at_rest(count):
 
 @asynccontextmanager
 async def asking(url):
-    transport = HttpTransport(url)
+    transport = HTTPTransport(url)
     try:
         yield lambda request=GET, seconds=5.0: transport.ask(request, seconds)
     finally:
@@ -277,12 +277,34 @@ async def test_there_are_only_so_many_connections_at_once():
     assert most == MOST_CONNECTIONS
 
 
+async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
+    async with serving(saying()) as url, asking(url) as ask:
+        waiting = [asyncio.create_task(ask(seconds=60)) for _ in range(MOST_CONNECTIONS)]
+        await asyncio.sleep(0.5)
+        [ended], _ = await asyncio.wait([asyncio.create_task(ask(seconds=0.1))], timeout=20)
+        assert isinstance(ended.exception(), TimeoutError)
+        for call in waiting:
+            call.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_who_gave_up_waiting_for_a_connection_leaves_room_for_others():
+    silent = [saying()] * MOST_CONNECTIONS
+    async with serving(*silent, saying(OK)) as url, asking(url) as ask:
+        calls = [ask(seconds=2) for _ in range(MOST_CONNECTIONS)]
+        waiting = [ask(seconds=0.1) for _ in range(5)]
+        ended = await asyncio.gather(*calls, *waiting, return_exceptions=True)
+        assert {type(each) for each in ended} == {TimeoutError}
+        answers = await asyncio.gather(*(ask() for _ in range(MOST_CONNECTIONS + 5)))
+        assert {each.status for each in answers} == {200}
+
+
 async def done(way, work):
     """What a way to the engine answers; one that never waits for others gets a thread, since the server is in ours."""
-    return await asyncio.to_thread(run, work) if way is PlainTransport else await work
+    return await asyncio.to_thread(run, work) if way is StdlibTransport else await work
 
 
-@pytest.mark.parametrize("way", [HttpTransport, PlainTransport])
+@pytest.mark.parametrize("way", [HTTPTransport, StdlibTransport])
 async def test_a_path_in_the_url_goes_before_every_target_and_the_name_is_sent(way):
     heads = []
 
@@ -299,7 +321,7 @@ async def test_a_path_in_the_url_goes_before_every_target_and_the_name_is_sent(w
     assert "X-Word: heron\r\n" in heads[0]
 
 
-@pytest.mark.parametrize("way", [HttpTransport, PlainTransport])
+@pytest.mark.parametrize("way", [HTTPTransport, StdlibTransport])
 async def test_trouble_is_told_apart_by_both_ways_over_the_network(way):
     async with serving(once(OK[:-1])) as broken, EngineClient(broken, transport=way(broken)) as api:
         with pytest.raises(EngineUnreachable, match="broke off its answer"):
@@ -352,6 +374,25 @@ async def test_tls_is_spoken_with_those_whose_certificate_is_trusted(certificate
             assert await api.status() == {}
 
 
+@pytest.mark.parametrize("way", [HTTPTransport, StdlibTransport])
+@pytest.mark.parametrize(
+    ("location", "elsewhere"),
+    [
+        ("https://kb.home/api/v1/status", "https://kb.home"),
+        ("https://kb.home/behind/api/v1/status?x=1", "https://kb.home/behind"),
+        ("https://login.home/?next=/api/v1/documents%3Fsource_path=secret", "https://login.home/"),
+    ],
+)
+async def test_who_sends_clients_elsewhere_is_named_with_where(way, location, elsewhere):
+    said = f"HTTP/1.1 308 Permanent Redirect\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+    async with serving(saying(said.encode())) as url, EngineClient(url, transport=way(url)) as api:
+        with pytest.raises(NoEngine) as refused:
+            await done(way, api.status())
+    assert str(refused.value).startswith(f"What answers at {url} sends clients on to {elsewhere}.")
+    assert "KB_ENGINE_URL" in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
 async def test_a_slow_server_is_said_to_be_slow():
     async with serving(saying()) as url, EngineClient(url, timeout=0.1) as api:
         with pytest.raises(EngineSlow):
@@ -393,14 +434,14 @@ async def app(scope, receive, send):
 
 
 async def test_an_app_in_the_process_gets_what_a_server_would_hand_it():
-    answer = await InsideTransport(app).ask(Request("POST", "/x?a=%20", {}, (b"one ", b"two ")), 1)
+    answer = await ASGITransport(app).ask(Request("POST", "/x?a=%20", {}, (b"one ", b"two ")), 1)
     assert (answer.status, answer.headers, answer.content) == (200, {"x-word": "heron"}, b"one two a=%20")
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/head", "/half"])
 async def test_an_app_in_the_process_that_stops_in_the_middle_gave_no_answer(path):
     with pytest.raises(BrokenOff):
-        await InsideTransport(app).ask(Request("GET", path, {}), 1)
+        await ASGITransport(app).ask(Request("GET", path, {}), 1)
 
 
 async def test_what_cannot_be_text_is_refused_before_it_is_sent():

@@ -1,0 +1,81 @@
+"""Settings: where a value comes from, and what a wrong one says."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import kb.asgi.metrics
+import kb.settings
+import kb.telemetry.logging
+import kb_cli.server
+import kb_mcp.settings
+from kb.api.errors import SettingError
+from kb.settings import EnvSettings, reveal, with_flags
+
+ALL = [
+    kb.settings.Settings,
+    kb.asgi.metrics.Settings,
+    kb.telemetry.logging.LogSettings,
+    kb_cli.server.Settings,
+    kb_mcp.settings.Settings,
+]
+
+
+@pytest.mark.requirement("R-3")
+def test_a_flag_counts_more_than_a_variable_and_that_more_than_the_default():
+    def port(environment, **flags):
+        return kb_cli.server.Settings.read(with_flags(environment, **flags)).port
+
+    assert port({}) == 8000
+    assert port({"KB_PORT": "8001"}) == 8001
+    assert port({"KB_PORT": "8001"}, port=8002) == 8002
+    assert port({"KB_PORT": "8001"}, port=None) == 8001
+    assert port({"KB_PORT": "8001"}, port=0) == 0
+
+
+@pytest.mark.requirement("R-3")
+def test_the_variables_of_the_process_count_where_no_others_are_given(monkeypatch):
+    monkeypatch.setenv("KB_PORT", "8001")
+    assert kb_cli.server.Settings.read().port == 8001
+    assert kb_cli.server.Settings.read({}).port == 8000
+
+
+def test_flags_change_no_variable():
+    environment = {"KB_PORT": "8001"}
+    before = dict(os.environ)
+    assert with_flags(environment, port=1, device="cpu") == {"KB_PORT": "1", "KB_DEVICE": "cpu"}
+    assert environment == {"KB_PORT": "8001"}
+    assert os.environ == before
+
+
+@pytest.mark.requirement("R-3")
+def test_an_empty_variable_counts_as_unset():
+    settings = kb.settings.Settings.read({"KB_API_KEY": "", "KB_MAX_TOP": ""})
+    assert (settings.api_key, settings.max_top) == (None, 100)
+
+
+def test_values_are_read_from_text(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = kb.settings.Settings.read(
+        {"KB_KEEP_FILES": "0", "KB_PARSE_SECONDS": "1.5", "KB_DATA_DIR": "~/kb", "KB_API_KEY": " secret "}
+    )
+    assert (settings.keep_files, settings.parse_seconds, settings.data_dir) == (False, 1.5, tmp_path / "kb")
+    assert reveal(settings.api_key) == "secret"
+    assert "secret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("KB_MAX_TOP", "wombat"), ("KB_API_KEY", "wombat quokka"), ("KB_DEVICE", "wombat")]
+)
+def test_a_wrong_value_is_not_quoted(name, value):
+    with pytest.raises(SettingError, match=rf"^{name}: ") as refused:
+        kb.settings.Settings.read({name: value})
+    assert "wombat" not in str(refused.value)
+
+
+def test_a_setting_that_several_apps_read_is_declared_once():
+    classes = {each for settings in ALL for each in settings.__mro__ if issubclass(each, EnvSettings)}
+    declared = [name for each in classes for name in each.__annotations__ if name in each.model_fields]
+    assert sorted(declared) == sorted(set(declared))
