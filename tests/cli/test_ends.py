@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
+import httpx2
 import pytest
 
 from kb_cli.runtime.exit_codes import MEANINGS
@@ -135,6 +138,35 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
         assert process.communicate() == (b"", b"")
 
 
+@pytest.mark.requirement("L-3")
+def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path):
+    long = "Ledgers were kept by patient clerks. " * 9000
+    (outside.folder / "long.txt").write_text(f"In a file. {long}")
+    with start_server(tmp_path / "data", KB_APPS="api") as server:
+        for words, said in (
+            (["addnote", "-"], rb""),
+            (["add", "long.txt"], rb"kb: interrupted: [01] of 1 are in .*\n"),
+        ):
+            before = jobs_of(server)
+            process = outside.start(
+                *words, "--wait", env={"KB_ENGINE_URL": server.url}, stdin=PIPE, stdout=PIPE, stderr=PIPE
+            )
+            process.stdin.write(long.encode())
+            process.stdin.close()
+            while jobs_of(server) == before:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+            assert process.stdout.read() == b""
+            assert re.fullmatch(said, process.stderr.read())
+            process.stdout.close()
+            process.stderr.close()
+
+
+def jobs_of(server):
+    return {job["id"] for job in httpx2.get(f"{server.url}/api/v1/jobs").json()["jobs"]}
+
+
 def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
     note = kb.note(tag)
     code, shown = kb.in_terminal("delete", note, typed="\x04")
@@ -167,7 +199,7 @@ def test_serve_names_the_variable_of_each_flag(outside):
     ("words", "unwanted"),
     [
         (["--version"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.commands.search"}),
-        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.commands.notes"}),
+        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.commands.addnote"}),
         (["list"], {"rich", "pydantic"}),
     ],
 )
@@ -180,9 +212,9 @@ def test_nothing_is_loaded_that_is_not_needed(kb, words, unwanted):
 
 
 def test_the_table_leads_to_a_command_for_every_name():
-    from kb_cli.main import COMMANDS, Commands
+    from kb_cli.main import COMMANDS, LazyCommands
 
-    for name, command in Commands(COMMANDS).items():
+    for name, command in LazyCommands(COMMANDS).items():
         assert command.name == name
         assert command.help
 
