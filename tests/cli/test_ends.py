@@ -139,32 +139,26 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
 
 
 @pytest.mark.requirement("L-3")
-def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path):
-    long = "Ledgers were kept by patient clerks. " * 9000
-    (outside.folder / "long.txt").write_text(f"In a file. {long}")
-    with start_server(tmp_path / "data", KB_APPS="api") as server:
-        for words, said in (
-            (["addnote", "-"], rb""),
-            (["add", "long.txt"], rb"kb: interrupted: [01] of 1 are in .*\n"),
-        ):
-            before = jobs_of(server)
-            process = outside.start(
-                *words, "--wait", env={"KB_ENGINE_URL": server.url}, stdin=PIPE, stdout=PIPE, stderr=PIPE
-            )
-            process.stdin.write(long.encode())
-            process.stdin.close()
-            while jobs_of(server) == before:
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=10) == 130
-            assert process.stdout.read() == b""
-            assert re.fullmatch(said, process.stderr.read())
-            process.stdout.close()
-            process.stderr.close()
+@pytest.mark.parametrize(
+    ("words", "said"), [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: [01] of 1 are in .*\n")]
+)
+def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path, words, said):
+    long = outside.folder / "long.txt"
+    long.write_text("Ledgers were kept by patient clerks. " * 9000)
+    with start_server(tmp_path / "data", KB_APPS="api") as server, long.open() as text:
+        env = {"KB_ENGINE_URL": server.url}
+        process = outside.start(*words, "--wait", env=env, stdin=text, stdout=PIPE, stderr=PIPE)
+        while not jobs_of(server):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        shown, complaint = process.communicate(timeout=10)
+    assert (process.returncode, shown) == (130, b"")
+    assert re.fullmatch(said, complaint)
 
 
 def jobs_of(server):
-    return {job["id"] for job in httpx2.get(f"{server.url}/api/v1/jobs").json()["jobs"]}
+    return httpx2.get(f"{server.url}/api/v1/jobs").json()["jobs"]
 
 
 def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
