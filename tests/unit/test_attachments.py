@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kb.documents.attachments import MAX_ATTACHMENTS
-from kb.documents.originals import KeptFiles
+from kb.documents.originals import Originals
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.worker.loop import Worker
@@ -33,7 +33,7 @@ def opened(folder, embedder):
 
 @contextmanager
 def working(store, embedder, staging):
-    worker = Worker(store, embedder, staging, KeptFiles(staging.parent / "files", keep=True))
+    worker = Worker(store, embedder, staging, Originals(staging.parent / "files", keep=True))
     worker.start()
     yield worker
     worker.stop()

@@ -25,19 +25,19 @@ MAX_DEPTH: Final = 3
 """How deep files may be inside others: a message in a message in a message."""
 
 MAX_ATTACHMENTS: Final = 100
-_LONGEST_NAME: Final = 200
+_MAX_NAME: Final = 200
 
 
 @contextmanager
 def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> Iterator[list[NewJob]]:
     """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them."""
     depth = depth_of(job.staged or "") + 1
-    wanted = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
-    if len(wanted) < len(attachments):
-        logger.warning("job %s: %s of its attachments are left out", job.id, len(attachments) - len(wanted))
+    selected = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
+    if len(selected) < len(attachments):
+        logger.warning("job %s: %s of its attachments are left out", job.id, len(attachments) - len(selected))
     jobs: list[NewJob] = []
     try:
-        for attachment, name in zip(wanted, _names(wanted), strict=True):
+        for attachment, name in zip(selected, _names(selected), strict=True):
             staged, digest = stage(io.BytesIO(attachment.data), staging, depth)
             path = f"{job.source_path or f'job:{job.id}'}#{name}"
             jobs.append(
@@ -66,4 +66,4 @@ def _names(attachments: Sequence[Attachment]) -> Iterator[str]:
 def _basename(filename: str) -> str:
     """Return a name without folders and line breaks, cut at its front: its end says what kind of file it is."""
     name = one_line(clean(filename)).replace("\\", "/").rpartition("/")[2]
-    return name[-_LONGEST_NAME:].strip(". ") or "attachment"
+    return name[-_MAX_NAME:].strip(". ") or "attachment"
