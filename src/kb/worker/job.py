@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Unreadable
-from kb.api.models import NOTE
 from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
 from kb.documents.staging import discard
@@ -114,13 +113,15 @@ class Ingestion:
                     for (job, _), content, jobs in zip(group, contents, attached, strict=True)
                 ]
         for (job, draft), outcome in zip(group, outcomes, strict=True):
-            self._end(job, draft.doc_type, outcome, lease, chunks=len(draft.chunks))
+            self._end(job, outcome, lease, draft)
         if any(job.staged for job, _ in group):
             self._originals.sweep(self._store)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> Outcome:
         if job.part_of and tx.documents.get(job.part_of) is None:
             tx.jobs.fail(job.id, "The document that it came in was deleted.")
+            tx.jobs.drop_content(job.id)
+            self._discard(attached)
             return "failed"
         document_id, was_there = save(
             tx, content, job.source_path, job.tags, is_title_given=job.title is not None, part_of=job.part_of
@@ -133,25 +134,33 @@ class Ingestion:
             tx.documents.delete_parts(document_id, keep={new.source_path for new in attached})
             for new in attached:
                 tx.jobs.add(replace(new, part_of=document_id))
+        else:
+            self._discard(attached)
         return "done"
+
+    def _discard(self, attached: Collection[NewJob]) -> None:
+        for new in attached:
+            discard(new.staged, self._staging)
 
     def _fail(self, job: Job, reason: str, lease: Lease) -> None:
         """Fail a job for a reason of its own: its content is of no use any more."""
         with self._store.write() as tx:
             tx.jobs.fail(job.id, reason)
             tx.jobs.drop_content(job.id)
-        self._end(job, NOTE if job.kind == NOTE else None, "failed", lease)
+        self._end(job, "failed", lease)
 
     def _give_up(self, job: Job, lease: Lease) -> None:
         """Fail a job for a reason of the engine's: its content stays, for another try."""
         with self._store.write() as tx:
             tx.jobs.fail(job.id, f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
-        self._end(job, NOTE if job.kind == NOTE else None, "gave_up", lease)
+        self._end(job, "gave_up", lease)
 
-    def _end(self, job: Job, doc_type: str | None, outcome: Outcome, lease: Lease, **more: int) -> None:
+    def _end(self, job: Job, outcome: Outcome, lease: Lease, draft: Draft | None = None) -> None:
         lease.end(job.id)
         if outcome != "gave_up":
             discard(job.staged, self._staging)
-        self._watch.ingested(doc_type, outcome)
-        logger.info("job %s", outcome, extra={"job_id": job.id, "kind": doc_type or job.kind, **more})
+        kind = draft.doc_type if draft else job.kind
+        self._watch.ingested(kind, outcome)
+        size = {"chunks": len(draft.chunks)} if draft else {}
+        logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         self._ends.publish(job.id)
