@@ -34,7 +34,7 @@ def opened(folder, embedder):
 
 @contextmanager
 def working(store, embedder, staging, watch=None):
-    worker = Worker(store, embedder, staging, Originals(staging.parent / "files", keep=True), watch=watch)
+    worker = Worker(store, embedder, staging, Originals(staging.parent / "files", keep=True), instruments=watch)
     worker.start()
     yield worker
     worker.stop()

@@ -49,7 +49,7 @@ class Ingestion:
         originals: what keeps them afterwards.
         sandbox: what reads them.
         ends: where it is published that a job has ended.
-        watch: where it is counted what was done.
+        instruments: where it is counted what was done.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Ingestion:
         originals: Originals,
         sandbox: Sandbox,
         ends: JobEnds,
-        watch: Watch,
+        instruments: Watch,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -68,7 +68,7 @@ class Ingestion:
         self._originals = originals
         self._sandbox = sandbox
         self._ends = ends
-        self._watch = watch
+        self._instruments = instruments
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
         """Read the jobs' contents; those that hold no text, or were begun too often, end here."""
@@ -77,7 +77,7 @@ class Ingestion:
                 self._give_up(job, lease)
                 continue
             try:
-                with self._watch.ingest("read", job_id=job.id):
+                with self._instruments.ingest("read", job_id=job.id):
                     draft = self._draft(job)
             except Unreadable as error:
                 self._fail(job, error.detail, lease)
@@ -88,7 +88,7 @@ class Ingestion:
         """Embed and write the jobs' documents; pause after each slice but the last."""
         drafts = [draft for _, draft in group]
         total, slices = sum(len(draft.inputs) for draft in drafts), []
-        with self._watch.ingest("embed", jobs=len(group)):
+        with self._instruments.ingest("embed", jobs=len(group)):
             done = 0
             for vectors in embed_slices(drafts, self._embedder):
                 slices.append(vectors)
@@ -105,7 +105,7 @@ class Ingestion:
         return draft_file(path, job.filename or "", job.title, self._embedder, self._sandbox, job.content_hash)
 
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
-        with self._watch.ingest("write", jobs=len(group)), ExitStack() as stack:
+        with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
             attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group]
             with self._store.write() as tx:
                 outcomes = [
@@ -160,7 +160,7 @@ class Ingestion:
         if outcome != "gave_up":
             discard(job.staged, self._staging)
         kind = draft.doc_type if draft else job.kind
-        self._watch.ingested(kind, outcome)
+        self._instruments.ingested(kind, outcome)
         size = {"chunks": len(draft.chunks)} if draft else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         self._ends.publish(job.id)

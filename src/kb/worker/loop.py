@@ -53,7 +53,7 @@ class Worker:
         staging: the folder of the files that wait for their job.
         originals: what keeps them afterwards.
         limits: what reading one file may take.
-        watch: where it is counted what was done.
+        instruments: where it is counted what was done.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class Worker:
         staging: Path,
         originals: Originals,
         limits: Limits | None = None,
-        watch: Watch | None = None,
+        instruments: Watch | None = None,
     ) -> None:
         self.ends = JobEnds()
         self._store = store
         self._staging = staging
         self._originals = originals
         self._sandbox = Sandbox(limits)
-        self._watch = watch or Watch()
-        self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._watch)
+        self._instruments = instruments or Watch()
+        self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._instruments)
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -116,7 +116,7 @@ class Worker:
                 return
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
-                self._watch.worker_failed()
+                self._instruments.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
             else:
                 if not busy:
@@ -128,7 +128,7 @@ class Worker:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
         if jobs:
-            span = self._watch.traces.span("ingest", attributes={"kb.jobs": len(jobs)})
+            span = self._instruments.traces.span("ingest", attributes={"kb.jobs": len(jobs)})
             with span, closing(self._do(jobs)) as slices:
                 for _ in slices:
                     self._do_short_notes()
@@ -145,7 +145,7 @@ class Worker:
             raise
         except Exception:
             logger.exception("the worker failed at short notes; it goes on with the long text")
-            self._watch.worker_failed()
+            self._instruments.worker_failed()
 
     def _do(self, jobs: Sequence[Job]) -> Generator[None]:
         """Do jobs; pause between the slices of a long text.
