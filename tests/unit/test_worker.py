@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 
 from kb.api.errors import KbError
+from kb.api.models import ENDED
 from kb.documents.originals import Originals
 from kb.documents.update import update_note
 from kb.store.rows import Filter, NewJob
@@ -75,13 +77,15 @@ def submit(store, worker, **job):
     return job_id
 
 
+def job_of(store, job_id):
+    with store.read() as tx:
+        return tx.jobs.get(job_id)
+
+
 def ended(store, job_id):
-    while True:
-        with store.read() as tx:
-            job = tx.jobs.get(job_id)
-        if job.status in ("done", "failed"):
-            return job
+    while (job := job_of(store, job_id)).status not in ENDED:
         time.sleep(0.005)
+    return job
 
 
 def found(store, word):
@@ -235,3 +239,24 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
 
 def test_errors_of_ours_have_a_message_by_themselves():
     assert str(KbError()) == "The engine failed to handle the request; its log says why."
+
+
+async def heard(store, worker, job_id):
+    """The job once its end was published: it is not looked at before that but once."""
+    deadline = asyncio.get_running_loop().time() + 60
+    with worker.ends.subscribe(job_id) as subscription:
+        while (job := job_of(store, job_id)).status not in ENDED:
+            assert await subscription.wait(deadline), job
+    return job
+
+
+async def test_whoever_waits_hears_of_every_kind_of_end(store, worker, failing, tmp_path):
+    (tmp_path / "staging" / "empty").write_bytes(b"")
+    (tmp_path / "staging" / "orphan").write_bytes(b"words")
+    done = await heard(store, worker, submit(store, worker, text="patience"))
+    failed = await heard(store, worker, submit(store, worker, kind="file", staged="empty", filename="a"))
+    orphan = await heard(store, worker, submit(store, worker, kind="file", staged="orphan", filename="b", part_of=99))
+    failing.failures = MAX_ATTEMPTS
+    gave_up = await heard(store, worker, submit(store, worker, text="doomed"))
+    assert [job.status for job in (done, failed, orphan, gave_up)] == ["done", "failed", "failed", "failed"]
+    assert ["empty" in failed.error, "deleted" in orphan.error, "log" in gave_up.error] == [True] * 3
