@@ -25,7 +25,7 @@ from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.versions import VersionMiddleware
-from kb.documents.originals import KeptFiles
+from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
 from kb.ingest.draft import DOC_TYPES
 from kb.parser.sandbox import Limits
@@ -72,6 +72,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 app.state.engine = await asyncio.shield(starting)
             finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
                 await asyncio.wait([starting])
+            app.state.before_stop = app.state.engine.worker.ends.close
             yield
             app.state.engine = None
 
@@ -138,16 +139,16 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     embedder.embed(["warm"])
     space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
-    kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
+    originals = Originals(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)
+    worker = Worker(store, embedder, settings.staging_dir, originals, limits, watch)
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         watch.registry.register(collector)
         stack.callback(watch.registry.unregister, collector)
-    return Engine(settings, store, embedder, worker, kept, pool, watch)
+    return Engine(settings, store, embedder, worker, originals, pool, watch)
 
 
 def engine_info(embedder: Embedder) -> Info:

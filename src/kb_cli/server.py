@@ -20,7 +20,7 @@ from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.telemetry.logging import LogSettings, configure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from starlette.applications import Starlette
 
@@ -130,7 +130,21 @@ def listen(settings: Settings) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped."""
+    """uvicorn raises the signal that stopped it once more, which would end the process before the apps have stopped.
+
+    Args:
+        config: how to serve.
+        before_stop: is called before the server waits for the requests that are under way.
+    """
+
+    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_stop = before_stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: no new connections, and an end of those that are open."""
+        self._before_stop()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -151,4 +165,4 @@ async def serve(listener: socket.socket, app: Starlette) -> None:
         gc.freeze()
         host, port = listener.getsockname()[:2]
         logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
-        await Server(config).serve([listener])
+        await Server(config, app.state.before_stop).serve([listener])

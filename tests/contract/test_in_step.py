@@ -67,7 +67,7 @@ class Documents(RuleBasedStateMachine):
     def add(self, chunks, path, names):
         expected = self._known(chunks, path)
         with self.store.write() as tx:
-            document_id = save(tx, content(chunks), path, sorted(names))
+            document_id, _ = save(tx, content(chunks), path, sorted(names))
         if expected is not None:
             assert document_id == expected
             self.model[document_id].chunks = chunks

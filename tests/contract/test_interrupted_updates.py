@@ -10,7 +10,8 @@ import apsw
 import pytest
 
 from kb.api.errors import DiskFull
-from kb.documents.save import save, update_note
+from kb.documents.save import save
+from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, with_vectors
 from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
@@ -59,7 +60,7 @@ def make(path, old):
     path.parent.mkdir(exist_ok=True)
     store = SqliteStore(path, space(old.vectors.shape[1]))
     with store.write() as tx:
-        return store, save(tx, old, None, ["sea"])
+        return store, save(tx, old, None, ["sea"])[0]
 
 
 def sound(path):

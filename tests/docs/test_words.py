@@ -14,8 +14,9 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
+from kb.api.models import NOTE
 from kb.api.settings import EnvSettings
-from kb.formats.registry import READERS
+from kb.formats.registry import FORMATS
 from kb.settings import Settings as EngineSettings
 from kb_cli.main import COMMANDS
 from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES
@@ -78,7 +79,9 @@ def test_every_command_is_documented(made):
 
 def test_every_type_of_file_is_documented():
     page = (ROOT / "docs/ingestion.md").read_text()
-    assert [kind for kind in READERS if f"`{kind}`" not in page] == []
+    table = re.search(r"(?ms)^\| type .*?\n\n", page)[0]
+    named = re.findall(r"`(\w+)`", " ".join(re.findall(r"(?m)^\| (`.*?) \|", table)))
+    assert sorted(named) == sorted([NOTE, *FORMATS])
 
 
 def test_limits_are_as_documented():

@@ -8,6 +8,23 @@ import pytest
 from kb.api import models
 from kb.routes.examples import EXAMPLES
 
+ROUTES = """
+search     POST    /search
+jobs       POST    /jobs
+jobs       GET     /jobs
+jobs       GET     /jobs/{job_id}
+jobs       POST    /jobs/{job_id}/retry
+documents  GET     /documents
+documents  GET     /documents/{document_id}
+documents  DELETE  /documents/{document_id}
+documents  GET     /documents/{document_id}/text
+documents  GET     /documents/{document_id}/file
+tags       PATCH   /documents/{document_id}/tags
+tags       GET     /tags
+notes      PATCH   /notes/{document_id}
+status     GET     /status
+"""
+
 
 @pytest.fixture(scope="module")
 def description(server):
@@ -17,6 +34,15 @@ def description(server):
 @pytest.fixture(scope="module")
 def operations(description):
     return [operation for path in description["paths"].values() for operation in path.values()]
+
+
+def test_every_route_stands_in_the_table(description):
+    made = [
+        (operation["tags"][0], method.upper(), path.removeprefix("/api/v1"))
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+    assert [tuple(row.split()) for row in ROUTES.strip().splitlines()] == made
 
 
 def test_every_call_says_in_a_line_what_it_does(operations):

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from kb.documents.attachments import MAX_ATTACHMENTS
-from kb.documents.originals import KeptFiles
+from kb.documents.originals import Originals
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
+from kb.telemetry.instruments import Watch
 from kb.worker.loop import Worker
 from tests.spaces import space
 
@@ -32,8 +33,8 @@ def opened(folder, embedder):
 
 
 @contextmanager
-def working(store, embedder, staging):
-    worker = Worker(store, embedder, staging, KeptFiles(staging.parent / "files", keep=True))
+def working(store, embedder, staging, watch=None):
+    worker = Worker(store, embedder, staging, Originals(staging.parent / "files", keep=True), instruments=watch)
     worker.start()
     yield worker
     worker.stop()
@@ -129,10 +130,12 @@ def test_attachments_are_documents_linked_to_the_message_with_its_tags(store, se
     assert list(staging.iterdir()) == []
 
 
-def test_without_a_path_the_job_links_them_and_sending_it_again_adds_nothing(store, send):
+def test_without_a_path_the_job_links_them_and_sending_it_again_adds_nothing(store, send, worker, staging):
     first = send(message(("a.txt", "one")))
     send(message(("a.txt", "one")))
     assert documents(store).keys() == {None, f"job:{first}#a.txt"}
+    worker.stop()
+    assert list(staging.iterdir()) == []
 
 
 def test_a_message_sent_again_with_other_attachments_replaces_them_in_place(store, send):
@@ -162,13 +165,17 @@ def test_an_attachment_that_a_message_has_no_more_is_no_more(store, send, stagin
 
 def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(store, embedder, staging):
     with store.write() as tx:
-        (staging / "late").write_bytes(b"words")
+        (staging / "late").write_bytes(message(("b.txt", "words")).as_bytes())
         gone = tx.documents.add(a_note(), "/m", [])
         tx.documents.delete(gone)
-        tx.jobs.add(NewJob("file", staged="late", filename="a.txt", source_path="/m#a.txt", part_of=gone))
-    with working(store, embedder, staging):
+        job_id = tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=gone))
+    watch = Watch(doc_types=["eml"])
+    with working(store, embedder, staging, watch):
         until_idle(store)
     assert [(job.status, job.error) for job in jobs(store)] == [("failed", "The document that it came in was deleted.")]
+    assert watch.registry.get_sample_value("kb_ingested_total", {"doc_type": "eml", "outcome": "failed"}) == 1
+    with store.write() as tx:
+        assert not tx.jobs.retry(job_id)
     assert documents(store) == {}
     assert list(staging.iterdir()) == []
 

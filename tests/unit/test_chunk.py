@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kb.formats.registry import Extracted, Section
+from kb.formats.extracted import Extracted, Section
 from kb.ingest.chunk import CHUNK_TOKENS, SPECIAL_TOKENS, cut
 
 texts = st.one_of(
@@ -33,11 +33,11 @@ def documents(draw):
     headings = st.lists(st.text(min_size=1, max_size=400), max_size=3).map(tuple)
     pages = st.sampled_from([None, 1, 2])
     sections = tuple(Section(start, end, draw(headings), draw(pages)) for start, end in pairwise(edges))
-    return Extracted("text", None, text, sections)
+    return Extracted(None, text, sections)
 
 
 def pieces_of(text, embedder, title=None, sections=None):
-    return list(cut(Extracted("text", None, text, sections or (Section(0, len(text)),)), title, embedder))
+    return list(cut(Extracted(None, text, sections or (Section(0, len(text)),)), title, embedder))
 
 
 def chunks_of(*arguments):

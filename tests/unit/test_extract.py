@@ -7,17 +7,25 @@ import subprocess
 import sys
 import wave
 import zipfile
+from importlib import import_module
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import READERS, Section, extract
+from kb.api.models import NOTE
+from kb.formats.containers.ole import OLE_SIGNATURE
+from kb.formats.detect import detect
+from kb.formats.extract import extract
+from kb.formats.extracted import Section
+from kb.formats.registry import FORMATS
+from kb_cli.runtime.completion import TYPES
+from tests.ole import ole
 
 E10 = pytest.mark.requirement("E-10")
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(60)
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+OLE = OLE_SIGNATURE + bytes(600)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +34,7 @@ def read(tmp_path_factory):
 
     def read(data, filename="file"):
         path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return extract(path, filename)
+        return extract(path, filename)[1]
 
     return read
 
@@ -54,6 +62,8 @@ def sound(bytes_per_second=8000):
 @pytest.mark.parametrize(
     ("content", "filename", "kind"),
     [
+        ("<?xml version='1.0'?><rss><channel/></rss>", "upload", "xml"),
+        ("<project><name>kb</name></project>", "pom.xml", "xml"),
         ("# A note\n\nwith text", "note.md", "markdown"),
         ("# A note\n\nwith text", "note.txt", "text"),
         ("# A note\n\n## More\n\n- [a](b)\n", "note", "markdown"),
@@ -91,8 +101,9 @@ def sound(bytes_per_second=8000):
         ("2026-01-01 \x1b[31merror\x1b[0m it broke\n", "app.log", "text"),
     ],
 )
-def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_text(read, content, filename, kind):
-    assert read(content, filename).doc_type == kind
+def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_text(content, filename, kind):
+    data = content.encode() if isinstance(content, str) else content
+    assert detect(data, filename) == kind
 
 
 @E10
@@ -121,11 +132,15 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (zipped(**{"META-INF/manifest.xml": "<m/>"}), "a.odg", "OpenDocument"),
         (zipped(notes="x"), "a.zip", "it is a zip archive: send the files in it one by one"),
         (zipped(notes="x" * 999)[:-30], "a.docx", "damaged or cut short"),
-        (OLE + "EncryptedPackage".encode("utf-16-le"), "a.docx", "it needs a password"),
-        (OLE + "WordDocument".encode("utf-16-le"), "a.doc", r"save the file as \.docx"),
-        (OLE + "__substg1.0_".encode("utf-16-le"), "a.msg", "the Outlook message is damaged"),
-        (OLE + "Workbook".encode("utf-16-le"), "a.xls", "the spreadsheet is damaged"),
-        (OLE, "a", "OLE"),
+        (ole({"EncryptedPackage": b"x"}), "a.docx", "it needs a password"),
+        (ole({"WordDocument": b"x"}), "a.doc", r"save the file as \.docx"),
+        (ole({"WordDocument": "The Workbook of".encode("utf-16-le")}), "a.doc", r"save the file as \.docx"),
+        (ole({"WordDocument": b"x", "ObjectPool": {"_1": {"Workbook": b"x"}}}), "a.doc", r"save the file as \.docx"),
+        (ole({"PowerPoint Document": b"x", "_1": {"Workbook": b"x"}}), "a.ppt", "save the file as PDF"),
+        (ole({"Workbook": b"x", "_VBA_PROJECT_CUR": {"VBA": {"WordDocument": b"x"}}}), "a.xls", "the spreadsheet is"),
+        (ole({"Contents": b"x"}), "a.pub", "OLE file of a kind that is not read"),
+        (ole({"WordDocument": bytes(5000)})[:2000], "a.doc", "damaged or cut short: it begins like an Outlook message"),
+        (OLE, "a.msg", "damaged or cut short: it begins like an Outlook message"),
         (rb"{\rtf1\ansi}", "a.rtf", "the file holds no text"),
         (bytes(500), "a.pptx", "the content is not a PowerPoint presentation"),
         (b"%PDF-1.7\nnothing more", "a.pdf", "the PDF is damaged"),
@@ -141,9 +156,19 @@ def test_a_file_that_is_not_there_is_unreadable(tmp_path):
         extract(tmp_path / "missing", "missing")
 
 
+def test_each_format_has_a_reader_and_is_completed_in_the_shell():
+    assert all(callable(import_module(each.reader).read) for each in FORMATS.values())
+    assert sorted(TYPES) == sorted([NOTE, *FORMATS])
+
+
+def test_no_suffix_belongs_to_two_formats():
+    suffixes = [suffix for each in FORMATS.values() for suffix in each.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+
+
 def test_no_reader_is_imported_before_a_file_needs_it():
     libraries = {"lxml", "pypdfium2", "markdown_it", "chardet", "puremagic", "python_calamine", "olefile", "striprtf"}
-    code = f"import sys, kb.formats.registry; print(*({libraries} | set({list(READERS.values())})) & set(sys.modules))"
+    code = f"import sys, kb.formats.extract; print(*({libraries} | set({[each.reader for each in FORMATS.values()]})) & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
 

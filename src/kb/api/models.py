@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,13 @@ DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
 
 JobStatus = Literal["queued", "running", "done", "failed"]
+ENDED: Final = frozenset[JobStatus]({"done", "failed"})
+"""The states in which a job stays by itself."""
+
+JobKind = Literal["note", "file"]
+NOTE: Final = "note"
+"""The kind of a job that is a note, and the type of its document."""
+
 Sort = Literal["id", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -151,6 +158,14 @@ class NoteRequest(Request):
     title: Title | None = None
     tags: Tags = []
     source_path: SourcePath | None = None
+
+
+class FileRequest(Request):
+    """What is said of a file that is added."""
+
+    title: Title | None = None
+    source_path: SourcePath | None = None
+    tags: Tags = []
 
 
 class NoteUpdate(Request):
@@ -292,7 +307,7 @@ class Job(Reply):
 
     id: int
     status: JobStatus
-    kind: Literal["note", "file"]
+    kind: JobKind
     title: str | None
     filename: str | None
     source_path: str | None

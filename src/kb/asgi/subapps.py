@@ -115,7 +115,15 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str) -> Starlette:
 
     outer = Starlette(lifespan=lifespan, exception_handlers={HTTPException: on_http_exception})
     outer.mount("", dispatch)
+    outer.state.before_stop = lambda: _before_stop(apps)
     return outer
+
+
+def _before_stop(apps: Iterable[Starlette]) -> None:
+    """Have each app answer the requests that wait for something to happen, for those stop first."""
+    for app in apps:
+        if before_stop := getattr(app.state, "before_stop", None):
+            before_stop()
 
 
 async def _settled(tasks: Iterable[asyncio.Task[Starlette]]) -> None:

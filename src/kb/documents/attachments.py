@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from kb.documents.staging import depth_of, stage
+from kb.documents.staging import depth_of, discard, stage
 from kb.formats.text.encoding import clean, one_line
 from kb.store.rows import NewJob
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from kb.formats.registry import Attachment
+    from kb.formats.extracted import Attachment
     from kb.store.rows import Job
 
 logger = logging.getLogger(__name__)
@@ -25,19 +25,19 @@ MAX_DEPTH: Final = 3
 """How deep files may be inside others: a message in a message in a message."""
 
 MAX_ATTACHMENTS: Final = 100
-_LONGEST_NAME: Final = 200
+_MAX_NAME: Final = 200
 
 
 @contextmanager
 def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> Iterator[list[NewJob]]:
-    """The jobs of the files that came with a job's file, staged; unless the block ends well, they are not any more."""
+    """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them."""
     depth = depth_of(job.staged or "") + 1
-    wanted = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
-    if len(wanted) < len(attachments):
-        logger.warning("job %s: %s of its attachments are left out", job.id, len(attachments) - len(wanted))
+    selected = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
+    if len(selected) < len(attachments):
+        logger.warning("job %s: %s of its attachments are left out", job.id, len(attachments) - len(selected))
     jobs: list[NewJob] = []
     try:
-        for attachment, name in zip(wanted, _names(wanted), strict=True):
+        for attachment, name in zip(selected, _names(selected), strict=True):
             staged, digest = stage(io.BytesIO(attachment.data), staging, depth)
             path = f"{job.source_path or f'job:{job.id}'}#{name}"
             jobs.append(
@@ -46,15 +46,15 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
         yield jobs
     except BaseException:
         for new in jobs:
-            (staging / (new.staged or "")).unlink(missing_ok=True)
+            discard(new.staged, staging)
         raise
 
 
 def _names(attachments: Sequence[Attachment]) -> Iterator[str]:
-    """What the attachments are called, numbered when repeated."""
+    """Return the attachments' names, numbered when repeated."""
     taken: set[str] = set()
     for attachment in attachments:
-        name = PurePath(_plain(attachment.filename))
+        name = PurePath(_basename(attachment.filename))
         count, numbered = 1, name.name
         while numbered in taken:
             count += 1
@@ -63,7 +63,7 @@ def _names(attachments: Sequence[Attachment]) -> Iterator[str]:
         yield numbered
 
 
-def _plain(filename: str) -> str:
-    """A name without folders and line breaks, of a sensible length; the end of it, which says what kind it is."""
+def _basename(filename: str) -> str:
+    """Return a name without folders and line breaks, cut at its front: its end says what kind of file it is."""
     name = one_line(clean(filename)).replace("\\", "/").rpartition("/")[2]
-    return name[-_LONGEST_NAME:].strip(". ") or "attachment"
+    return name[-_MAX_NAME:].strip(". ") or "attachment"

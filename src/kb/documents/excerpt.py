@@ -25,8 +25,8 @@ class Excerpt:
     text: str
 
 
-def part_of(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | None) -> Excerpt:
-    """The part of the chunks' text from `start` to `end`: all of it where one is not given.
+def excerpt(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | None) -> Excerpt:
+    """Return the chunks' text from `start` to `end`: from its beginning, to its end where one is not given.
 
     Raises:
         NotPaged: pages were asked of a document that has none.

@@ -1,21 +1,23 @@
-"""The uploaded files, by what is in them."""
+"""The files that documents came from."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFull, NotFound
+from kb.api.models import NOTE
 from kb.documents.staging import sync, sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.store.protocol import Store
+    from kb.store.rows import Document
 
 
-class KeptFiles:
+class Originals:
     """A folder of files named by the SHA-256 of their content: the `content_hash` of the documents they became.
 
     The store notes which of them no document needs any more, in the transaction that makes it so; `sweep` removes them
@@ -31,8 +33,23 @@ class KeptFiles:
         self._keep = keep
 
     def path(self, content_hash: str) -> Path:
-        """Where the file with this content is, if it is kept."""
+        """Return where the file with this content is, if it is kept."""
         return self._folder / content_hash[:2] / content_hash
+
+    def open(self, document: Document) -> BinaryIO:
+        """Open the file that a document came from.
+
+        Raises:
+            NotFound: it came from none, or files were not kept.
+        """
+        try:
+            if document.doc_type == NOTE:
+                raise FileNotFoundError
+            return self.path(document.content_hash).open("rb")
+        except FileNotFoundError:
+            raise NotFound(
+                f"No file is kept for document {document.id}: it is a note, or KB_KEEP_FILES was off."
+            ) from None
 
     def add(self, staged: Path, content_hash: str) -> None:
         """Keep a staged file, which stays where it is: its job may have to begin again. It is on disk afterwards.

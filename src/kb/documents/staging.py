@@ -12,7 +12,7 @@ from kb.api.errors import DiskFull
 if TYPE_CHECKING:
     from pathlib import Path
 
-PART = 1 << 20
+BLOCK_SIZE = 1 << 20
 """How many bytes are held in memory at a time."""
 
 
@@ -56,9 +56,9 @@ def depth_of(staged: str) -> int:
 def _copy(content: BinaryIO, path: Path) -> str:
     digest = sha256()
     with path.open("xb") as file:
-        while part := content.read(PART):
-            digest.update(part)
-            file.write(part)
+        while block := content.read(BLOCK_SIZE):
+            digest.update(block)
+            file.write(block)
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest()

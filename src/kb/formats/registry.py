@@ -1,108 +1,72 @@
-"""From the bytes of a file to its text and structure.
+"""The formats that are read: the one source of the types that files can have.
 
-`extract` finds out from the content what a file is and hands its bytes to the one reader of that kind. A reader is
-a module of `kb.formats` with a function `read(data: bytes) -> Extracted`: pure, without state, and raising
-`Unreadable` when the file is at fault. Readers are imported when first needed, so that starting stays fast.
+A reader is a module of `kb.formats.readers` with a function `read(data: bytes) -> Extracted`: pure, without state, and
+raising `Unreadable` when the file is at fault. Readers are imported when first needed, so that starting stays fast.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kb.api.errors import Unreadable
-from kb.formats.detect import detect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-READERS: Final = {
-    "code": "kb.formats.readers.code",
-    "csv": "kb.formats.readers.delimited",
-    "docx": "kb.formats.readers.docx",
-    "eml": "kb.formats.readers.eml",
-    "epub": "kb.formats.readers.epub",
-    "html": "kb.formats.readers.html",
-    "json": "kb.formats.readers.json",
-    "markdown": "kb.formats.readers.markdown",
-    "msg": "kb.formats.readers.msg",
-    "notebook": "kb.formats.readers.notebook",
-    "odp": "kb.formats.readers.odf",
-    "ods": "kb.formats.readers.spreadsheet",
-    "odt": "kb.formats.readers.odf",
-    "pdf": "kb.formats.readers.pdf",
-    "pptx": "kb.formats.readers.pptx",
-    "rtf": "kb.formats.readers.rtf",
-    "text": "kb.formats.readers.text",
-    "xls": "kb.formats.readers.spreadsheet",
-    "xlsx": "kb.formats.readers.spreadsheet",
-    "xml": "kb.formats.readers.xml",
-}
+_CODE: Final = (
+    *(".ada", ".asm", ".awk", ".bash", ".bat", ".c", ".cc", ".cjs", ".clj", ".cljs", ".cmake", ".cmd", ".cpp", ".cs"),
+    *(".css", ".cu", ".cxx", ".d", ".dart", ".el", ".elm", ".erl", ".ex", ".exs", ".f", ".f90", ".fish", ".fs", ".fsx"),
+    *(".glsl", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hcl", ".hh", ".hpp", ".hs", ".hxx", ".ipp", ".java"),
+    *(".jl", ".js", ".jsx", ".kt", ".kts", ".less", ".lisp", ".lua", ".m", ".mjs", ".mk", ".ml", ".mli", ".mm", ".nim"),
+    *(".nix", ".pas", ".pl", ".pm", ".proto", ".ps1", ".psm1", ".py", ".pyi", ".pyx", ".r", ".rb", ".rkt", ".rs", ".s"),
+    *(".sass", ".scala", ".scm", ".scss", ".sh", ".sol", ".sql", ".sv", ".swift", ".tcl", ".tf", ".ts", ".tsx", ".v"),
+    *(".vb", ".vbs", ".vhd", ".vhdl", ".wgsl", ".zig", ".zsh"),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A stretch `text[start:end]` of a document under one heading path, on one page."""
+class Format:
+    """A format.
 
-    start: int
-    end: int
-    heading: tuple[str, ...] = ()
-    page: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file that came inside another, such as a message."""
-
-    filename: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Extracted:
-    """A document's text. `sections` partition it: in order, without a gap or an overlap.
-
-    `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
-    written.
+    Args:
+        doc_type: the type of its documents.
+        title: what people call one of them.
+        module: its reader, a module of `kb.formats.readers`.
+        suffixes: how the names of its files end. They decide between kinds of text alone.
     """
 
     doc_type: str
-    title: str | None
-    text: str
-    sections: tuple[Section, ...]
-    attachments: tuple[Attachment, ...] = ()
-    tags: tuple[str, ...] = ()
-    date: str | None = None
-    aliases: tuple[str, ...] = ()
+    title: str
+    module: str
+    suffixes: tuple[str, ...] = ()
+
+    @property
+    def reader(self) -> str:
+        """The full name of the reader's module."""
+        return f"kb.formats.readers.{self.module}"
 
 
-def extract(path: Path, filename: str) -> Extracted:
-    """Read the file at `path`, which its sender called `filename`.
-
-    Raises:
-        Unreadable: the file gives no text; the message says why, for a person to read.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
-    extracted = _read(data, filename)
-    if not _shows_anything(extracted.text):
-        raise Unreadable("the file holds no text")
-    return extracted
-
-
-def _read(data: bytes, filename: str) -> Extracted:
-    try:
-        read: Callable[[bytes], Extracted] = import_module(READERS[detect(data, filename)]).read
-        return read(data)
-    except (Unreadable, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        raise Unreadable(f"the parser failed: {type(error).__name__}") from error
-
-
-def _shows_anything(text: str) -> bool:
-    return any(character.isprintable() and not character.isspace() for character in text)
+FORMATS: Final = {
+    each.doc_type: each
+    for each in (
+        Format("code", "source code", "text", _CODE),
+        Format("csv", "a table of values", "delimited", (".csv", ".tsv", ".tab")),
+        Format("docx", "a Word document", "docx", (".docx",)),
+        Format("eml", "a message", "eml", (".eml",)),
+        Format("epub", "an EPUB book", "epub", (".epub",)),
+        Format("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml")),
+        Format("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest")),
+        Format(
+            *("markdown", "Markdown", "markdown"),
+            (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
+        ),
+        Format("msg", "an Outlook message", "msg", (".msg",)),
+        Format("notebook", "a Jupyter notebook", "notebook", (".ipynb",)),
+        Format("odp", "an OpenDocument presentation", "odf", (".odp",)),
+        Format("ods", "an OpenDocument spreadsheet", "spreadsheet", (".ods",)),
+        Format("odt", "an OpenDocument text", "odf", (".odt",)),
+        Format("pdf", "a PDF", "pdf", (".pdf",)),
+        Format("pptx", "a PowerPoint presentation", "pptx", (".pptx",)),
+        Format("rtf", "rich text", "rtf", (".rtf",)),
+        Format("text", "a text", "text"),
+        Format("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
+        Format("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
+        Format("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf")),
+    )
+}

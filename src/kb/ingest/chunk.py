@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.embed.protocol import Embedder
-    from kb.formats.registry import Extracted, Section
+    from kb.formats.extracted import Extracted, Section
 
 CHUNK_TOKENS = 200
 """How long a chunk may be; the rest of the model's window is for what the chunk stands under."""

@@ -11,26 +11,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import READERS, Extracted, Section
+from kb.api.models import NOTE
+from kb.formats.extracted import Extracted
+from kb.formats.registry import FORMATS
 from kb.ingest.chunk import cut
 from kb.store.rows import Content, NewChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
-    from kb.formats.registry import Attachment
+    from kb.formats.extracted import Attachment
     from kb.parser.sandbox import Sandbox
 
-NOTE = "note"
-DOC_TYPES = frozenset({NOTE, *READERS})
+DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
 """How much of a note's first line stands for its title."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 SLICE = 64
-"""How many chunks are embedded between two signs of life."""
+"""How many chunks are embedded at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +53,60 @@ class Draft:
     date: str | None = None
 
 
-def draft_note(text: str, title: str | None, embedder: Embedder) -> Draft:
-    """A note; one without a title is listed under its first line."""
-    extracted = Extracted(NOTE, title, text, (Section(0, len(text)),))
-    content_hash = sha256(text.encode()).hexdigest()
-    return _draft(extracted, title or first_line(text), title, content_hash, embedder)
+def draft_note(text: str, title: str | None, embedder: Embedder, content_hash: str | None = None) -> Draft:
+    """Return a note; one without a title is listed under its first line.
+
+    Args:
+        text: what it says.
+        title: its title.
+        embedder: the model.
+        content_hash: the SHA-256 of the text, where it is at hand.
+    """
+    content_hash = content_hash or sha256(text.encode()).hexdigest()
+    return _draft(NOTE, Extracted.of_text(text), title or first_line(text), title, content_hash, embedder)
 
 
-def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder, sandbox: Sandbox) -> Draft:
-    """A file.
+def draft_file(
+    path: Path, filename: str, title: str | None, embedder: Embedder, sandbox: Sandbox, content_hash: str | None = None
+) -> Draft:
+    """Return a file's draft.
+
+    Args:
+        path: where the file is.
+        filename: what its sender called it.
+        title: the title that someone gave it.
+        embedder: the model.
+        sandbox: what reads it.
+        content_hash: the SHA-256 of its bytes, where it is at hand.
 
     Raises:
         Unreadable: no text can be got out of it, for the reason given.
         Stopped: the sandbox was stopped.
     """
-    extracted = sandbox.extract(path, filename)
+    doc_type, extracted = sandbox.extract(path, filename)
     name = title or extracted.title or Path(filename).stem
-    with path.open("rb") as file:
-        content_hash = file_digest(file, "sha256").hexdigest()
     header = f"{name} ({', '.join(extracted.aliases)})" if extracted.aliases else name
-    draft = _draft(extracted, name, header, content_hash, embedder)
+    draft = _draft(doc_type, extracted, name, header, content_hash or _digest(path), embedder)
     if not draft.chunks:
         raise Unreadable("The file holds no text.")
     return draft
 
 
-def with_vectors(
-    drafts: Sequence[Draft], embedder: Embedder, alive: Callable[[float], None] = lambda _: None
-) -> list[Content]:
-    """The drafts with their vectors. `alive` is told the share that is done, from time to time."""
+def with_vectors(drafts: Sequence[Draft], embedder: Embedder) -> list[Content]:
+    """Return the drafts with their vectors."""
+    return contents_of(drafts, list(embed_slices(drafts, embedder)))
+
+
+def embed_slices(drafts: Sequence[Draft], embedder: Embedder) -> Iterator[NDArray[np.float32]]:
+    """Embed what the drafts hold, a slice at a time."""
     inputs = [text for draft in drafts for text in draft.inputs]
-    vectors = np.empty((len(inputs), embedder.dimensions), np.float32)
     for start in range(0, len(inputs), SLICE):
-        if start:
-            alive(start / len(inputs))
-        vectors[start : start + SLICE] = embedder.embed(inputs[start : start + SLICE])
+        yield embedder.embed(inputs[start : start + SLICE])
+
+
+def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
+    """Return the drafts with the vectors that `embed_slices` made of them."""
+    vectors = np.concatenate(slices) if slices else np.empty((0, 0), np.float32)
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     return [
         Content(draft.doc_type, draft.title, draft.content_hash, draft.chunks, own, tuple(draft.own_tags), draft.date)
@@ -99,8 +121,15 @@ def first_line(text: str) -> str:
     return line if len(line) <= TITLE_CHARS else line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
 
 
-def _draft(extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder) -> Draft:
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _draft(
+    doc_type: str, extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder
+) -> Draft:
     pieces = list(cut(extracted, header, embedder))
     chunks, inputs = [chunk for chunk, _ in pieces], [text for _, text in pieces]
     attachments, own_tags, date = extracted.attachments, extracted.tags, extracted.date
-    return Draft(extracted.doc_type, name, content_hash, chunks, inputs, attachments, own_tags, date)
+    return Draft(doc_type, name, content_hash, chunks, inputs, attachments, own_tags, date)

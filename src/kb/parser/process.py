@@ -1,7 +1,7 @@
 """The process that parses files, `python -m kb.parser.process`: it may hang, crash or run out of memory, alone.
 
-It reads requests from standard input and answers on standard output (see `frames`). It knows nothing of the engine
-but the path of one file at a time, and ends when the engine does.
+It reads requests from standard input and answers on standard output (see `kb.parser.protocol`). It knows nothing of the
+engine but the path of one file at a time, and ends when the engine does.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import extract
-from kb.parser.protocol import packed, receive, send
+from kb.formats.extract import extract
+from kb.parser.protocol import pack, receive, send
 
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
@@ -39,7 +39,7 @@ def main() -> None:
 
 def _answer(request: dict[str, Any], replies: BinaryIO) -> None:
     try:
-        extracted = extract(Path(request["path"]), request["filename"])
+        doc_type, extracted = extract(Path(request["path"]), request["filename"])
     except Unreadable as error:
         send(replies, {"unreadable": error.detail})
     except MemoryError:
@@ -48,7 +48,7 @@ def _answer(request: dict[str, Any], replies: BinaryIO) -> None:
         if len(extracted.text) > request["max_chars"]:
             send(replies, {"out_of": "output"})
         else:
-            send(replies, packed(extracted), *(attachment.data for attachment in extracted.attachments))
+            send(replies, pack(doc_type, extracted), *(attachment.data for attachment in extracted.attachments))
 
 
 def _end_with(engine: int) -> None:

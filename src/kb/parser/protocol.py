@@ -6,7 +6,7 @@ import json
 import struct
 from typing import Any, BinaryIO, Final
 
-from kb.formats.registry import Attachment, Extracted, Section
+from kb.formats.extracted import Attachment, Extracted, Section
 
 _LENGTH: Final = struct.Struct(">Q")
 
@@ -36,18 +36,18 @@ def receive(pipe: BinaryIO, limit: int | None = None) -> dict[str, Any]:
 
 def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
     """Read the bytes of one frame. Raises what `receive` does."""
-    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+    (length,) = _LENGTH.unpack(_read_exactly(pipe, _LENGTH.size))
     if limit is not None and length > limit:
         raise OverLimit
-    return _exactly(pipe, length)
+    return _read_exactly(pipe, length)
 
 
-def packed(extracted: Extracted) -> dict[str, Any]:
-    """A document as a message; the attachments' bytes follow it."""
-    sections = [[part.start, part.end, part.heading, part.page] for part in extracted.sections]
+def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
+    """Return a document as a message; the attachments' bytes follow it."""
+    sections = [[each.start, each.end, each.heading, each.page] for each in extracted.sections]
     names = [attachment.filename for attachment in extracted.attachments]
     return {
-        "doc_type": extracted.doc_type,
+        "doc_type": doc_type,
         "title": extracted.title,
         "text": extracted.text,
         "sections": sections,
@@ -58,17 +58,17 @@ def packed(extracted: Extracted) -> dict[str, Any]:
     }
 
 
-def unpacked(message: dict[str, Any], blobs: list[bytes]) -> Extracted:
-    """The document of a message."""
+def unpack(message: dict[str, Any], blobs: list[bytes]) -> tuple[str, Extracted]:
+    """Return the type and the content of a message's document."""
     sections = tuple(Section(start, end, tuple(heading), page) for start, end, heading, page in message["sections"])
     attachments = tuple(map(Attachment, message["attachments"], blobs))
     tags, aliases = tuple(message["tags"]), tuple(message["aliases"])
-    return Extracted(
-        message["doc_type"], message["title"], message["text"], sections, attachments, tags, message["date"], aliases
+    return message["doc_type"], Extracted(
+        message["title"], message["text"], sections, attachments, tags, message["date"], aliases
     )
 
 
-def _exactly(pipe: BinaryIO, count: int) -> bytes:
+def _read_exactly(pipe: BinaryIO, count: int) -> bytes:
     data = pipe.read(count)
     if len(data) < count:
         raise EOFError

@@ -20,22 +20,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from kb.api.errors import Unreadable
-from kb.parser.protocol import OverLimit, receive, receive_bytes, send, unpacked
+from kb.parser.protocol import OverLimit, receive, receive_bytes, send, unpack
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 logger = logging.getLogger(__name__)
 
 MAX_FILES: Final = 500
 """After how many files the process is replaced: parsers leak."""
 
-WATCH_SECONDS: Final = 0.02
+MONITOR_SECONDS: Final = 0.02
 _MIB: Final = 1 << 20
 _BYTES_A_CHARACTER: Final = 8
-_KEPT: Final = {
+_ENVIRONMENT: Final = {
     "PATH",
     "LANG",
     "LC_ALL",
@@ -111,8 +111,8 @@ class Sandbox:
             self._process.close()
             self._process = None
 
-    def extract(self, path: Path, filename: str) -> Extracted:
-        """Read the file at `path`, which its sender called `filename`, as `kb.formats.registry.extract` does.
+    def extract(self, path: Path, filename: str) -> tuple[str, Extracted]:
+        """Read the file at `path`, which its sender called `filename`, as `kb.formats.extract.extract` does.
 
         Raises:
             Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
@@ -123,22 +123,22 @@ class Sandbox:
         if process is None or self._stopped:
             raise Stopped
         try:
-            extracted = process.extract(path, filename)
+            doc_type, extracted = process.extract(path, filename)
         except Unreadable:
-            if self._stopped and not process.is_fit:
+            if self._stopped and not process.is_reusable:
                 raise Stopped from None
             raise
         finally:
-            if not process.is_fit:
+            if not process.is_reusable:
                 self.close()
         pages = max((section.page or 0 for section in extracted.sections), default=0)
         if pages > self._limits.pages:
             raise Unreadable(self._limits.too_many_pages(pages))
-        return extracted
+        return doc_type, extracted
 
 
 @dataclass
-class _Watch:
+class _Monitor:
     """Kills a process that goes over a limit, and keeps the reason."""
 
     process: subprocess.Popen[bytes]
@@ -148,7 +148,7 @@ class _Watch:
     peak: int = 0
     _done: threading.Event = field(default_factory=threading.Event)
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _Monitor:
         self._thread = threading.Thread(target=self._run, name="kb-parser-watch", daemon=True)
         self._thread.start()
         return self
@@ -159,7 +159,7 @@ class _Watch:
 
     def _run(self) -> None:
         deadline = time.monotonic() + self.limits.seconds
-        while not self._done.wait(min(WATCH_SECONDS, max(deadline - time.monotonic(), 0))):
+        while not self._done.wait(min(MONITOR_SECONDS, max(deadline - time.monotonic(), 0))):
             self.peak = max(self.peak, resident(self.process.pid))
             if self.peak > self.memory_limit:
                 self.reason = self.limits.too_much_memory
@@ -185,14 +185,14 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={name: value for name, value in os.environ.items() if name in _KEPT} | {"PYTHONUTF8": "1"},
+            env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT} | {"PYTHONUTF8": "1"},
             start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
         self._baseline: int | None = None
 
     @property
-    def is_fit(self) -> bool:
+    def is_reusable(self) -> bool:
         """Whether it should be given another file."""
         grown = resident(self._process.pid) - (self._baseline or 0)
         return self._process.poll() is None and self._files < MAX_FILES and grown < self._limits.memory_mb * _MIB // 4
@@ -208,11 +208,11 @@ class _Process:
             with suppress(OSError):  # a request that was never read
                 pipe.close()
 
-    def extract(self, path: Path, filename: str) -> Extracted:
+    def extract(self, path: Path, filename: str) -> tuple[str, Extracted]:
         """Read a file. Raises `Unreadable`, after which the process may be dead."""
         self._files += 1
         self._await_start()
-        with _Watch(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as watch:
+        with _Monitor(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as monitor:
             try:
                 return self._exchange(path, filename)
             except OverLimit:
@@ -221,9 +221,9 @@ class _Process:
             except (EOFError, OSError):
                 self._process.wait()
             finally:
-                if watch.reason:  # it may have come to its end just before it was killed
+                if monitor.reason:  # it may have come to its end just before it was killed
                     self._process.wait()
-        raise Unreadable(watch.reason or self._why_it_ended(watch.peak))
+        raise Unreadable(monitor.reason or self._exit_reason(monitor.peak))
 
     def _end(self) -> None:
         self._process.kill()
@@ -234,10 +234,10 @@ class _Process:
             try:
                 receive(self._replies, 1024)
             except (EOFError, OverLimit) as error:
-                raise RuntimeError(f"the parser did not start: {self._last_words()}") from error
+                raise RuntimeError(f"the parser did not start: {self._stderr()}") from error
             self._baseline = resident(self._process.pid)
 
-    def _exchange(self, path: Path, filename: str) -> Extracted:
+    def _exchange(self, path: Path, filename: str) -> tuple[str, Extracted]:
         characters = self._limits.output_mb * _MIB
         send(self._requests, {"path": str(path), "filename": filename, "max_chars": characters})
         reply = receive(self._replies, characters * _BYTES_A_CHARACTER)
@@ -248,7 +248,7 @@ class _Process:
         if reply.get("out_of") == "memory":
             self._end()
             raise Unreadable(self._limits.too_much_memory)
-        return unpacked(reply, self._attached(reply, path.stat().st_size))
+        return unpack(reply, self._attached(reply, path.stat().st_size))
 
     def _attached(self, reply: dict[str, Any], file_size: int) -> list[bytes]:
         """What came inside the file, which cannot be much more than the file: it is packed, not compressed, there."""
@@ -258,10 +258,10 @@ class _Process:
             room -= len(blobs[-1])
         return blobs
 
-    def _why_it_ended(self, peak: int) -> str:
-        last_words = self._last_words()
-        logger.warning("the parser ended with status %s: %s", self._process.returncode, last_words[-2000:])
-        is_full = peak > 0.75 * self._limits.memory_mb * _MIB or "memory allocation of" in last_words
+    def _exit_reason(self, peak: int) -> str:
+        stderr = self._stderr()
+        logger.warning("the parser ended with status %s: %s", self._process.returncode, stderr[-2000:])
+        is_full = peak > 0.75 * self._limits.memory_mb * _MIB or "memory allocation of" in stderr
         if is_full:
             return self._limits.too_much_memory
         status = self._process.returncode
@@ -269,7 +269,7 @@ class _Process:
             return f"the parser gave up on it (exit status {status})"
         return f"the parser crashed on it ({signal.Signals(-status).name})"
 
-    def _last_words(self) -> str:
+    def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
 

@@ -14,7 +14,6 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
-from kb.api.errors import NotFound, TooManyTags
 from kb.api.models import (
     DEFAULT_PAGE,
     Chunk,
@@ -34,20 +33,19 @@ from kb.api.models import (
     TagCount,
     TagList,
 )
-from kb.documents.excerpt import part_of
-from kb.ingest.draft import NOTE
+from kb.documents import tags
+from kb.documents.delete import delete
+from kb.documents.excerpt import excerpt
+from kb.documents.lookup import existing_document
+from kb.documents.staging import BLOCK_SIZE
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
 from kb.routes.services import MAX_ID, EngineDep, Id, Limit, QueryModel
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
-from kb.store.protocol import Transaction
 from kb.store.rows import Filter
 
 router = APIRouter(route_class=ThreadRoute)
-
-PART = 1 << 20
-"""How many bytes of a file are held in memory at a time."""
 
 
 class TextQuery(QueryModel):
@@ -74,16 +72,16 @@ class ListQuery(QueryModel):
     cursor: DocumentsCursor | None = None
 
     def where(self) -> Filter:
-        """The filters."""
+        """Return the filters."""
         return Filter(
-            tuple(self.tag),
-            tuple(self.tag_any),
-            tuple(self.tag_not),
-            self.doc_type,
-            self.source_path,
-            self.created_after,
-            self.created_before,
-            self.source_prefix,
+            tags=tuple(self.tag),
+            tag_any=tuple(self.tag_any),
+            tag_not=tuple(self.tag_not),
+            doc_type=self.doc_type,
+            source_path=self.source_path,
+            source_prefix=self.source_prefix,
+            created_after=self.created_after,
+            created_before=self.created_before,
         )
 
 
@@ -109,7 +107,7 @@ def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> D
 def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
     """A document with its text in chunks."""
     with engine.store.read() as tx:
-        return with_chunks(existing(tx, document_id), tx.documents.chunks(document_id))
+        return with_chunks(existing_document(tx, document_id), tx.documents.chunks(document_id))
 
 
 @router.get(
@@ -121,10 +119,10 @@ def get_document(document_id: Id, engine: EngineDep) -> DocumentWithChunks:
 def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
     """Some lines, characters or pages of it."""
     with engine.store.read() as tx:
-        document = existing(tx, document_id)
+        document = existing_document(tx, document_id)
         chunks = tx.documents.chunks(document_id)
-    part = part_of(chunks, query.unit, query.start, query.end)
-    return DocumentText(document_id=document_id, title=document.title, unit=query.unit, **asdict(part))
+    asked = excerpt(chunks, query.unit, query.start, query.end)
+    return DocumentText(document_id=document_id, title=document.title, unit=query.unit, **asdict(asked))
 
 
 @router.get(
@@ -140,18 +138,12 @@ def get_text(document_id: Id, engine: EngineDep, query: Annotated[TextQuery, Que
 def get_file(document_id: Id, engine: EngineDep) -> StreamingResponse:
     """The file that a document came from, if it came from one and files are kept."""
     with engine.store.read() as tx:
-        document = existing(tx, document_id)
+        document = existing_document(tx, document_id)
         path_name = (document.source_path or "").rpartition("/")[2]
         name = path_name or tx.documents.filename(document_id) or document.title
-    path = engine.kept.path(document.content_hash)
-    try:
-        if document.doc_type == NOTE:
-            raise FileNotFoundError
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise NotFound(f"No file is kept for document {document_id}: it is a note, or KB_KEEP_FILES was off.") from None
+    file = engine.originals.open(document)
     return StreamingResponse(
-        iter(partial(file.read, PART), b""),
+        iter(partial(file.read, BLOCK_SIZE), b""),
         media_type="application/octet-stream",
         headers={"Content-Length": str(fstat(file.fileno()).st_size), "Content-Disposition": as_attachment(name)},
         background=BackgroundTask(file.close),
@@ -159,7 +151,7 @@ def get_file(document_id: Id, engine: EngineDep) -> StreamingResponse:
 
 
 def as_attachment(filename: str) -> str:
-    """The header that names a download (RFC 6266)."""
+    """Return the header that names a download (RFC 6266)."""
     return f"attachment; filename*=utf-8''{quote(filename, safe='')}"
 
 
@@ -168,11 +160,7 @@ def as_attachment(filename: str) -> str:
 )
 def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
     """Delete a document for good, with the file that was kept of it and the attachments that came in it."""
-    with engine.store.write() as tx:
-        document = existing(tx, document_id)
-        tx.documents.delete(document_id)
-    if document.doc_type != NOTE:
-        engine.kept.sweep(engine.store)
+    document = delete(engine.store, engine.originals, document_id)
     return Deleted(document_id=document_id, title=document.title)
 
 
@@ -185,13 +173,10 @@ def delete_document(document_id: Id, engine: EngineDep) -> Deleted:
 def change_tags(document_id: Id, change: TagChange, engine: EngineDep) -> Document:
     """Add tags to a document and remove others, in one step."""
     check_tags(engine.settings, change.add, change.remove)
-    with engine.store.write() as tx:
-        existing(tx, document_id)
-        tx.documents.change_tags(document_id, add=change.add, remove=change.remove)
-        document = existing(tx, document_id)
-        if len(document.tags) > engine.settings.max_tags:
-            raise TooManyTags(f"tags: a document has at most {engine.settings.max_tags} (KB_MAX_TAGS).")
-        return Document.model_validate(document)
+    document = tags.change_tags(
+        engine.store, document_id, add=change.add, remove=change.remove, max_tags=engine.settings.max_tags
+    )
+    return Document.model_validate(document)
 
 
 @router.get("/tags", tags=["tags"], summary="List tags")
@@ -201,19 +186,7 @@ def list_tags(engine: EngineDep) -> TagList:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
 
 
-def existing(tx: Transaction, document_id: int) -> rows.Document:
-    """The document.
-
-    Raises:
-        NotFound: there is none.
-    """
-    document = tx.documents.get(document_id)
-    if document is None:
-        raise NotFound(f"There is no document {document_id}.")
-    return document
-
-
 def with_chunks(document: rows.Document, chunks: Sequence[rows.Chunk]) -> DocumentWithChunks:
-    """The document with its chunks."""
-    parts = [Chunk.model_validate(chunk) for chunk in chunks]
-    return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=parts)
+    """Return the document with its chunks."""
+    models = [Chunk.model_validate(chunk) for chunk in chunks]
+    return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=models)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from kb.api.models import DocumentWithChunks, NoteUpdate
-from kb.documents.save import update_note
+from kb.documents.update import update_note
 from kb.routes.documents import with_chunks
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
@@ -34,6 +34,6 @@ def patch_note(
 
 
 def hashes_in(if_match: str) -> set[str] | None:
-    """What an If-Match header names; None if anything will do."""
-    hashes = {part.strip().strip('"') for part in if_match.split(",")}
+    """Return what an If-Match header names; None if anything will do."""
+    hashes = {tag.strip().strip('"') for tag in if_match.split(",")}
     return None if "*" in hashes else hashes

@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.api.errors import Unavailable
-from kb.documents.originals import KeptFiles
+from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -28,7 +28,7 @@ class Engine:
     store: Store
     embedder: Embedder
     worker: Worker
-    kept: KeptFiles
+    originals: Originals
     pool: Executor
     watch: Watch
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from fastapi import APIRouter
 
 from kb import __version__
-from kb.api.models import ModelStatus, QueueStatus, Status
+from kb.api.models import JobStatus, ModelStatus, QueueStatus, Status
 from kb.routes.services import EngineDep
 from kb.routes.thread_route import ThreadRoute
 
@@ -31,6 +33,6 @@ def status(engine: EngineDep) -> Status:
         provider=embedder.provider,
         documents=counts.documents,
         chunks=counts.chunks,
-        queue=QueueStatus(**{state: counts.jobs.get(state, 0) for state in ("queued", "running", "done", "failed")}),
+        queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
         database_size=counts.size,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.api.models import JobStatus
+    from kb.api.models import JobKind, JobStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Filter:
 class NewJob:
     """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with)."""
 
-    kind: Literal["note", "file"]
+    kind: JobKind
     title: str | None = None
     source_path: str | None = None
     tags: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Job:
 
     id: int
     status: JobStatus
-    kind: Literal["note", "file"]
+    kind: JobKind
     title: str | None
     filename: str | None
     source_path: str | None

@@ -1,34 +1,35 @@
-"""The background worker: claim, run, finish (requirement S-5).
+"""The background worker: claim, work, wait (requirement S-5).
 
 A job leaves the queue in the same transaction that writes its document, so a crash at any moment loses nothing and
 writes nothing twice.
+
+Jobs go in two lanes. Those of the main lane are claimed together and worked on in slices; between two slices of a long
+text the short notes that came meanwhile are done, claimed by themselves and answerable for themselves.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from contextlib import ExitStack, closing
-from dataclasses import replace
-from functools import partial
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from kb.api.errors import DiskFull, Unreadable
-from kb.documents.attachments import staged_jobs
-from kb.documents.save import save
-from kb.ingest.draft import NOTE, SLICE, Draft, draft_file, draft_note, with_vectors
+from kb.ingest.draft import SLICE
 from kb.parser.sandbox import Limits, Sandbox, Stopped
 from kb.telemetry.instruments import Watch
+from kb.worker.ends import JobEnds
+from kb.worker.job import Ingestion
+from kb.worker.lease import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from kb.documents.originals import KeptFiles
+    from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
-    from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Content, Job, NewJob
-    from kb.telemetry.instruments import Outcome
+    from kb.store.protocol import Store
+    from kb.store.rows import Job
+    from kb.worker.job import DraftedJob
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +38,6 @@ CLAIM = 64
 
 SHORT_NOTES, SHORT_CHARS = 8, 2000
 """How many notes of at most so many characters go ahead between two slices of a long text."""
-
-MAX_ATTEMPTS = 3
-"""How often a job is begun again that failed for no reason of its own."""
 
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
@@ -53,9 +51,9 @@ class Worker:
 
     Args:
         staging: the folder of the files that wait for their job.
-        kept: what keeps them afterwards.
+        originals: what keeps them afterwards.
         limits: what reading one file may take.
-        watch: where it is counted what was done.
+        instruments: where it is counted what was done.
     """
 
     def __init__(
@@ -63,16 +61,17 @@ class Worker:
         store: Store,
         embedder: Embedder,
         staging: Path,
-        kept: KeptFiles,
+        originals: Originals,
         limits: Limits | None = None,
-        watch: Watch | None = None,
+        instruments: Watch | None = None,
     ) -> None:
+        self.ends = JobEnds()
         self._store = store
-        self._embedder = embedder
         self._staging = staging
-        self._kept = kept
+        self._originals = originals
         self._sandbox = Sandbox(limits)
-        self._watch = watch or Watch()
+        self._instruments = instruments or Watch()
+        self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._instruments)
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -81,16 +80,17 @@ class Worker:
         """Take up what a stopped engine left behind, and begin."""
         with self._store.write() as tx:
             tx.jobs.release_all()
-            waited_for = tx.jobs.staged()
-        self._kept.sweep(self._store)
+            staged = tx.jobs.staged()
+        self._originals.sweep(self._store)
         for file in self._staging.iterdir():
-            if file.name not in waited_for:
+            if file.name not in staged:
                 file.unlink()
         self._thread.start()
 
     def stop(self) -> None:
         """Stop at the next slice or amid a file; what is not finished then is begun again by the next worker."""
         self._stopping = True
+        self.ends.close()
         self._sandbox.stop()
         self._wake.set()
         self._thread.join()
@@ -116,126 +116,60 @@ class Worker:
                 return
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
-                self._watch.worker_failed()
+                self._instruments.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
             else:
                 if not busy:
                     self._wake.wait(IDLE_SECONDS)
 
     def _work(self) -> bool:
-        """Do some jobs; answers whether there were any."""
+        """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
         with self._store.write() as tx:
             tx.jobs.release_stalled(STALLED_SECONDS)
             jobs = tx.jobs.claim(CLAIM)
         if jobs:
-            with self._watch.traces.span("ingest", attributes={"kb.jobs": len(jobs)}):
-                self._do(jobs)
+            span = self._instruments.traces.span("ingest", attributes={"kb.jobs": len(jobs)})
+            with span, closing(self._do(jobs)) as slices:
+                for _ in slices:
+                    self._do_short_notes()
         return bool(jobs)
 
-    def _do(self, jobs: Sequence[Job]) -> None:
-        unfinished, failed = {job.id for job in jobs}, True
+    def _do_short_notes(self) -> None:
+        """Do notes of a few lines, which do not wait until a book is through; what fails of them is theirs alone."""
         try:
-            for group in grouped(self._drafts(jobs, unfinished)):
-                if self._stopping:
-                    break
-                self._write(group, unfinished)
-            failed = False
-        except (Stopped, DiskFull):
-            failed = False  # neither is a fault of the jobs
-            raise
-        finally:
-            if unfinished:
-                with self._store.write() as tx:
-                    tx.jobs.release(unfinished, failed=failed)
-
-    def _drafts(self, jobs: Sequence[Job], unfinished: set[int]) -> Iterator[tuple[Job, Draft]]:
-        for job in jobs:
-            if job.attempts >= MAX_ATTEMPTS:
-                self._give_up(job, unfinished)
-                continue
-            try:
-                with self._watch.ingest("read", job_id=job.id):
-                    draft = self._draft(job)
-                yield job, draft
-            except Unreadable as error:
-                with self._store.write() as tx:
-                    tx.jobs.fail(job.id, error.detail)
-                    tx.jobs.drop_content(job.id)
-                self._forget(job, unfinished)
-                self._tell(job, NOTE if job.kind == NOTE else None, "failed")
-
-    def _give_up(self, job: Job, unfinished: set[int]) -> None:
-        """Fail a job for a reason of the engine's, not of its own; its content stays."""
-        with self._store.write() as tx:
-            tx.jobs.fail(job.id, f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
-        unfinished.discard(job.id)
-        self._tell(job, NOTE if job.kind == NOTE else None, "gave_up")
-
-    def _draft(self, job: Job) -> Draft:
-        if job.staged is None:
-            return draft_note(job.text or "", job.title, self._embedder)
-        return draft_file(self._staging / job.staged, job.filename or "", job.title, self._embedder, self._sandbox)
-
-    def _write(self, group: Sequence[tuple[Job, Draft]], unfinished: set[int]) -> None:
-        drafts = [draft for _, draft in group]
-        alive = partial(self._alive, [job.id for job, _ in group], unfinished)
-        with self._watch.ingest("embed", jobs=len(group)):
-            contents = with_vectors(drafts, self._embedder, alive)
-        with self._watch.ingest("write", jobs=len(group)), ExitStack() as staged:
-            attached = [
-                staged.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group
-            ]
             with self._store.write() as tx:
-                for (job, _), content, jobs in zip(group, contents, attached, strict=True):
-                    self._save(tx, job, content, jobs)
-        if any(job.staged for job, _ in group):
-            self._kept.sweep(self._store)
-        for job, draft in group:
-            self._forget(job, unfinished)
-            self._tell(job, draft.doc_type, "done", chunks=len(draft.chunks))
+                notes = tx.jobs.claim_short(SHORT_NOTES, SHORT_CHARS)
+            for _ in self._do(notes):
+                pass
+        except Stopped:
+            raise
+        except Exception:
+            logger.exception("the worker failed at short notes; it goes on with the long text")
+            self._instruments.worker_failed()
 
-    def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> None:
-        if job.part_of and tx.documents.get(job.part_of) is None:
-            return tx.jobs.fail(job.id, "The document that it came in was deleted.")
-        same = tx.documents.with_content(content.content_hash, job.source_path, note=job.kind == "note")
-        document_id = save(
-            tx, content, job.source_path, job.tags, is_title_given=job.title is not None, part_of=job.part_of
-        )
-        tx.jobs.finish(job.id, document_id)
-        if job.staged:
-            self._kept.add(self._staging / job.staged, content.content_hash)
-        # Without a path, what came with the same file before has the path of that job, and is there already.
-        if job.source_path or same is None:
-            tx.documents.delete_parts(document_id, keep={new.source_path for new in attached})
-            for new in attached:
-                tx.jobs.add(replace(new, part_of=document_id))
-        return None
+    def _do(self, jobs: Sequence[Job]) -> Generator[None]:
+        """Do jobs; pause between the slices of a long text.
 
-    def _alive(self, group: list[int], unfinished: set[int], progress: float) -> None:
+        Raises:
+            Stopped: `stop` was called.
+        """
+        with Lease(self._store, jobs) as lease:
+            for group in grouped(self._ingestion.drafts(lease)):
+                self._refuse_if_stopping()
+                for _ in self._ingestion.ingest(group, lease):
+                    yield
+                    self._refuse_if_stopping()
+
+    def _refuse_if_stopping(self) -> None:
         if self._stopping:
             raise Stopped
-        with self._store.write() as tx:
-            tx.jobs.heartbeat(unfinished)
-            tx.jobs.set_progress(group, progress)
-            waiting = tx.jobs.claim_short(SHORT_NOTES, SHORT_CHARS)
-        # A note of a few lines does not wait until a book is through.
-        self._do(waiting)
-
-    def _tell(self, job: Job, doc_type: str | None, outcome: Outcome, **more: int) -> None:
-        self._watch.ingested(doc_type, outcome)
-        logger.info("job %s", outcome, extra={"job_id": job.id, "kind": doc_type or job.kind, **more})
-
-    def _forget(self, job: Job, unfinished: set[int]) -> None:
-        unfinished.discard(job.id)
-        if job.staged:
-            (self._staging / job.staged).unlink(missing_ok=True)
 
 
-def grouped(drafts: Iterable[tuple[Job, Draft]]) -> Iterator[list[tuple[Job, Draft]]]:
-    """Drafts together until they fill a slice, so that short notes share the model's batches."""
-    group: list[tuple[Job, Draft]] = []
-    for job, draft in drafts:
-        group.append((job, draft))
+def grouped(jobs: Iterable[DraftedJob]) -> Iterator[list[DraftedJob]]:
+    """Put jobs together until they fill a slice, so that short notes share the model's batches."""
+    group: list[DraftedJob] = []
+    for each in jobs:
+        group.append(each)
         if sum(len(draft.inputs) for _, draft in group) >= SLICE:
             yield group
             group = []

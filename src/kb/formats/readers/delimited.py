@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from kb.formats.registry import Extracted, Section
+from kb.formats.extracted import Extracted
 from kb.formats.sniff import delimiter_of, parsed
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode
@@ -22,8 +22,8 @@ def read(data: bytes) -> Extracted:
     try:
         write_table(text, _rows(content), level=1)
     except csv.Error:
-        return Extracted("csv", None, content, (Section(0, len(content)),))
-    return text.build("csv", None)
+        return Extracted.of_text(content)
+    return text.build()
 
 
 def _rows(content: str) -> Iterator[list[str]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
@@ -46,7 +46,7 @@ def read(data: bytes) -> Extracted:
     title = package.title() or writer.first_title()
     for kind, heading in _NOTES.items():
         writer.notes(heading, _first_part(package, main, kind))
-    return writer.text.build("docx", title)
+    return writer.text.build(title)
 
 
 def _first_part(package: Package, main: str, kind: str) -> etree._Element | None:

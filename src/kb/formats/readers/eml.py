@@ -10,15 +10,15 @@ from mimetypes import guess_extension
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.extracted import Attachment
 from kb.formats.readers.html import flat_text
-from kb.formats.readers.mail import HEADERS, Body, Mail, written
-from kb.formats.registry import Attachment
+from kb.formats.readers.mail import HEADERS, Body, Mail, render
 from kb.formats.text.encoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 _ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
 _BODIES: Final = {"text/plain", "text/html", "text/enriched", "text/markdown", "message/delivery-status"}
@@ -36,8 +36,8 @@ def read(data: bytes) -> Extracted:
     if message.get_content_type() == "multipart/encrypted" or _is_enveloped(message):
         raise Unreadable(_ENCRYPTED)
     mail = Mail({name: ", ".join(map(_decoded, message.get_all(name, []))) for name in HEADERS})
-    _take(message, mail)
-    return written(mail, "eml")
+    _collect(message, mail)
+    return render(mail)
 
 
 def _is_enveloped(message: Message) -> bool:
@@ -61,26 +61,26 @@ def _text(data: bytes, charset: str | None) -> str:
         return data.decode("latin-1")
 
 
-def _take(part: Message, mail: Mail) -> None:
+def _collect(part: Message, mail: Mail) -> None:
     """Put what `part` holds in its place: the body or the attachments."""
     kind = part.get_content_type()
     if kind == "multipart/alternative" and part.is_multipart():
-        _take_best(part, mail)
+        _collect_best(part, mail)
     elif part.get_content_maintype() == "multipart" and part.is_multipart():
         for each in _parts(part):
-            _take(each, mail)
+            _collect(each, mail)
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         mail.bodies.append(_body(part))
     elif not _is_in_the_text(part):
         mail.attachments.append(Attachment(_filename(part), _content(part)))
 
 
-def _take_best(alternatives: Message, mail: Mail) -> None:
+def _collect_best(alternatives: Message, mail: Mail) -> None:
     """Take the richest of the versions of one text, and what is attached to any of them."""
     versions = []
     for part in _parts(alternatives):
         versions.append(version := Mail({}))
-        _take(part, version)
+        _collect(part, version)
         mail.attachments += version.attachments
     # The last one is what the sender meant, if it shows anything at all.
     shown = [version.bodies for version in versions if any(map(_shows_anything, version.bodies))]

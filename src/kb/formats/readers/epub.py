@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 _PAGES: Final = {"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"}
 _CHAPTER: Final = 1
@@ -33,14 +33,14 @@ def read(data: bytes) -> Extracted:
     text = TextBuilder()
     for chapter in book.chapters():
         _write_chapter(book, chapter, text)
-    return text.build("epub", book.title())
+    return text.build(book.title())
 
 
 def _write_chapter(book: _Book, name: str, text: TextBuilder) -> None:
     own = TextBuilder()
     markup = expanded(decode_html(book.archive.read(name) or b""))
     write_fragment(markup, own, below=0)
-    if not own.headings and own.build("epub", None).text and (label := book.labels.get(name)):
+    if not own.headings and own.build().text and (label := book.labels.get(name)):
         text.heading(_CHAPTER, label)
     text.blank()
     write_fragment(markup, text, below=0)

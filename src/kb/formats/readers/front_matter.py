@@ -96,5 +96,5 @@ def _line(value: object) -> str | None:
 
 def _date(value: object) -> str | None:
     """A date as written; TOML has a type of its own for it."""
-    written = _line(value if isinstance(value, str) else getattr(value, "isoformat", str)())
-    return written if written and len(written) <= _LONGEST_DATE and written[0].isdigit() else None
+    date = _line(value if isinstance(value, str) else getattr(value, "isoformat", str)())
+    return date if date and len(date) <= _LONGEST_DATE and date[0].isdigit() else None

@@ -18,7 +18,7 @@ from kb.formats.text.encoding import decode, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 _UNSEEN: Final = {"head", "script", "style", "template", "noscript"}
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -56,7 +56,7 @@ def read(data: bytes) -> Extracted:
     if root is not None:
         _Writer(text).write(root)
     first = next((heading.title for heading in text.headings if heading.level == 1), None)
-    page = text.build("html", _title(root) or first)
+    page = text.build(_title(root) or first)
     if not page.text:
         raise Unreadable("the page holds no text of its own; scripts may be what fills it in a browser")
     return page
@@ -125,16 +125,16 @@ class _Writer:
             if event == "end":
                 self._end(element.tag)
                 self._add(element.tail)
-            elif element.tag in _UNSEEN or self._is_written_whole(element):
+            elif element.tag in _UNSEEN or self._write_whole(element):
                 walker.skip_subtree()
             else:
                 self._start(element)
                 self._add(element.text)
         self._flush()
 
-    def _is_written_whole(self, element: etree._Element) -> bool:
+    def _write_whole(self, element: etree._Element) -> bool:
         if element.tag in _HEADINGS:
-            return self._is_written_as_heading(element)
+            return self._write_heading(element)
         if element.tag == "tr" and _is_data(element):
             self._flush()
             if any(values := [_flat(cell) for cell in element]):
@@ -142,7 +142,7 @@ class _Writer:
             return True
         return False
 
-    def _is_written_as_heading(self, element: etree._Element) -> bool:
+    def _write_heading(self, element: etree._Element) -> bool:
         title = _flat(element)
         if len(title) > LONGEST_HEADING:  # such as all that follows a heading that was never closed
             return False

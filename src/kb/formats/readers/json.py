@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 
-from kb.formats.registry import Extracted, Section
+from kb.formats.extracted import Extracted
 from kb.formats.text.encoding import clean, decode
 
 
 def read(data: bytes) -> Extracted:
     """Read a JSON file, or several values on lines of their own, or what only looks like JSON."""
     source = decode(data)
-    text = _laid_out(source) if _is_hard_to_read(source) else source
-    return Extracted("json", None, text, (Section(0, len(text)),))
+    return Extracted.of_text(_laid_out(source) if _is_hard_to_read(source) else source)
 
 
 def _is_hard_to_read(source: str) -> bool:

@@ -1,6 +1,6 @@
 """The compression of rich text in Outlook messages (MS-OXRTFCP).
 
-The library for it raises bare exceptions, which nobody can tell from a mistake of ours.
+Not compressed-rtf, which refuses a body over one wrong bit or a missing end; here what there is of it is read.
 """
 
 from __future__ import annotations

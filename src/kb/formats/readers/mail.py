@@ -10,7 +10,7 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import clean, one_line
 
 if TYPE_CHECKING:
-    from kb.formats.registry import Attachment, Extracted
+    from kb.formats.extracted import Attachment, Extracted
 
 HEADERS: Final = ("From", "To", "Cc", "Date", "Subject")
 
@@ -35,7 +35,7 @@ class Mail:
     attachments: list[Attachment] = field(default_factory=list)
 
 
-def written(mail: Mail, doc_type: str) -> Extracted:
+def render(mail: Mail) -> Extracted:
     """The message as a person reads it."""
     text = TextBuilder()
     for name in HEADERS:
@@ -47,7 +47,7 @@ def written(mail: Mail, doc_type: str) -> Extracted:
         text.blank()
         _write(body, text)
     subject = one_line(clean(mail.headers.get("Subject", ""))) or None
-    return replace(text.build(doc_type, subject), attachments=tuple(mail.attachments))
+    return replace(text.build(subject), attachments=tuple(mail.attachments))
 
 
 def _write(body: Body, text: TextBuilder) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 
+from kb.formats.extracted import Extracted
 from kb.formats.readers.front_matter import front_matter, inline_tags, tags_of
-from kb.formats.registry import Extracted
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode, one_line
 
@@ -35,7 +35,6 @@ def read(data: bytes) -> Extracted:
     first = next((heading.title for heading in headings if heading.level == 1), None)
     inline = [tag for block in blocks for tag in inline_tags(block.text)]
     return Extracted(
-        "markdown",
         front.title or first,
         text,
         sections_under(text, headings),
@@ -67,13 +66,13 @@ def _blocks(text: str, begin: int = 0) -> Iterator[_Block]:
 def _headings(blocks: Iterable[_Block]) -> Iterator[Heading]:
     parser = MarkdownIt("commonmark")
     for block in blocks:
-        if block.level and (title := one_line(_plain(parser.parseInline(block.text)))):
+        if block.level and (title := one_line(_rendered(parser.parseInline(block.text)))):
             yield Heading(block.start, block.level, title)
 
 
-def _plain(tokens: list[Token]) -> str:
+def _rendered(tokens: list[Token]) -> str:
     return "".join(
-        _plain(token.children) if token.children else " " if token.type == "softbreak" else token.content
+        _rendered(token.children) if token.children else " " if token.type == "softbreak" else token.content
         for token in tokens
         if token.type != "html_inline"
     )

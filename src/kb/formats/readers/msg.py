@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from email.header import Header
@@ -11,27 +10,28 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from typing import TYPE_CHECKING, Final
 
-import olefile
-
 from kb.api.errors import Unreadable
+from kb.formats.containers.ole import open_ole
+from kb.formats.extracted import Attachment
 from kb.formats.readers.html import decode_html
 from kb.formats.readers.lzfu import decompress
-from kb.formats.readers.mail import Body, Mail, written
-from kb.formats.readers.rtf import plain
-from kb.formats.registry import Attachment
+from kb.formats.readers.mail import Body, Mail, render
+from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import decode, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.formats.registry import Extracted
+    import olefile
+
+    from kb.formats.extracted import Extracted
 
 _DAMAGED: Final = "the Outlook message is damaged"
 _PROPERTIES: Final = "__properties_version1.0"
 _SUBJECT, _HEADERS, _SENT, _DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
 _SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
 _TO, _CC = 0x0E04, 0x0E03
-_PLAIN, _RTF, _HTML = 0x1000, 0x1009, 0x1013
+_TEXT, _RTF, _HTML = 0x1000, 0x1009, 0x1013
 _ROLE, _NAME, _SMTP, _ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
 _DATA, _LONG_NAME, _SHORT_NAME, _CONTENT_ID = 0x3701, 0x3707, 0x3704, 0x3712
 _CODE_PAGES: Final = (0x3FFD, 0x3FDE)
@@ -47,16 +47,9 @@ def read(data: bytes) -> Extracted:
         Unreadable: the file is damaged.
     """
     try:
-        with _opened(data) as ole:
-            return written(_mail(_Storage(ole, ())), "msg")
+        with open_ole(data) as ole:
+            return render(_mail(_Storage(ole, ())))
     except (OSError, RecursionError) as error:
-        raise Unreadable(_DAMAGED) from error
-
-
-def _opened(data: bytes) -> olefile.OleFileIO:
-    try:
-        return olefile.OleFileIO(io.BytesIO(data))
-    except (OSError, ValueError, IndexError) as error:
         raise Unreadable(_DAMAGED) from error
 
 
@@ -165,7 +158,7 @@ def _body(message: _Storage) -> Body:
         return Body("html", html)
     if markup := message.binary(_HTML):
         return Body("html", decode_html(markup))
-    if words := message.text(_PLAIN):
+    if words := message.text(_TEXT):
         return Body("plain", words)
     return Body("plain", _rich(message.binary(_RTF)))
 
@@ -174,7 +167,7 @@ def _rich(compressed: bytes) -> str:
     if not compressed:
         return ""
     try:
-        return plain(decompress(compressed).decode("latin-1"))
+        return decode_rtf(decompress(compressed).decode("latin-1"))
     except ValueError as error:
         raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
 

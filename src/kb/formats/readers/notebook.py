@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.extracted import Extracted
 from kb.formats.readers.markdown import headings_in
-from kb.formats.registry import Extracted
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.titles import sensible_title
@@ -35,7 +35,7 @@ def read(data: bytes) -> Extracted:
         start += len(text[-1])
     first = next((heading.title for heading in headings if heading.level == 1), None)
     whole = "".join(text)
-    return Extracted("notebook", _title(notebook) or first, whole, sections_under(whole, headings))
+    return Extracted(_title(notebook) or first, whole, sections_under(whole, headings))
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def _output(output: dict[str, Any]) -> str:
         return one_line(f"{output.get('ename')}: {output.get('evalue')}")
     shown = output.get("data")
     data = shown if isinstance(shown, dict) else {}
-    written = next((data[kind] for kind in ("text/markdown", "text/plain", "text/latex") if kind in data), None)
-    text = _joined(output.get("text") if written is None else written)
+    representation = next((data[kind] for kind in ("text/markdown", "text/plain", "text/latex") if kind in data), None)
+    text = _joined(output.get("text") if representation is None else representation)
     return _COLOURS.sub("", text).strip("\n")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 _UNSEEN: Final = {
     *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "ruby-text", "note-citation"),
@@ -46,12 +46,12 @@ def read(data: bytes) -> Extracted:
         raise Unreadable("the document is damaged: its content is missing")
     title = _title(archive)
     if local_name(body) == "presentation":
-        return paged("odp", title, [_slide(page) for page in body.iterfind("{*}page")])
+        return paged(title, [_slide(page) for page in body.iterfind("{*}page")])
     writer = _Writer(_title_styles(content))
     writer.blocks(body)
     writer.notes()
     first = next((heading.title for heading in writer.text.headings if heading.level <= 1), None)
-    return writer.text.build("odt", title or first)
+    return writer.text.build(title or first)
 
 
 def _title(archive: Archive) -> str | None:
@@ -78,9 +78,9 @@ def _slide(page: etree._Element) -> TextBuilder:
             writer.blocks(frame)
             writer.text.blank()
     for notes in page.iterfind("{*}notes"):
-        said = [_inline(paragraph).strip() for paragraph in notes.iter("{*}p")]
-        if any(said):
-            writer.text.paragraph("Notes:\n" + "\n".join(filter(None, said)))
+        paragraphs = [_inline(paragraph).strip() for paragraph in notes.iter("{*}p")]
+        if any(paragraphs):
+            writer.text.paragraph("Notes:\n" + "\n".join(filter(None, paragraphs)))
     writer.notes()
     return writer.text
 
@@ -109,10 +109,10 @@ class _Writer:
     def notes(self) -> None:
         """Write the footnotes and comments under headings of their own."""
         for kind in ("Footnotes", "Comments"):
-            said = [note for of_kind, note in self._notes if of_kind == kind and note]
-            if said:
+            notes = [note for of_kind, note in self._notes if of_kind == kind and note]
+            if notes:
                 self.text.heading(1, kind)
-            for note in said:
+            for note in notes:
                 self.text.line(f"- {note}")
 
     def _heading(self, heading: etree._Element) -> None:

@@ -12,7 +12,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
-from kb.formats.registry import Extracted, Section
+from kb.formats.extracted import Extracted, Section
 from kb.formats.text.builder import Heading
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.titles import sensible_title
@@ -55,7 +55,7 @@ def read(data: bytes) -> Extracted:
     vocabulary = _vocabulary(pdf.pages)
     pages = [_joined(page, vocabulary) for page in pdf.pages]
     sections = list(_sections(pages, pdf.outline))
-    return Extracted("pdf", pdf.title, "".join(pages), tuple(sections))
+    return Extracted(pdf.title, "".join(pages), tuple(sections))
 
 
 def _opened(data: bytes) -> pypdfium2.PdfDocument:

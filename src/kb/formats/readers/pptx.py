@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
@@ -32,9 +32,9 @@ def read(data: bytes) -> Extracted:
     """
     package = Package(data)
     main = package.main_part()
-    slides = [_Slide(package, name).written() for name in _slide_names(package, main)]
+    slides = [_Slide(package, name).render() for name in _slide_names(package, main)]
     first = next((heading.title for slide in slides[:1] for heading in slide.headings), None)
-    return paged("pptx", package.title() or first, slides)
+    return paged(package.title() or first, slides)
 
 
 def _slide_names(package: Package, main: str) -> Iterator[str]:
@@ -54,7 +54,7 @@ class _Slide:
         self._name = name
         self._text = TextBuilder()
 
-    def written(self) -> TextBuilder:
+    def render(self) -> TextBuilder:
         """The slide's text: its title first, wherever that stands among the shapes."""
         root = self._package.xml(self._name)
         tree = root.find("{*}cSld/{*}spTree") if root is not None else None
@@ -114,8 +114,8 @@ class _Slide:
         for root in self._package.related_xml(self._name, "comments"):
             for comment in root:
                 words = [element.text or "" for element in comment.iter("{*}text")] or list(_paragraphs(comment))
-                if said := one_line(" ".join(words)):
-                    self._text.line(f"Comment: {said}")
+                if text := one_line(" ".join(words)):
+                    self._text.line(f"Comment: {text}")
 
 
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:

@@ -12,7 +12,7 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.titles import sensible_title
 
 if TYPE_CHECKING:
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
 _TITLE: Final = re.compile(r"\{\\title ((?:[^{}\\]|\\[^\n]){1,500})\}")
 _BEYOND_ASCII: Final = re.compile(r"[\x80-\xff]")
@@ -27,7 +27,7 @@ def read(data: bytes) -> Extracted:
     """
     source = data.decode("latin-1")
     text = TextBuilder()
-    for line in plain(source).split("\n"):
+    for line in decode_rtf(source).split("\n"):
         if words := _row(line.strip(" \0\r")):
             text.line(words)
         else:
@@ -35,10 +35,10 @@ def read(data: bytes) -> Extracted:
     title = _TITLE.search(source)
     header = _CODE_PAGE.search(source)
     page = header[0] if header else ""
-    return text.build("rtf", sensible_title(plain(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
+    return text.build(sensible_title(decode_rtf(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
 
 
-def plain(source: str) -> str:
+def decode_rtf(source: str) -> str:
     """The words of rich text, given with one character a byte.
 
     Raises:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.containers.ooxml import Package
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.tables import write_table
@@ -16,11 +17,10 @@ from kb.formats.text.tables import write_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.formats.registry import Extracted
+    from kb.formats.extracted import Extracted
 
     Value = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
 
-_OLE: Final = b"\xd0\xcf\x11\xe0"
 _SHEET: Final = 1
 _COLUMNS: Final = 2
 
@@ -40,14 +40,7 @@ def read(data: bytes) -> Extracted:
         raise Unreadable("the spreadsheet is encrypted: it needs a password to be read") from error
     except CalamineError as error:
         raise Unreadable(f"the spreadsheet is damaged: {error}") from error
-    kind = _kind(data)
-    return text.build(kind, Package(data).title() if kind == "xlsx" else None)
-
-
-def _kind(data: bytes) -> str:
-    if data.startswith(_OLE):
-        return "xls"
-    return "ods" if b"opendocument.spreadsheet" in data[:200] else "xlsx"
+    return text.build(None if data.startswith(OLE_SIGNATURE) else Package(data).title())
 
 
 def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:

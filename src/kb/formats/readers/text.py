@@ -1,12 +1,11 @@
-"""Plain text: notes, logs, tables of values, source code."""
+"""Texts and source code, as they stand."""
 
 from __future__ import annotations
 
-from kb.formats.registry import Extracted, Section
+from kb.formats.extracted import Extracted
 from kb.formats.text.encoding import decode
 
 
 def read(data: bytes) -> Extracted:
-    """Read a text file as it stands."""
-    text = decode(data)
-    return Extracted("text", None, text, (Section(0, len(text)),))
+    """Read a text file."""
+    return Extracted.of_text(decode(data))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
+from kb.formats.extracted import Extracted
 from kb.formats.readers.html import flat_text, write_fragment
-from kb.formats.registry import Extracted, Section
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode, one_line
 
@@ -33,8 +33,7 @@ def read(data: bytes) -> Extracted:
         return _feed(root)
     prose = _prose(root) if root is not None else ""
     # Where tags and attributes are most of a file, they carry the meaning: configuration, data, drawings.
-    chosen = prose if 2 * len(prose) > len(text) else text
-    return Extracted("text", None, chosen, (Section(0, len(chosen)),))
+    return Extracted.of_text(prose if 2 * len(prose) > len(text) else text)
 
 
 def _parsed(text: str) -> etree._Element | None:
@@ -73,7 +72,7 @@ def _feed(root: etree._Element) -> Extracted:
         else:
             _write(element, text)
     first = next((heading.title for heading in text.headings if heading.level == _FEED_TITLE), None)
-    return text.build("text", first)
+    return text.build(first)
 
 
 def _write(element: etree._Element, text: TextBuilder) -> None:

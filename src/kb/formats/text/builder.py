@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.registry import Extracted, Section
+from kb.formats.extracted import Extracted, Section
 from kb.formats.text.encoding import clean, one_line
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
         yield Section(heading.start, end, tuple(each.title for each in above))
 
 
-def paged(doc_type: str, title: str | None, pages: Sequence[TextBuilder]) -> Extracted:
+def paged(title: str | None, pages: Sequence[TextBuilder]) -> Extracted:
     """A document of numbered pages or slides, each put together by itself."""
     texts, sections, start = list[str](), list[Section](), 0
     for number, page in enumerate(pages, start=1):
-        built = page.build(doc_type, None)
+        built = page.build()
         if built.text:
             texts.append(f"{built.text}\n")
             ends = [section.end for section in built.sections[:-1]] + [len(texts[-1])]
@@ -51,7 +51,7 @@ def paged(doc_type: str, title: str | None, pages: Sequence[TextBuilder]) -> Ext
                 for section, end in zip(built.sections, ends, strict=True)
             ]
             start += len(texts[-1])
-    return Extracted(doc_type, title, "".join(texts), tuple(sections))
+    return Extracted(title, "".join(texts), tuple(sections))
 
 
 class TextBuilder:
@@ -94,10 +94,10 @@ class TextBuilder:
         start = self._length - len(clean(row)) - 1
         self.headings.append(Heading(start, level, title[:LONGEST_HEADING]))
 
-    def build(self, doc_type: str, title: str | None) -> Extracted:
+    def build(self, title: str | None = None) -> Extracted:
         """The document so far."""
         text = "".join(self._pieces)
-        return Extracted(doc_type, title, text, sections_under(text, self.headings))
+        return Extracted(title, text, sections_under(text, self.headings))
 
     def _append(self, piece: str) -> None:
         self._pieces.append(piece)

@@ -73,13 +73,13 @@ def _encoding(data: bytes, declared: str | None) -> str:
 def _utf16_order(data: bytes) -> str:
     whole = data[: len(data) // 2 * 2]
     orders = [order for order in ("utf-16-le", "utf-16-be") if _decodes(whole, order)]
-    plausible, order = max(((_plainness(whole.decode(order)), order) for order in orders), default=((0, 0), ""))
-    if plausible == (0, 0):
+    score, order = max(((_legibility(whole.decode(order)), order) for order in orders), default=((0, 0), ""))
+    if score == (0, 0):
         raise Unreadable(NOT_TEXT)
     return order
 
 
-def _plainness(text: str) -> tuple[int, int]:
+def _legibility(text: str) -> tuple[int, int]:
     # White space first: in the wrong byte order, common Chinese characters turn into ASCII letters.
     return text.count(" ") + text.count("\n"), len(text.encode("ascii", "ignore"))
 
@@ -123,10 +123,10 @@ def _decodes(data: bytes, encoding: str, expected: str | None = None) -> bool:
 
 def _is_garbled(text: str) -> bool:
     sample = text[:: max(1, len(text) // 8192)]
-    return sum(map(_is_odd, sample)) * 20 > len(sample)
+    return sum(map(_is_unprintable, sample)) * 20 > len(sample)
 
 
-def _is_odd(character: str) -> bool:
+def _is_unprintable(character: str) -> bool:
     if character == "\ufffd":
         return True
     return category(character) in {"Cc", "Cn", "Cs"} and character not in "\t\n\v\f\r\x1b\x85"

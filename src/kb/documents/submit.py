@@ -1,0 +1,120 @@
+"""What is sent becomes a job: once for each idempotency key, and again when it is retried."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, BinaryIO
+
+from kb.api.errors import KeyReused, NotRetryable
+from kb.api.models import NOTE, JobAccepted
+from kb.documents.lookup import existing_job
+from kb.documents.staging import discard, stage
+from kb.store.rows import NewJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from kb.api.models import FileRequest, NoteRequest
+    from kb.store.protocol import Store
+    from kb.store.rows import Job
+
+
+def submit_note(store: Store, note: NoteRequest, idempotency_key: str | None = None) -> JobAccepted:
+    """Queue a note.
+
+    Raises:
+        KeyReused: the key came with something else before.
+    """
+    job = NewJob(
+        NOTE,
+        note.title,
+        note.source_path,
+        _distinct(note.tags),
+        text=note.text,
+        idempotency_key=idempotency_key,
+        request_hash=_sha256(note.model_dump_json()),
+        content_hash=_sha256(note.text),
+    )
+    accepted, _ = _submit(store, job)
+    return accepted
+
+
+def submit_file(
+    store: Store,
+    staging: Path,
+    content: BinaryIO,
+    filename: str,
+    request: FileRequest,
+    idempotency_key: str | None = None,
+) -> JobAccepted:
+    """Queue a file, which is copied into the staging folder.
+
+    Raises:
+        DiskFull: there is no room for it.
+        KeyReused: the key came with something else before.
+    """
+    staged, digest = stage(content, staging)
+    job = NewJob(
+        "file",
+        request.title,
+        request.source_path,
+        _distinct(request.tags),
+        staged=staged,
+        filename=filename,
+        idempotency_key=idempotency_key,
+        request_hash=_sha256(f"{digest} {filename} {request.model_dump_json()}"),
+        content_hash=digest,
+    )
+    is_queued = False
+    try:
+        accepted, is_queued = _submit(store, job)
+    finally:
+        if not is_queued:
+            discard(staged, staging)
+    return accepted
+
+
+def retry(store: Store, job_id: int) -> JobAccepted:
+    """Queue a failed job again, whose content was kept: one that failed for a reason of the engine's.
+
+    Raises:
+        NotFound: there is no such job.
+        NotRetryable: it has not failed, or its content was not kept.
+    """
+    with store.write() as tx:
+        job = existing_job(tx, job_id)
+        if not tx.jobs.retry(job_id):
+            raise NotRetryable(_why_not_retried(job))
+    return JobAccepted(job_id=job_id, status="queued")
+
+
+def receipt(job: Job) -> JobAccepted:
+    """Return what the sender of a job is told of it."""
+    return JobAccepted(job_id=job.id, status=job.status, document_id=job.document_id, error=job.error)
+
+
+def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
+    """Queue a job, unless its key is one of a job before. Return the receipt, and whether the job was queued."""
+    with store.write() as tx:
+        before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
+        if before is None:
+            return JobAccepted(job_id=tx.jobs.add(job), status="queued"), True
+    if before.request_hash != job.request_hash:
+        raise KeyReused
+    return receipt(before), False
+
+
+def _why_not_retried(job: Job) -> str:
+    if job.status != "failed":
+        return f"Job {job.id} is {job.status}: only a failed job can be tried again."
+    return f"Job {job.id} failed because of what it holds, which was not kept: send it again."
+
+
+def _distinct(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return each tag once, in order."""
+    return tuple(dict.fromkeys(tags))
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,56 @@
+"""A note changes in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.api.errors import Changed, NotANote
+from kb.api.models import NOTE
+from kb.documents.lookup import existing_document
+from kb.ingest.draft import draft_note, with_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from kb.embed.protocol import Embedder
+    from kb.store.protocol import Store, Transaction
+    from kb.store.rows import Chunk, Document
+
+
+def update_note(
+    store: Store, embedder: Embedder, document_id: int, text: str, if_match: Collection[str] | None
+) -> tuple[Document, list[Chunk]]:
+    """Replace a note's text in place (requirements N-1 to N-6); return what was written.
+
+    The slow part, embedding, comes before the transaction; what it was based on is checked again inside.
+
+    Raises:
+        NotFound: there is no such document.
+        NotANote: it is another kind of document.
+        Changed: its content_hash is none of `if_match`.
+    """
+    with store.read() as tx:
+        note = _matching(tx, document_id, if_match)
+        title = given_title(note, tx.documents.chunks(document_id))
+    [content] = with_vectors([draft_note(text, title, embedder)], embedder)
+    with store.write() as tx:
+        _matching(tx, document_id, if_match)
+        tx.documents.replace(document_id, content)
+        return existing_document(tx, document_id), tx.documents.chunks(document_id)
+
+
+def given_title(note: Document, chunks: Sequence[Chunk]) -> str | None:
+    """Return the note's title if someone gave it one, for then its chunks stand under it."""
+    return note.title if any(chunk.header for chunk in chunks) else None
+
+
+def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:
+    document = existing_document(tx, document_id)
+    if document.doc_type != NOTE:
+        raise NotANote(f"Document {document_id} is of type {document.doc_type}: only notes can be updated.")
+    if if_match is not None and document.content_hash not in if_match:
+        raise Changed(
+            f"Note {document_id} was changed: its content_hash is {document.content_hash} now.",
+            extra={"content_hash": document.content_hash},
+        )
+    return document

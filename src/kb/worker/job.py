@@ -1,0 +1,166 @@
+"""The work of a job: its content read, embedded and written, or the reason why not."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from kb.api.errors import Unreadable
+from kb.documents.attachments import staged_jobs
+from kb.documents.save import save
+from kb.documents.staging import discard
+from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from kb.documents.originals import Originals
+    from kb.embed.protocol import Embedder
+    from kb.parser.sandbox import Sandbox
+    from kb.store.protocol import Store, Transaction
+    from kb.store.rows import Content, Job, NewJob
+    from kb.telemetry.instruments import Outcome, Watch
+    from kb.worker.ends import JobEnds
+    from kb.worker.lease import Lease
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+"""How often a job is begun again that failed for no reason of its own."""
+
+
+class DraftedJob(NamedTuple):
+    """A job whose content was read."""
+
+    job: Job
+    draft: Draft
+
+
+class Ingestion:
+    """What becomes of jobs.
+
+    Args:
+        store: where documents go.
+        embedder: the model.
+        staging: the folder of the files that wait for their job.
+        originals: what keeps them afterwards.
+        sandbox: what reads them.
+        ends: where it is published that a job has ended.
+        instruments: where it is counted what was done.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        staging: Path,
+        originals: Originals,
+        sandbox: Sandbox,
+        ends: JobEnds,
+        instruments: Watch,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._staging = staging
+        self._originals = originals
+        self._sandbox = sandbox
+        self._ends = ends
+        self._instruments = instruments
+
+    def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
+        """Read the jobs' contents; those that hold no text, or were begun too often, end here."""
+        for job in lease.jobs:
+            if job.attempts >= MAX_ATTEMPTS:
+                self._give_up(job, lease)
+                continue
+            try:
+                with self._instruments.ingest("read", job_id=job.id):
+                    draft = self._draft(job)
+            except Unreadable as error:
+                self._fail(job, error.detail, lease)
+            else:
+                yield DraftedJob(job, draft)
+
+    def ingest(self, group: Sequence[DraftedJob], lease: Lease) -> Iterator[None]:
+        """Embed and write the jobs' documents; pause after each slice but the last."""
+        drafts = [draft for _, draft in group]
+        total, slices = sum(len(draft.inputs) for draft in drafts), []
+        with self._instruments.ingest("embed", jobs=len(group)):
+            done = 0
+            for vectors in embed_slices(drafts, self._embedder):
+                slices.append(vectors)
+                done += len(vectors)
+                if done < total:
+                    lease.renew([job.id for job, _ in group], done / total)
+                    yield
+        self._write(group, contents_of(drafts, slices), lease)
+
+    def _draft(self, job: Job) -> Draft:
+        if job.staged is None:
+            return draft_note(job.text or "", job.title, self._embedder, job.content_hash)
+        path = self._staging / job.staged
+        return draft_file(path, job.filename or "", job.title, self._embedder, self._sandbox, job.content_hash)
+
+    def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
+        with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
+            attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group]
+            with self._store.write() as tx:
+                outcomes = [
+                    self._save(tx, job, content, jobs)
+                    for (job, _), content, jobs in zip(group, contents, attached, strict=True)
+                ]
+        for (job, draft), outcome in zip(group, outcomes, strict=True):
+            self._end(job, outcome, lease, draft)
+        if any(job.staged for job, _ in group):
+            self._originals.sweep(self._store)
+
+    def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> Outcome:
+        if job.part_of and tx.documents.get(job.part_of) is None:
+            tx.jobs.fail(job.id, "The document that it came in was deleted.")
+            tx.jobs.drop_content(job.id)
+            self._discard(attached)
+            return "failed"
+        document_id, was_there = save(
+            tx, content, job.source_path, job.tags, is_title_given=job.title is not None, part_of=job.part_of
+        )
+        tx.jobs.finish(job.id, document_id)
+        if job.staged:
+            self._originals.add(self._staging / job.staged, content.content_hash)
+        # Without a path, what came with the same file before has the path of that job, and is there already.
+        if job.source_path or not was_there:
+            tx.documents.delete_parts(document_id, keep={new.source_path for new in attached})
+            for new in attached:
+                tx.jobs.add(replace(new, part_of=document_id))
+        else:
+            self._discard(attached)
+        return "done"
+
+    def _discard(self, attached: Collection[NewJob]) -> None:
+        for new in attached:
+            discard(new.staged, self._staging)
+
+    def _fail(self, job: Job, reason: str, lease: Lease) -> None:
+        """Fail a job for a reason of its own: its content is of no use any more."""
+        with self._store.write() as tx:
+            tx.jobs.fail(job.id, reason)
+            tx.jobs.drop_content(job.id)
+        self._end(job, "failed", lease)
+
+    def _give_up(self, job: Job, lease: Lease) -> None:
+        """Fail a job for a reason of the engine's: its content stays, for another try."""
+        with self._store.write() as tx:
+            tx.jobs.fail(job.id, f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
+        self._end(job, "gave_up", lease)
+
+    def _end(self, job: Job, outcome: Outcome, lease: Lease, draft: Draft | None = None) -> None:
+        lease.end(job.id)
+        if outcome != "gave_up":
+            discard(job.staged, self._staging)
+        kind = draft.doc_type if draft else job.kind
+        self._instruments.ingested(kind, outcome)
+        size = {"chunks": len(draft.chunks)} if draft else {}
+        logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
+        self._ends.publish(job.id)

@@ -1,0 +1,47 @@
+"""Jobs while they are worked on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from kb.api.errors import DiskFull
+from kb.parser.sandbox import Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+
+    from kb.store.protocol import Store
+    from kb.store.rows import Job
+
+
+class Lease:
+    """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
+
+    That counts as a failed attempt of theirs if an error ended the block, unless it is none of theirs: the engine
+    stops, the disk is full, or the block was a generator that was closed.
+    """
+
+    def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
+        self.jobs = jobs
+        self._store = store
+        self._held = {job.id for job in jobs}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._held:
+            failed = error is not None and not isinstance(error, (Stopped, DiskFull, GeneratorExit))
+            with self._store.write() as tx:
+                tx.jobs.release(self._held, failed=failed)
+
+    def renew(self, job_ids: Iterable[int], progress: float) -> None:
+        """Say that the jobs are still worked on, and how far some of them are."""
+        with self._store.write() as tx:
+            tx.jobs.heartbeat(self._held)
+            tx.jobs.set_progress(job_ids, progress)
+
+    def end(self, job_id: int) -> None:
+        """Let go of a job that has ended."""
+        self._held.discard(job_id)
