@@ -21,9 +21,8 @@ from pydantic import Field, PrivateAttr
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, SettingError
-from kb.api.models import Document
+from kb.api.models import ENDED, Document
 from kb.api.settings import listed
-from kb.client.client import ENDED
 from kb_mcp.middleware.arguments import in_order, said
 from kb_mcp.server import REPLACES, add_tool, new_server
 from kb_mcp.tools import schemas

@@ -4,15 +4,14 @@ from typing import get_args
 
 import pytest
 
-from kb.api.models import JobStatus
-from kb.formats.registry import READERS
+from kb.api import models
+from kb.client import client
 from kb_cli.commands.jobs import Status
-from kb_cli.runtime.completion import TYPES
 
 
-def test_the_types_and_states_that_are_offered_are_the_engines():
-    assert sorted([*READERS, "note"]) == list(TYPES)
-    assert get_args(Status) == get_args(JobStatus)
+def test_the_states_of_jobs_are_the_engines():
+    assert get_args(Status) == get_args(models.JobStatus)
+    assert client.ENDED == models.ENDED
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ PAUSE_SECONDS: Final = 0.2
 """Between two such requests: an engine may allow none of them to wait (KB_MAX_WAIT_SECONDS=0)."""
 
 ENDED: Final = ("done", "failed")
-"""The states of a job that has ended."""
+"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_completion.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()

@@ -11,7 +11,7 @@ TYPES: Final = (
     "code", "csv", "docx", "eml", "epub", "html", "json", "markdown", "msg", "note", "notebook", "odp", "ods", "odt",
     "pdf", "pptx", "rtf", "text", "xls", "xlsx", "xml",
 )  # fmt: skip
-"""The engine's types of documents, which this program must not import (tests/cli/test_completion.py)."""
+"""The engine's types of documents, which this program must not import (tests/unit/test_extract.py)."""
 
 
 def complete_tags(incomplete: str) -> list[str]:
