@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb_cli.commands.mcp import CLIENTS, Client
-from kb_cli.runtime.config import ENGINE_URL, MCP_PATH
+from kb_cli.runtime.config import DEFAULT_ENGINE_URL, MCP_PATH
 from reference import markdown
 
 KEY = "YOUR-KEY"
@@ -17,6 +17,6 @@ def page() -> str:
 
 def part(client: Client) -> str:
     """A client, where its configuration goes, and what that is."""
-    text = client.configuration(ENGINE_URL + MCP_PATH, {"Authorization": f"Bearer {KEY}"})
+    text = client.configuration(DEFAULT_ENGINE_URL + MCP_PATH, {"Authorization": f"Bearer {KEY}"})
     place = "Run:" if client.place == "run" else f"Goes into {client.place}:"
     return markdown.page(f"### {client.title}", place, markdown.block(LANGUAGES.get(text[0], "console"), text))

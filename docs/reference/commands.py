@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from kb_cli.main import COMMANDS, app
-from kb_cli.runtime.convert import plain_command
+from kb_cli.runtime.convert import build_command
 from reference import markdown
 
 WIDTH = 88
@@ -16,7 +16,7 @@ INTRO = "What `kb --help` and `kb COMMAND --help` print."
 
 def page() -> str:
     """The program, then its commands."""
-    program: Any = plain_command(app)
+    program: Any = build_command(app)
     commands = (f"## kb {name}\n\n{help_of(program.commands[name], f'kb {name}')}" for name in COMMANDS)
     return markdown.page("# Command line", INTRO, help_of(program, "kb"), *commands)
 

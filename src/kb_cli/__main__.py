@@ -1,4 +1,4 @@
-"""Where the program begins."""
+"""The entry point of `kb`."""
 
 import sys
 

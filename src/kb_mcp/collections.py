@@ -20,7 +20,7 @@ from pydantic import Field, PrivateAttr
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, SettingError
-from kb.api.models import Document
+from kb.api.models import ENDED, Document
 from kb.settings import listed
 from kb_mcp.middleware.arguments import in_order, said
 from kb_mcp.server import REPLACES, add_tool, new_server
@@ -60,6 +60,8 @@ SETTLED_SECONDS = 5
 """How long an answer waits for its job, so that what was added is in one collection when the agent hears of it."""
 
 GIVE_UP_SECONDS = 3600
+MOST_WAITS = 16
+"""How many jobs are waited for after their answer: each of them holds a connection to the engine."""
 
 
 class Collections:
@@ -69,6 +71,7 @@ class Collections:
         self.names = names
         self._engine = engine
         self._settling: set[asyncio.Task[None]] = set()
+        self._waits = asyncio.Semaphore(MOST_WAITS)
 
     def tag(self, name: object) -> str:
         """The tag of a collection.
@@ -105,18 +108,14 @@ class Collections:
     async def _settled(self, job_id: int) -> None:
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
-                job = await self._ended(job_id)
+                job = await self._engine.job(job_id, wait=SETTLED_SECONDS)
+                if job["status"] not in ENDED:
+                    async with self._waits:
+                        job = await self._engine.wait_for_job(job_id)
                 if job["document_id"]:
                     await self.put(job["document_id"], *tags_of(job))
         except (KbError, TimeoutError) as error:
             logger.warning("job %s: its document may be in two collections: %s", job_id, error)
-
-    async def _ended(self, job_id: int) -> JSON:
-        pause = 0.01
-        while (job := await self._engine.job(job_id))["status"] not in ("done", "failed"):
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 1)
-        return job
 
 
 class CollectionTool(Tool):

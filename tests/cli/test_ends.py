@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
+import httpx2
 import pytest
 
 from kb_cli.runtime.exit_codes import MEANINGS
 from tests.conftest import free_port
-from tests.eventually import SECONDS
+from tests.eventually import SECONDS, eventually
 
 
 @pytest.mark.requirement("L-3")
@@ -135,6 +138,27 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
         assert process.returncode == 130
 
 
+@pytest.mark.requirement("L-3")
+@pytest.mark.parametrize(
+    ("words", "said"), [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: [01] of 1 are in .*\n")]
+)
+def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path, words, said):
+    long = outside.folder / "long.txt"
+    long.write_text("Ledgers were kept by patient clerks. " * 9000)
+    with start_server(tmp_path / "data", KB_APPS="api") as server, long.open() as text:
+        env = {"KB_ENGINE_URL": server.url}
+        process = outside.start(*words, "--wait", env=env, stdin=text, stdout=PIPE, stderr=PIPE)
+        eventually("the command has sent what it waits for", lambda: jobs_of(server))
+        process.send_signal(signal.SIGINT)
+        shown, complaint = process.communicate(timeout=SECONDS)
+    assert (process.returncode, shown) == (130, b"")
+    assert re.fullmatch(said, complaint)
+
+
+def jobs_of(server):
+    return httpx2.get(f"{server.url}/api/v1/jobs").json()["jobs"]
+
+
 def test_the_end_of_input_where_a_question_is_asked_is_a_no(kb, tag):
     note = kb.note(tag)
     code, shown = kb.in_terminal("delete", note, typed="\x04")
@@ -168,7 +192,7 @@ def test_serve_names_the_variable_of_each_flag(outside):
     ("words", "unwanted"),
     [
         (["--version"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.commands.search"}),
-        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.commands.notes"}),
+        (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.commands.addnote"}),
         (["list"], {"rich", "pydantic"}),
     ],
 )
@@ -181,9 +205,9 @@ def test_nothing_is_loaded_that_is_not_needed(kb, words, unwanted):
 
 
 def test_the_table_leads_to_a_command_for_every_name():
-    from kb_cli.main import COMMANDS, Commands
+    from kb_cli.main import COMMANDS, LazyCommands
 
-    for name, command in Commands(COMMANDS).items():
+    for name, command in LazyCommands(COMMANDS).items():
         assert command.name == name
         assert command.help
 

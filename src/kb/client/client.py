@@ -17,7 +17,7 @@ from kb.api.versions import HEADER, USER_AGENT
 from kb.client.transport import BrokenOff, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import httpx2
@@ -28,9 +28,18 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
-
-LONG_SECONDS = 900
+LONG_SECONDS: Final = 900
 """How long a call may take in which the engine embeds a whole text."""
+
+PAGE: Final = 500
+WAIT_SECONDS: Final = 30
+"""How long one request waits for a job: less than proxies keep a silent connection."""
+
+PAUSE_SECONDS: Final = 0.2
+"""Between two such requests: an engine may allow none of them to wait (KB_MAX_WAIT_SECONDS=0)."""
+
+ENDED: Final = ("done", "failed")
+"""As in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_completion.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
@@ -96,9 +105,9 @@ class EngineClient:
         """POST /search with the fields of `models.SearchRequest`."""
         return await self._call("POST", "search", json=request)
 
-    async def add_note(self, **request: object) -> JSON:
-        """POST /jobs with the fields of `models.NoteRequest`."""
-        return await self._call("POST", "jobs", json=request, headers=_once())
+    async def add_note(self, *, wait: int = 0, **request: object) -> JSON:
+        """POST /jobs with the fields of `models.NoteRequest`; answered when the job ends, or after `wait` seconds."""
+        return await self._submit(wait, self._timeout, json=request)
 
     async def add_file(
         self,
@@ -108,19 +117,42 @@ class EngineClient:
         tags: Sequence[str] = (),
         title: str | None = None,
         source_path: str | None = None,
+        wait: int = 0,
     ) -> JSON:
-        """POST /jobs with a file, read from `content` while it is sent."""
+        """POST /jobs with a file, read from `content` while it is sent; `wait` as for `add_note`."""
         fields = _set(title=title, source_path=source_path) | {"tags": list(tags)}
-        form = Form(fields, filename, content)
-        return await self._call("POST", "jobs", form=form, headers=_once(), timeout=LONG_SECONDS)
+        return await self._submit(wait, LONG_SECONDS, form=Form(fields, filename, content))
+
+    async def _submit(self, wait: int, timeout: float, **body: object) -> JSON:  # noqa: ASYNC109 - as `_request`
+        params, headers = _wait(wait), {"Idempotency-Key": str(uuid4())}
+        return await self._call("POST", "jobs", params=params, headers=headers, timeout=timeout + wait, **body)
 
     async def jobs(self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None) -> JSON:
         """GET /jobs: a page, newest first."""
         return await self._call("GET", "jobs", params=_set(status=status, limit=limit, cursor=cursor))
 
-    async def job(self, job_id: int) -> JSON:
-        """GET /jobs/{id}."""
-        return await self._call("GET", f"jobs/{job_id}")
+    async def iter_jobs(self, *, status: str | None = None) -> AsyncIterator[JSON]:
+        """Yield the jobs of all pages, newest first."""
+        async for page in self._pages("jobs", None, {"status": status}):
+            for job in page["jobs"]:
+                yield job
+
+    async def job(self, job_id: int, *, wait: int = 0) -> JSON:
+        """GET /jobs/{id}; answered when the job ends, or after `wait` seconds."""
+        return await self._call("GET", f"jobs/{job_id}", params=_wait(wait), timeout=self._timeout + wait)
+
+    async def wait_for_job(self, job_id: int, timeout: float | None = None) -> JSON:  # noqa: ASYNC109 - of all of it
+        """Return the job when it is done or has failed.
+
+        Raises:
+            TimeoutError: it has not ended after `timeout` seconds.
+        """
+        import asyncio  # most commands need no event loop
+
+        async with asyncio.timeout(timeout):
+            while (job := await self.job(job_id, wait=WAIT_SECONDS))["status"] not in ENDED:
+                await asyncio.sleep(PAUSE_SECONDS)
+        return job
 
     async def retry_job(self, job_id: int) -> JSON:
         """POST /jobs/{id}/retry."""
@@ -129,6 +161,16 @@ class EngineClient:
     async def documents(self, **query: object) -> JSON:
         """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
         return await self._call("GET", "documents", params=_set(**query))
+
+    async def iter_documents(self, **query: object) -> AsyncIterator[JSON]:
+        """Yield the documents of all pages; `query` as for `documents`."""
+        async for page in self._pages("documents", None, query):
+            for document in page["documents"]:
+                yield document
+
+    def document_pages(self, limit: int | None = None, **query: object) -> AsyncIterator[JSON]:
+        """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
+        return self._pages("documents", limit, query)
 
     async def document(self, document_id: int) -> JSON:
         """GET /documents/{id}: the document with its chunks."""
@@ -173,6 +215,16 @@ class EngineClient:
         answer = await self._call("GET", "status")
         self.engine_version = str(answer.get("version", "of unknown version"))
         return answer
+
+    async def _pages(self, path: str, limit: int | None, query: Mapping[str, object]) -> AsyncIterator[JSON]:
+        cursor, left = None, limit
+        while left is None or left > 0:
+            size = PAGE if left is None else min(left, PAGE)
+            page = await self._call("GET", path, params=_set(**query, limit=size, cursor=cursor))
+            yield page
+            if (cursor := page["next_cursor"]) is None:
+                return
+            left = None if left is None else left - len(page[path])
 
     async def _call(self, method: str, path: str, **options: Any) -> JSON:  # noqa: ANN401 - those of `_request`
         answer = await self._request(method, path, **options)
@@ -253,8 +305,8 @@ def _over_network(base_url: str) -> Transport:
     return HTTPTransport(base_url)
 
 
-def _once() -> dict[str, str]:
-    return {"Idempotency-Key": str(uuid4())}
+def _wait(seconds: int) -> Mapping[str, int]:
+    return {"wait": seconds} if seconds else NOTHING
 
 
 def _json(content: object) -> tuple[Mapping[str, str], Iterable[bytes]]:

@@ -3,18 +3,20 @@
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb_cli.commands.jobs import finished
-from kb_cli.runtime import exit_codes as exits
-from kb_cli.runtime import output
-from kb_cli.runtime.call import ask_at_length
-from kb_cli.runtime.options import STDIN, Exclude, Json, Tags, Wait, split
-from kb_cli.sync.remote import known_at
-from kb_cli.sync.selection import Found, files_at, source_path_of
-from kb_cli.sync.upload import Digests, Sender, Sent, complain_of, summary, unlisted
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call_async
+from kb_cli.runtime.options import STDIN, Exclude, Json, Tags, Wait, split_tags
+from kb_cli.runtime.paths import to_source_path
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.item import FileItem
+from kb_cli.sync.remote import fetch_files
+from kb_cli.sync.report import print_failures, summarize, unreadable_items
+from kb_cli.sync.selection import Selection, select_files
+from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -44,56 +46,66 @@ def add(
     or with --wait the finished job, or null if the document has this content already.
     """
     if STDIN in paths:
-        return add_standard_input(paths, {"title": title, "source_path": source_path, "tags": split(tags)}, wait, json)
-    found = files_at(paths, exclude or ())
-    if (title or source_path) is not None and len(found.files) != 1:
-        raise exits.UsageError(f"--title and --source-path are for a single file, and these are {len(found.files)}.")
-    files = [Sent(str(file), source_path or source_path_of(file), split(tags)) for file in found.files]
+        if len(paths) > 1:
+            raise exit_codes.UsageError("Standard input (-) goes in by itself.")
+        item = FileItem(STDIN, source_path or STDIN, split_tags(tags))
+        add_stdin(item, title, source_path, wait)
+        return report([item], Selection(), wait, json)
+    selection = select_files(paths, exclude or ())
+    if (title or source_path) is not None and len(selection.files) != 1:
+        raise exit_codes.UsageError(
+            f"--title and --source-path are for a single file, and these are {len(selection.files)}."
+        )
+    items = [FileItem(str(file), source_path or to_source_path(file), split_tags(tags)) for file in selection.files]
+    add_files(items, title, wait, quiet=json)
+    return report(items + unreadable_items(selection), selection, wait, json)
 
-    async def work(engine: "EngineClient") -> None:
-        known = await known_at(engine, (each.source_path for each in files))
-        sender = Sender(engine, known, Digests(), title, quiet=json)
-        await sender.send_all(files)
+
+def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:
+    """Send files, but for those that the engine has.
+
+    Raises:
+        Interrupted: by Ctrl-C.
+    """
+
+    async def upload(client: "EngineClient") -> None:
+        remote = await fetch_files(client, (each.source_path for each in items))
+        uploader = Uploader(client, remote, DigestCache(), title, quiet=quiet)
+        await uploader.upload_all(items)
         if wait:
-            await sender.settle_all(files)
+            await uploader.wait_all(items)
 
     try:
-        ask_at_length(work)
+        call_async(upload)
     except KeyboardInterrupt:
-        accepted = sum(each.job is not None or each.document_id is not None for each in files)
-        raise exits.Interrupted(
-            f"interrupted: {accepted} of {len(files)} are in or on their way; the same command goes on"
+        accepted = sum(each.job is not None or each.document_id is not None for each in items)
+        raise exit_codes.Interrupted(
+            f"interrupted: {accepted} of {len(items)} are in or on their way; the same command goes on"
         ) from None
-    return told(files + unlisted(found), found, wait, json)
 
 
-def told(files: list[Sent], found: Found, wait: bool, json: bool) -> int:
-    """Print what became of the files; answers the exit code."""
-    failed = [each for each in files if each.error]
-    complain_of(failed)
-    if json:
-        output.print_json([each.shown() for each in files])
-    else:
-        output.say(summary(files, found, waited=wait))
-    return exits.NOTHING if failed else exits.OK
+def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: bool) -> None:
+    """Send what comes on standard input as a file; what kind of file it is, its content tells."""
+    name = (source_path or "").rpartition("/")[2] or "standard input"
 
-
-def add_standard_input(paths: list[str], fields: dict[str, Any], wait: bool, json: bool) -> int:
-    """Add what comes on standard input as a file; what kind of file it is, its content tells."""
-    if len(paths) > 1:
-        raise exits.UsageError("Standard input (-) goes in by itself.")
-    sent = Sent(STDIN, fields["source_path"] or STDIN)
-    name = (fields["source_path"] or "").rpartition("/")[2] or "standard input"
-
-    async def work(engine: "EngineClient") -> None:
-        sent.job = await engine.add_file(name, content, **fields)
+    async def upload(client: "EngineClient") -> None:
+        item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=source_path)
         if wait:
-            sent.job = await finished(engine, sent.job["job_id"])
-            sent.error, sent.document_id = sent.job["error"], sent.job["document_id"]
+            item.finish(await client.wait_for_job(item.job["job_id"]))
 
     with tempfile.TemporaryFile() as content:
         # Read here, where Ctrl-C ends it: an event loop would wait for the end of input.
         shutil.copyfileobj(sys.stdin.buffer, content)
         content.seek(0)
-        ask_at_length(work)
-    return told([sent], Found(), wait, json)
+        call_async(upload)
+
+
+def report(items: list[FileItem], selection: Selection, wait: bool, json: bool) -> int:
+    """Print what became of the files, and return the exit code."""
+    failed = [each for each in items if each.error]
+    print_failures(failed)
+    if json:
+        output.print_json([each.to_json() for each in items])
+    else:
+        output.print_line(summarize(items, selection, waited=wait))
+    return exit_codes.FAILURE if failed else exit_codes.OK

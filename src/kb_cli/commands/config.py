@@ -1,12 +1,12 @@
 """kb config."""
 
 from kb_cli.runtime import output
-from kb_cli.runtime.config import SECRETS, config_path, read
+from kb_cli.runtime.config import SECRETS, config_path, load_config
 from kb_cli.runtime.options import Json
 
 MASK = "••••"
-SHOWN_OF_A_KEY = 2
-LONG_KEY = 12
+SHOWN_CHARACTERS = 2
+MIN_SHOWN_LENGTH = 12
 
 
 def config(json: Json = False) -> None:
@@ -14,25 +14,26 @@ def config(json: Json = False) -> None:
 
     Keys are masked.
     """
-    settings = read()
-    values = {
-        name: {"value": masked(setting.value) if name in SECRETS else setting.value, "source": setting.source}
-        for name, setting in settings.settings.items()
+    loaded = load_config()
+    settings = {
+        name: {"value": mask(setting.value) if name in SECRETS else setting.value, "source": setting.source}
+        for name, setting in loaded.settings.items()
     }
     if json:
-        profiles = {"profile": settings.profile, "profiles": settings.profiles}
-        output.print_json({"file": str(config_path()), **profiles, "settings": values})
+        profiles = {"profile": loaded.profile, "profiles": loaded.profiles}
+        output.print_json({"file": str(config_path()), **profiles, "settings": settings})
         return
-    output.fields({"file": described(), "profile": settings.profile, "profiles": ", ".join(settings.profiles)})
-    output.table(("SETTING", "VALUE", "FROM"), [(name, each["value"], each["source"]) for name, each in values.items()])
+    output.print_fields({"file": describe_file(), "profile": loaded.profile, "profiles": ", ".join(loaded.profiles)})
+    rows = [(name, setting["value"], setting["source"]) for name, setting in settings.items()]
+    output.print_table(("SETTING", "VALUE", "FROM"), rows)
 
 
-def masked(key: str) -> str:
-    """The key as it may be shown: enough to tell two apart, if it is long enough for that."""
-    return MASK + (key[-SHOWN_OF_A_KEY:] if len(key) >= LONG_KEY else "")
+def mask(key: str) -> str:
+    """Return as much of a key as tells two apart, if it is long enough for that."""
+    return MASK + (key[-SHOWN_CHARACTERS:] if len(key) >= MIN_SHOWN_LENGTH else "")
 
 
-def described() -> str:
-    """The configuration file, and whether there is one."""
+def describe_file() -> str:
+    """Return the path of the configuration file, and whether there is one."""
     path = config_path()
     return f"{path}" if path.exists() else f"{path} (there is none)"

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import engine
+from kb_cli.runtime.optional import require
 
 SECONDS = 10
 
@@ -18,28 +18,28 @@ def device(
 
     It is what `kb serve` would take: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
     """
-    settings = engine("kb.settings").Settings.read()
-    measuring = engine("kb.embed.benchmark")
-    embedder = engine("kb.embed.open").open_embedder(
+    settings = require("kb.settings").Settings.read()
+    benchmark = require("kb.embed.benchmark")
+    embedder = require("kb.embed.open").open_embedder(
         settings.model_dir, settings.data_dir, settings.device, settings.precision
     )
-    found = measuring.describe(embedder)
+    description = benchmark.describe(embedder)
     if json:
-        output.print_json(found | measuring.measure(embedder, seconds))
+        output.print_json(description | benchmark.measure(embedder, seconds))
         return
-    output.fields(
+    output.print_fields(
         {
-            "device": "{device} ({provider}, ONNX Runtime {runtime}, {cores} cores)".format_map(found),
-            "model": "{model}, {dimensions} dimensions, window {window}, {precision}".format_map(found),
-            "weights": found["digest"],
-            **{f"not {name}": fault for name, fault in found["not_used"].items()},
+            "device": "{device} ({provider}, ONNX Runtime {runtime}, {cores} cores)".format_map(description),
+            "model": "{model}, {dimensions} dimensions, window {window}, {precision}".format_map(description),
+            "weights": description["digest"],
+            **{f"not {name}": fault for name, fault in description["not_used"].items()},
         }
     )
-    measured = measuring.measure(embedder, seconds)
-    output.fields(
+    speed = benchmark.measure(embedder, seconds)
+    output.print_fields(
         {
-            "chunks of 200 tokens": f"{measured['chunks_per_second']:,.1f} a second",
-            "notes of 20 tokens": f"{measured['notes_per_second']:,.1f} a second",
-            "one query": f"{measured['query_ms']} ms",
+            "chunks of 200 tokens": f"{speed['chunks_per_second']:,.1f} a second",
+            "notes of 20 tokens": f"{speed['notes_per_second']:,.1f} a second",
+            "one query": f"{speed['query_ms']} ms",
         }
     )

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from kb.api.errors import EngineUnreachable, Unavailable
-from kb_cli.runtime.output import say
+from kb_cli.runtime.output import print_line
 
-SECONDS = 5
+TIMEOUT = 5
 
 
 def healthcheck(
@@ -16,7 +16,7 @@ def healthcheck(
     port: Annotated[int, typer.Option(envvar="KB_PORT", help="At which port.")] = 8000,
 ) -> None:
     """Ask the `kb serve` of this machine whether it is ready."""
-    connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=SECONDS)
+    connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=TIMEOUT)
     try:
         connection.request("GET", "/readyz", headers={"Host": "localhost"})
         is_ready = connection.getresponse().status == http.HTTPStatus.OK
@@ -26,4 +26,4 @@ def healthcheck(
         connection.close()
     if not is_ready:
         raise Unavailable
-    say("ready")
+    print_line("ready")

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import typer
 
-from kb_cli.runtime import exit_codes as exits
 from kb_cli.runtime import output
-from kb_cli.runtime.config import read
+from kb_cli.runtime.config import load_config
+from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Json
 
 NAME = "kb"
@@ -25,15 +25,15 @@ class Client(NamedTuple):
     configuration: Callable[[str, dict[str, str]], str]
 
 
-def clients(incomplete: str) -> list[str]:
-    """The clients' names, for the shell."""
+def complete_clients(incomplete: str) -> list[str]:
+    """Return the clients whose names begin so."""
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
 def mcp(
     client: Annotated[
         str | None,
-        typer.Argument(metavar="CLIENT", help="Only this client, such as cursor.", autocompletion=clients),
+        typer.Argument(metavar="CLIENT", help="Only this client, such as cursor.", autocompletion=complete_clients),
     ] = None,
     collections: Annotated[bool, typer.Option("--collections", help="The endpoint with collections.")] = False,
     json: Json = False,
@@ -42,72 +42,75 @@ def mcp(
 
     It holds the address (KB_MCP_URL, or else the engine's) and the key (KB_MCP_API_KEY).
     """
-    settings = read()
-    url = f"{settings.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else settings.mcp_url
-    headers = {"Authorization": f"Bearer {settings.mcp_api_key}"} if settings.mcp_api_key else {}
+    config = load_config()
+    url = f"{config.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else config.mcp_url
+    headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     if client is not None and client not in CLIENTS:
-        raise exits.UsageError(f"There is no client {client!r} here; there are {', '.join(CLIENTS)}.")
+        raise UsageError(f"There is no client {client!r} here; there are {', '.join(CLIENTS)}.")
     chosen = {name: each for name, each in CLIENTS.items() if client in (None, name)}
     if json:
-        written = {
+        configurations = {
             name: {"place": each.place, "text": each.configuration(url, headers)} for name, each in chosen.items()
         }
-        output.print_json({"url": url, "headers": headers, "clients": written})
+        output.print_json({"url": url, "headers": headers, "clients": configurations})
     elif client is not None:
-        output.say(CLIENTS[client].configuration(url, headers))
+        output.print_line(CLIENTS[client].configuration(url, headers))
     else:
-        output.say(
+        output.print_line(
             "\n\n".join(
                 f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in CLIENTS.values()
             )
         )
 
 
-def claude_code(url: str, headers: dict[str, str]) -> str:
-    """A command."""
+def claude_command(url: str, headers: dict[str, str]) -> str:
+    """Return the command that adds the server."""
     header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     return shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", NAME, url, *header])
 
 
-def through_mcp_remote(url: str, headers: dict[str, str]) -> str:
-    """For clients that only start programs. The key goes by the environment: arguments lose their spaces on Windows."""
+def mcp_remote_config(url: str, headers: dict[str, str]) -> str:
+    """For clients that only start programs.
+
+    The key goes by the environment: arguments lose their spaces on Windows.
+    """
     parts = urlsplit(url)
-    plain = ["--allow-http"] if parts.scheme == "http" and parts.hostname not in LOOPBACK else []
+    flags = ["--allow-http"] if parts.scheme == "http" and parts.hostname not in LOOPBACK else []
     header = ["--header", "Authorization:${KB_AUTHORIZATION}"] if headers else []
-    server = {"command": "npx", "args": ["-y", "mcp-remote", url, *plain, *header]}
+    server = {"command": "npx", "args": ["-y", "mcp-remote", url, *flags, *header]}
     env = {"env": {"KB_AUTHORIZATION": headers["Authorization"]}} if headers else {}
-    return indented({"mcpServers": {NAME: server | env}})
+    return to_json({"mcpServers": {NAME: server | env}})
 
 
-def codex(url: str, headers: dict[str, str]) -> str:
-    """TOML; a JSON string is a TOML string too."""
+def codex_config(url: str, headers: dict[str, str]) -> str:
+    """Return TOML; a JSON string is a TOML string too."""
     pairs = ", ".join(f"{name} = {json_.dumps(value)}" for name, value in headers.items())
     return f"[mcp_servers.{NAME}]\nurl = {json_.dumps(url)}" + (f"\nhttp_headers = {{ {pairs} }}" if pairs else "")
 
 
-def in_json(table: str, address: str, **more: object) -> Callable[[str, dict[str, str]], str]:
-    """JSON with a table of servers; clients differ in what they call the table and the address."""
+def json_config(table: str, address: str, **more: object) -> Callable[[str, dict[str, str]], str]:
+    """Make JSON with a table of servers; clients differ in what they call the table and the address."""
 
     def configuration(url: str, headers: dict[str, str]) -> str:
-        return indented({table: {NAME: more | {address: url} | ({"headers": headers} if headers else {})}})
+        return to_json({table: {NAME: more | {address: url} | ({"headers": headers} if headers else {})}})
 
     return configuration
 
 
-def indented(configuration: dict[str, Any]) -> str:
-    """JSON for a file that people edit."""
+def to_json(configuration: dict[str, Any]) -> str:
+    """Return JSON for a file that people edit."""
     return json_.dumps(configuration, indent=2)
 
 
 CLIENTS = {
-    "claude-code": Client("Claude Code", "run", claude_code),
-    "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings, Developer)", through_mcp_remote),
-    "cursor": Client("Cursor", "~/.cursor/mcp.json", in_json("mcpServers", "url")),
-    "vscode": Client("VS Code", ".vscode/mcp.json", in_json("servers", "url", type="http")),
-    "codex": Client("Codex", "~/.codex/config.toml", codex),
-    "gemini": Client("Gemini CLI", "~/.gemini/settings.json", in_json("mcpServers", "httpUrl")),
-    "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json", in_json("mcpServers", "serverUrl")),
-    "opencode": Client("opencode", "opencode.json", in_json("mcp", "url", type="remote", enabled=True)),
-    "zed": Client("Zed", "settings.json", in_json("context_servers", "url")),
-    "other": Client("Any client that starts programs", "its configuration", through_mcp_remote),
+    "claude-code": Client("Claude Code", "run", claude_command),
+    "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings, Developer)", mcp_remote_config),
+    "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url")),
+    "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http")),
+    "codex": Client("Codex", "~/.codex/config.toml", codex_config),
+    "gemini": Client("Gemini CLI", "~/.gemini/settings.json", json_config("mcpServers", "httpUrl")),
+    "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json", json_config("mcpServers", "serverUrl")),
+    "opencode": Client("opencode", "opencode.json", json_config("mcp", "url", type="remote", enabled=True)),
+    "zed": Client("Zed", "settings.json", json_config("context_servers", "url")),
+    "other": Client("Any client that starts programs", "its configuration", mcp_remote_config),
 }

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import engine
+from kb_cli.runtime.optional import require
 
 EXTRAS = "engine,cpu,export"
 
@@ -22,11 +22,11 @@ def model(
 
     KB_MODEL_DIR names the folder to the engine then. A database keeps to the model that it was made with.
     """
-    settings = engine("kb.settings").Settings.read()
-    exporting = engine("kb.embed.models.export", EXTRAS)
+    settings = require("kb.settings").Settings.read()
+    exporter = require("kb.embed.models.export", EXTRAS)
     target = folder or settings.data_dir / "exported" / Path(name).name
-    manifest = exporting.export(name, target.absolute()).manifest
-    output.fields(
+    manifest = exporter.export(name, target.absolute()).manifest
+    output.print_fields(
         {
             "model": f"{manifest.model}, {manifest.dimensions} dimensions, window {manifest.window}",
             "weights": manifest.digest,

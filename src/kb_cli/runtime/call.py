@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kb.api.errors import KbError, NoEngine, WrongVersion
+from kb.api.errors import KbError, NoEngine, NotFound, NotRetryable, WrongVersion
 from kb.api.versions import MIN_ENGINE_VERSION, engine_mismatch
-from kb_cli.runtime import config
-from kb_cli.runtime.output import complain
+from kb_cli.runtime import exit_codes
+from kb_cli.runtime.config import load_config
+from kb_cli.runtime.output import print_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SECONDS = 60.0
-NO_SUCH_PAGE = 404
+TIMEOUT: Final = 60.0
+HTTP_NOT_FOUND: Final = 404
 
 
-def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:
-    """What `work` answers when it is given the configured engine, which has `timeout` seconds for each answer.
+def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
+    """Return what `request` makes of the configured engine, which has `timeout` seconds for each answer.
 
-    `work` makes one call after the other; for anything else there is `ask_at_length`.
+    Its calls follow one another; for several at once, for files and for waiting there is `call_async`.
 
     Raises:
         KbError: what the engine answered, or that it did not.
@@ -31,77 +32,95 @@ def ask(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) 
     from kb.client.client import EngineClient
     from kb.client.stdlib import StdlibTransport, run
 
-    settings = config.read()
-    if not settings.engine_url.startswith("http://"):
-        return ask_at_length(work, timeout)
-    transport = StdlibTransport(settings.engine_url)
-    client = EngineClient(settings.engine_url, settings.api_key, transport=transport, timeout=timeout)
-    return run(_session(client, work))
+    config = load_config()
+    if not config.engine_url.startswith("http://"):
+        return call_async(request, timeout)
+    transport = StdlibTransport(config.engine_url)
+    client = EngineClient(config.engine_url, config.api_key, transport=transport, timeout=timeout)
+    return run(_session(client, request))
 
 
-def ask_at_length(work: Callable[[EngineClient], Awaitable[T]], timeout: float = SECONDS) -> T:
-    """As `ask`, for work that makes several calls at once, sends files or waits."""
+def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEOUT) -> T:
+    """As `call`, in an event loop."""
     import asyncio
 
     from kb.client.client import EngineClient
 
-    settings = config.read()
-    return asyncio.run(_session(EngineClient(settings.engine_url, settings.api_key, timeout=timeout), work))
+    config = load_config()
+    return asyncio.run(_session(EngineClient(config.engine_url, config.api_key, timeout=timeout), request))
 
 
-async def _session(client: EngineClient, work: Callable[[EngineClient], Awaitable[T]]) -> T:
-    async with client as engine:
-        answer = await explained(work, engine)
-    if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
-        complain(reason)
+async def _session(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:
+    async with client:
+        answer = await translate_errors(client, request)
+    if reason := engine_mismatch(client.engine_version or MIN_ENGINE_VERSION):
+        print_error(reason)
     return answer
 
 
-async def explained(work: Callable[[EngineClient], Awaitable[T]], engine: EngineClient) -> T:
-    """What `work` answers.
+async def translate_errors(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:
+    """Return what `request` answers.
 
     Raises:
         WrongVersion: it failed, and the reason is the engine's version (requirement S-9).
     """
     try:
-        return await work(engine)
+        return await request(client)
     except KbError as error:
-        if type(error) in (KbError, NoEngine) and (engine.engine_version is None or error.status == NO_SUCH_PAGE):
-            await introduced(engine)
-        if reason := engine_mismatch(engine.engine_version or MIN_ENGINE_VERSION):
+        if type(error) in (KbError, NoEngine) and (client.engine_version is None or error.status == HTTP_NOT_FOUND):
+            await check_engine(client)
+        if reason := engine_mismatch(client.engine_version or MIN_ENGINE_VERSION):
             raise WrongVersion(reason) from None
         raise
 
 
-async def introduced(engine: EngineClient) -> None:
+async def check_engine(client: EngineClient) -> None:
     """Ask for the version, which an engine before version 3 says only there.
 
     Raises:
         KbError: it is no engine.
     """
     try:
-        await engine.status()
+        await client.status()
     except KbError as error:
-        if error.status != NO_SUCH_PAGE:
+        if error.status != HTTP_NOT_FOUND:
             raise
         raise NoEngine(
-            f"What answers at {engine.base_url} is no kb engine; KB_ENGINE_URL says where to look."
+            f"What answers at {client.base_url} is no kb engine; KB_ENGINE_URL says where to look."
         ) from None
 
 
-async def in_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], at_once: int) -> None:
-    """Do `work` with each item, some at once; the first error ends it."""
+def call_for_each(
+    ids: Iterable[int], request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the engine's answers and the exit code; ids that it knows nothing of, or cannot retry, are named."""
+
+    async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
+        answers, code = [], exit_codes.OK
+        for each in ids:
+            try:
+                answers.append(await request(client, each))
+            except (NotFound, NotRetryable) as error:
+                print_error(error.detail)
+                code = exit_codes.code_of(error)
+        return answers, code
+
+    return call(request_all)
+
+
+async def run_parallel(work: Callable[[T], Awaitable[None]], items: Iterable[T], limit: int) -> None:
+    """Do `work` with each item, at most `limit` at once; the first error ends it."""
     import asyncio
 
-    waiting = iter(items)
+    queue = iter(items)
 
     async def worker() -> None:
-        for item in waiting:
+        for item in queue:
             await work(item)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
+            for _ in range(limit):
                 group.create_task(worker())
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from None

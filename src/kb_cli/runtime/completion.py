@@ -6,39 +6,40 @@ from typing import Final
 
 from kb.api.errors import KbError
 
-SECONDS: Final = 1.0
+TIMEOUT: Final = 1.0
 TYPES: Final = (
     "code", "csv", "docx", "eml", "epub", "html", "json", "markdown", "msg", "note", "notebook", "odp", "ods", "odt",
     "pdf", "pptx", "rtf", "text", "xls", "xlsx", "xml",
 )  # fmt: skip
+"""The engine's types of documents, which this program must not import (tests/unit/test_extract.py)."""
 
 
-def tag_lists(incomplete: str) -> list[str]:
-    """Tags with commas between them, the last one completed."""
+def complete_tags(incomplete: str) -> list[str]:
+    """Return lists of tags with commas between them, the last one completed."""
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{tag}" for tag in tags() if tag.startswith(last)]
+    return [f"{before}{comma}{tag}" for tag in fetch_tags() if tag.startswith(last)]
 
 
-def tags() -> list[str]:
-    """Every tag in use."""
-    from kb_cli.runtime.call import ask
+def fetch_tags() -> list[str]:
+    """Return every tag in use."""
+    from kb_cli.runtime.call import call
 
     try:
-        return [row["tag"] for row in ask(lambda engine: engine.tags(), timeout=SECONDS)["tags"]]
+        return [row["tag"] for row in call(lambda client: client.tags(), timeout=TIMEOUT)["tags"]]
     except KbError:
         return []
 
 
-def types(incomplete: str) -> list[str]:
-    """The types of documents."""
+def complete_types(incomplete: str) -> list[str]:
+    """Return the types of documents that begin so."""
     return [name for name in TYPES if name.startswith(incomplete)]
 
 
-def profiles(incomplete: str) -> list[str]:
-    """The profiles of the configuration file."""
-    from kb_cli.runtime.config import read
+def complete_profiles(incomplete: str) -> list[str]:
+    """Return the profiles of the configuration file that begin so."""
+    from kb_cli.runtime.config import load_config
 
     try:
-        return [name for name in read().profiles if name.startswith(incomplete)]
+        return [name for name in load_config().profiles if name.startswith(incomplete)]
     except KbError:
         return []

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from kb.api.errors import SettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-ENGINE_URL: Final = "http://127.0.0.1:8000"
+DEFAULT_ENGINE_URL: Final = "http://127.0.0.1:8000"
 MCP_PATH: Final = "/mcp"
 VARIABLES: Final = {
     "engine_url": "KB_ENGINE_URL",
@@ -24,15 +24,15 @@ VARIABLES: Final = {
     "mcp_url": "KB_MCP_URL",
     "mcp_api_key": "KB_MCP_API_KEY",
 }
-KEY_OF: Final = {"api_key": "engine_url", "mcp_api_key": "mcp_url"}
-"""Which server each key is for."""
+URL_OF_KEY: Final = {"api_key": "engine_url", "mcp_api_key": "mcp_url"}
+"""The URL that each key is for."""
 
-SECRETS: Final = tuple(KEY_OF)
+SECRETS: Final = tuple(URL_OF_KEY)
 PROFILE_VARIABLE: Final = "KB_PROFILE"
-PROFILE: Final[ContextVar[str | None]] = ContextVar("profile", default=None)
-"""The profile that --profile names."""
+selected_profile: Final = ContextVar[str | None]("selected_profile", default=None)
+"""What --profile names; it wins over the variable."""
 
-READABLE_BY_OTHERS: Final = 0o077
+OTHERS_MAY_READ: Final = 0o077
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Config:
 
     @property
     def engine_url(self) -> str:
-        """Where the engine is."""
+        """The engine's URL."""
         return self.settings["engine_url"].value
 
     @property
@@ -69,7 +69,7 @@ class Config:
 
     @property
     def mcp_url(self) -> str:
-        """Where agents connect."""
+        """The URL that agents connect to."""
         return self.settings["mcp_url"].value
 
     @property
@@ -82,7 +82,7 @@ class Config:
 
 
 def config_path() -> Path:
-    """The configuration file.
+    """Return the path of the configuration file.
 
     `$XDG_CONFIG_HOME/kb/config.toml`, or on Windows `%APPDATA%/kb/config.toml`, or `~/.config/kb/config.toml`.
     """
@@ -90,73 +90,73 @@ def config_path() -> Path:
     return Path(folder or Path.home() / ".config") / "kb" / "config.toml"
 
 
-def read() -> Config:
-    """The configuration; the environment wins over the file, and an empty variable counts as unset.
+def load_config() -> Config:
+    """Load the configuration; the environment wins over the file, and an empty variable counts as unset.
 
-    A profile that --profile or KB_PROFILE names is taken whole, and a key of the file goes to no other server than the
+    A profile that --profile or KB_PROFILE names is taken whole. A key of the file goes to no other server than the
     file's.
 
     Raises:
         SettingError: a value or the file is wrong.
     """
     path = config_path()
-    content = _from_file(path)
+    content = _load_file(path)
     profiles = content.pop("profiles", {})
     preferred = content.pop("profile", None)
-    asked_for = PROFILE.get() or os.environ.get(PROFILE_VARIABLE)
-    profile = asked_for or preferred
-    settings = dict(
-        _settings(_profile(profiles, profile, path), f"{path}: profiles.{profile}.")
-        if profile
-        else _settings(content, f"{path}: ")
-    )
-    if not asked_for:
-        variables = {
-            name: Setting(value, variable)
-            for name, variable in VARIABLES.items()
-            if (value := os.environ.get(variable))
-        }
-        settings = _of_same_servers(settings, variables) | variables
-    return Config(_checked(_complete(settings)), profile, tuple(profiles))
+    chosen = selected_profile.get() or os.environ.get(PROFILE_VARIABLE)
+    profile = chosen or preferred
+    if profile:
+        settings = _file_settings(_select_profile(profiles, profile, path), f"{path}: profiles.{profile}.")
+    else:
+        settings = _file_settings(content, f"{path}: ")
+    if not chosen:
+        variables = _environment_settings()
+        settings = _without_foreign_keys(settings, variables) | variables
+    settings = _with_defaults(settings)
+    _check(settings)
+    return Config(settings, profile, tuple(profiles))
 
 
-def _settings(values: Mapping[str, str], where: str) -> Iterator[tuple[str, Setting]]:
-    for name, value in values.items():
-        if value:
-            yield name, Setting(value, f"{where}{name}")
+def _file_settings(values: Mapping[str, str], where: str) -> dict[str, Setting]:
+    return {name: Setting(value, f"{where}{name}") for name, value in values.items() if value}
 
 
-def _of_same_servers(settings: dict[str, Setting], variables: dict[str, Setting]) -> dict[str, Setting]:
-    """What of the file counts beside the variables: its keys go to no other server than its own."""
-    if not settings.keys() & KEY_OF.values():
+def _environment_settings() -> dict[str, Setting]:
+    values = {name: (os.environ.get(variable), variable) for name, variable in VARIABLES.items()}
+    return {name: Setting(value, variable) for name, (value, variable) in values.items() if value}
+
+
+def _without_foreign_keys(settings: dict[str, Setting], variables: dict[str, Setting]) -> dict[str, Setting]:
+    """Return what of the file counts beside the variables: its keys go to no other server than its own."""
+    if not settings.keys() & URL_OF_KEY.values():
         return settings
-    own, used = _complete(dict(settings)), _complete(settings | variables)
+    own, used = _with_defaults(settings), _with_defaults(settings | variables)
     return {
         name: setting
         for name, setting in settings.items()
-        if name not in KEY_OF or own[KEY_OF[name]].value == used[KEY_OF[name]].value
+        if name not in URL_OF_KEY or own[URL_OF_KEY[name]].value == used[URL_OF_KEY[name]].value
     }
 
 
-def _complete(settings: dict[str, Setting]) -> dict[str, Setting]:
-    engine_url = settings.setdefault("engine_url", Setting(ENGINE_URL, "default")).value
+def _with_defaults(settings: dict[str, Setting]) -> dict[str, Setting]:
+    settings = dict(settings)
+    engine_url = settings.setdefault("engine_url", Setting(DEFAULT_ENGINE_URL, "default")).value
     settings.setdefault("mcp_url", Setting(engine_url.rstrip("/") + MCP_PATH, "from engine_url"))
     return settings
 
 
-def _checked(settings: dict[str, Setting]) -> dict[str, Setting]:
+def _check(settings: dict[str, Setting]) -> None:
     for name, setting in settings.items():
         (_check_key if name in SECRETS else _check_url)(setting.value, setting.source)
-    return settings
 
 
-def _profile(profiles: Mapping[str, dict[str, str]], name: str, path: Path) -> dict[str, str]:
+def _select_profile(profiles: Mapping[str, dict[str, str]], name: str, path: Path) -> dict[str, str]:
     if name not in profiles:
         raise SettingError(f"{path}: there is no profile {name!r}; there are {', '.join(profiles) or 'none'}.")
     return profiles[name]
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _load_file(path: Path) -> dict[str, Any]:
     try:
         values = _parse(path.read_bytes(), path)
     except FileNotFoundError:
@@ -194,18 +194,18 @@ def _check_names(values: Mapping[str, object], names: tuple[str, ...], path: Pat
 
 @cache  # a command may read its configuration several times
 def _warn_if_readable(path: Path) -> None:
-    if os.name == "posix" and path.stat().st_mode & READABLE_BY_OTHERS:
+    if os.name == "posix" and path.stat().st_mode & OTHERS_MAY_READ:
         print(f"kb: warning: others can read the key in {path}: chmod 600 {path}", file=sys.stderr)
 
 
 def _check_url(url: str, source: str) -> None:
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        good = False
-    if not good:
-        raise SettingError(f"{source}: {url!r} is not a URL such as {ENGINE_URL}.")
+        is_valid = False
+    if not is_valid:
+        raise SettingError(f"{source}: {url!r} is not a URL such as {DEFAULT_ENGINE_URL}.")
 
 
 def _check_key(key: str, source: str) -> None:

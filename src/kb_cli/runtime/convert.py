@@ -1,6 +1,7 @@
-"""The conversion of a command's words.
+"""The conversion of a command's arguments.
 
-Typer converts every word with pydantic, which takes longer to load than most commands take altogether.
+Typer converts them with pydantic, which takes longer to load than most commands take altogether. What this takes the
+place of is not Typer's public API; tests/cli/test_convert.py says when it is no longer needed.
 """
 
 from __future__ import annotations
@@ -16,29 +17,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from typer import Typer
-    from typer._click import Command
 
 
-def plain_command(app: Typer) -> Command:
-    """The command that typer builds, with conversions from here where `converter` knows the type."""
-    command = get_command(app)
+def build_command(app: Typer) -> Any:  # noqa: ANN401 - a command's type is not public
+    """Return the command that Typer builds, with the conversions of `converter_for` where it knows the type."""
+    command: Any = get_command(app)
     for parameter in command.get_params(Context(command)):
         if isinstance(parameter, TyperArgument):
-            parameter.display_type_rich = no_type  # type: ignore[method-assign,assignment]
+            parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment]
         if isinstance(parameter, (TyperArgument, TyperOption)):
-            kind: Any = parameter.type_descriptor.annotation
-            single = get_args(kind)[0] if get_origin(kind) is list else kind
-            if convert := converter(single, parameter.type_descriptor.parameter_info.min):
-                parameter._runtime_param = Plain(convert)  # type: ignore[assignment] # where typer keeps its own
+            annotation: Any = parameter.type_descriptor.annotation
+            element = get_args(annotation)[0] if get_origin(annotation) is list else annotation
+            if convert := converter_for(element, parameter.min):
+                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment]
     return command
 
 
-def no_type(ctx: Context) -> None:
-    """What the help shows of an argument's type, which to Python is such as list[str]."""
+def hide_type(ctx: Context) -> None:
+    """Leave an argument's type out of the help: to Python it is such as list[str]."""
 
 
-class Plain:
-    """Stands where typer would put its own converter.
+class Coercion:
+    """Stands where Typer makes its own of a parameter's type.
 
     Args:
         convert: makes the value of a word; its `ValueError` says what is wrong with the word.
@@ -47,8 +47,11 @@ class Plain:
     def __init__(self, convert: Callable[[Any], object]) -> None:
         self._convert = convert
 
+    def __call__(self) -> Coercion:
+        return self
+
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
-        """The value of the words that were given for a parameter, or of its default."""
+        """Return the value of the words that were given for a parameter, or of its default."""
         many = param.multiple or param.nargs == -1
         if value is None:
             return () if many else None
@@ -58,26 +61,26 @@ class Plain:
             raise BadParameter(str(error), ctx=ctx, param=param) from None
 
 
-def converter(kind: Any, minimum: float | None) -> Callable[[Any], object] | None:  # noqa: ANN401 - any type
-    """What makes a value of this type of a word; None if this is not known here."""
+def converter_for(kind: Any, minimum: float | None) -> Callable[[Any], object] | None:  # noqa: ANN401 - any type
+    """Return what makes a value of this type of a word; None if the type is not known here."""
     if get_origin(kind) is Literal:
-        return one_of(get_args(kind))
+        return choice_converter(get_args(kind))
     if kind is int:
-        return whole_number(minimum)
+        return integer_converter(minimum)
     if kind is Path:
-        return path
+        return parse_path
     return kind if kind in (str, bool) else None
 
 
-def path(word: str | Path) -> Path:
-    """Takes a path; an empty one would be the folder one happens to be in."""
+def parse_path(word: str | Path) -> Path:
+    """Return the path; an empty one would be the folder one happens to be in."""
     if not str(word):
         raise ValueError("the path is empty")
     return Path(word)
 
 
-def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Takes one of these words."""
+def choice_converter(choices: tuple[str, ...]) -> Callable[[str], str]:
+    """Return a converter that takes one of these words."""
 
     def convert(word: str) -> str:
         if word not in choices:
@@ -87,8 +90,8 @@ def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
     return convert
 
 
-def whole_number(minimum: float | None) -> Callable[[Any], int]:
-    """Takes a whole number, not below the minimum."""
+def integer_converter(minimum: float | None) -> Callable[[Any], int]:
+    """Return a converter that takes whole numbers, none below the minimum."""
 
     def convert(word: str | int) -> int:
         try:

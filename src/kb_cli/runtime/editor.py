@@ -11,46 +11,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
-from kb_cli.runtime.output import complain
+from kb_cli.runtime.output import print_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @contextmanager
-def edited(text: str, again: str) -> Iterator[str | None]:
-    """What the user makes of a text; None if nothing.
+def edit_text(text: str, command: str) -> Iterator[str | None]:
+    """Yield what the user makes of a text; None if nothing.
 
-    What is written is kept until the block has ended well: whatever stops it, says where the words are, and how the
-    command `again` takes them from there.
+    What is written is kept until the block has ended well: whatever stops it, says where the words are, and how
+    `command` takes them from there.
 
     Raises:
         UsageError: no editor is named, or nothing is left of the text.
         LocalError: the editor fails, or leaves something that is no text.
     """
-    draft = new_draft(text)
+    draft = create_draft(text)
     try:
         open_editor(draft)
-        yield changed(draft, text)
+        yield read_draft(draft, text)
     except BaseException:
-        if is_worth_keeping(draft, text):
-            complain(f"your text is kept in {draft}: 'kb {again} - < {draft}' sends it")
+        if has_new_text(draft, text):
+            print_error(f"your text is kept in {draft}: 'kb {command} - < {draft}' sends it")
         else:
             draft.unlink(missing_ok=True)
         raise
     draft.unlink()
 
 
-def new_draft(text: str) -> Path:
-    """A new file for the user alone that holds the text."""
+def create_draft(text: str) -> Path:
+    """Create a file for the user alone that holds the text."""
     handle, name = tempfile.mkstemp(prefix="kb-note-", suffix=".md")
     with os.fdopen(handle, "wb") as file:
         file.write(text.encode())
     return Path(name)
 
 
-def changed(draft: Path, text: str) -> str | None:
-    """What the draft holds, if that is another text now.
+def read_draft(draft: Path, before: str) -> str | None:
+    """Return what the draft holds, if that is another text now.
 
     A line end that the editor puts behind the last line is not the user's.
     """
@@ -60,18 +60,18 @@ def changed(draft: Path, text: str) -> str | None:
         raise LocalError("The editor left no file; nothing was sent.") from None
     except UnicodeDecodeError:
         raise LocalError(f"The editor left no UTF-8 text in {draft}; nothing was sent.") from None
-    if not text.endswith("\n"):
+    if not before.endswith("\n"):
         after = after.removesuffix("\n")
-    if after == text:
+    if after == before:
         return None
     if not after.strip():
         raise UsageError("The note is empty; nothing was sent.")
     return after
 
 
-def is_worth_keeping(draft: Path, text: str) -> bool:
-    """Whether there are words in the draft that are nowhere else."""
-    return draft.exists() and draft.read_bytes().strip() not in (b"", text.encode().strip())
+def has_new_text(draft: Path, before: str) -> bool:
+    """Return whether there are words in the draft that are nowhere else."""
+    return draft.exists() and draft.read_bytes().strip() not in (b"", before.encode().strip())
 
 
 def open_editor(file: Path) -> None:
@@ -86,7 +86,7 @@ def open_editor(file: Path) -> None:
 
 
 def editor_command(editor: str) -> list[str]:
-    """The words of a command; on Windows backslashes stand for themselves."""
+    """Return the words of a command; on Windows backslashes stand for themselves."""
     try:
         words = shlex.split(editor, posix=os.name != "nt")
     except ValueError as error:

@@ -9,7 +9,7 @@ from typer import TyperException
 from kb.api.errors import EngineUnreachable, KbError, NotFound, SettingError, StartError, Unauthorized
 
 OK: Final = 0
-NOTHING: Final = 1
+FAILURE: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 3
 UNAUTHORIZED: Final = 4
@@ -22,7 +22,7 @@ PIPE_CLOSED: Final = 141
 
 MEANINGS: Final = {
     OK: "all went well",
-    NOTHING: "search found nothing; add, sync, addnote, jobs: something did not go in",
+    FAILURE: "search found nothing; add, sync, addnote, jobs: something did not go in",
     USAGE: "the command or a setting is wrong",
     UNREACHABLE: "the engine is unreachable",
     UNAUTHORIZED: "the engine wants a key, or another one",
@@ -54,7 +54,7 @@ class Interrupted(TyperException):
 
 
 def code_of(error: KbError) -> int:
-    """The exit code for an error from the engine, its client or a start."""
+    """Return the exit code for an error from the engine, its client or a start."""
     for kind, code in (
         (EngineUnreachable, UNREACHABLE),
         (Unauthorized, UNAUTHORIZED),

@@ -8,8 +8,8 @@ from typing import Any
 from kb_cli.runtime.exit_codes import LocalError
 
 
-def engine(module: str, extras: str = "engine,cpu") -> Any:  # noqa: ANN401 - a module
-    """A module of the engine's; `extras` are what it needs.
+def require(module: str, extras: str = "engine,cpu") -> Any:  # noqa: ANN401 - a module
+    """Return a module of the engine; `extras` are what it needs.
 
     Raises:
         LocalError: they are not installed.

@@ -1,28 +1,35 @@
 """Options that several commands share."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from kb_cli.runtime.completion import profiles, tag_lists, types
+from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync.selection import prefix_of, source_path_of
+from kb_cli.runtime.paths import to_source_path, to_source_prefix
+
+T = TypeVar("T")
 
 STDIN = "-"
 
 Json = Annotated[bool, typer.Option("--json", help="Print the engine's JSON, and nothing else.")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tags", metavar="A,B", help="Tags, with commas between them.", autocompletion=tag_lists),
+    typer.Option("--tags", metavar="A,B", help="Tags, with commas between them.", autocompletion=complete_tags),
 ]
 AnyTag = Annotated[
     list[str] | None,
-    typer.Option("--any", metavar="A,B", help="Only with one of these tags at least.", autocompletion=tag_lists),
+    typer.Option("--any", metavar="A,B", help="Only with one of these tags at least.", autocompletion=complete_tags),
 ]
 NoTag = Annotated[
-    list[str] | None, typer.Option("--not", metavar="A,B", help="Only without these tags.", autocompletion=tag_lists)
+    list[str] | None,
+    typer.Option("--not", metavar="A,B", help="Only without these tags.", autocompletion=complete_tags),
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it can be found; say so if that fails.")]
 Exclude = Annotated[
@@ -34,7 +41,7 @@ Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documen
 IdsOnly = Annotated[bool, typer.Option("--ids", help="Print the documents' ids, one a line, and nothing else.")]
 DocType = Annotated[
     str | None,
-    typer.Option("--type", metavar="TYPE", help="Only this type, such as note or pdf.", autocompletion=types),
+    typer.Option("--type", metavar="TYPE", help="Only this type, such as note or pdf.", autocompletion=complete_types),
 ]
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
@@ -42,40 +49,84 @@ After = Annotated[str | None, typer.Option("--after", metavar="DATE", help="Only
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
 Profile = Annotated[
     str | None,
-    typer.Option("--profile", metavar="NAME", help="Which server of the configuration file.", autocompletion=profiles),
+    typer.Option(
+        "--profile", metavar="NAME", help="Which server of the configuration file.", autocompletion=complete_profiles
+    ),
+]
+Text = Annotated[str | None, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which documents are meant; each field is an option."""
+
+    tags: Tags = None
+    any_tag: AnyTag = None
+    no_tag: NoTag = None
+    doc_type: DocType = None
+    path: SourcePath = None
+    under: Under = None
+    after: After = None
+    before: Before = None
+
+    def to_request(self, tags_name: str) -> dict[str, Any]:
+        """Return what the engine calls these filters, without those that are not used.
+
+        Args:
+            tags_name: what the endpoint calls the tags that must all match.
+
+        Raises:
+            UsageError: one of them filters nothing, or is no date.
+        """
+        if "" in (self.path, self.under):
+            raise UsageError("--path and --under need a path.")
+        request = {
+            "doc_type": self.doc_type,
+            "source_path": self.path and (to_source_path(self.path) if Path(self.path).exists() else self.path),
+            "source_prefix": self.under and to_source_prefix(self.under),
+            "created_after": parse_date(self.after),
+            "created_before": parse_date(self.before),
+            tags_name: parse_tag_filter(self.tags),
+            "tag_any": parse_tag_filter(self.any_tag),
+            "tag_not": parse_tag_filter(self.no_tag),
+        }
+        return {name: value for name, value in request.items() if value is not None}
+
+
+def with_filters(command: Callable[..., T]) -> Callable[..., T]:
+    """Give a command the options of `Filters` in the place of its parameter `filters`."""
+
+    @wraps(command)
+    def wrapper(**options: Any) -> T:  # noqa: ANN401 - of any type
+        filters = Filters(**{each.name: options.pop(each.name) for each in fields(Filters)})
+        return command(filters=filters, **options)
+
+    parameters: list[Parameter] = []
+    for each in signature(command).parameters.values():
+        parameters += FILTER_PARAMETERS if each.name == "filters" else [each.replace(kind=Parameter.KEYWORD_ONLY)]
+    wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # inspect reads it
+    return wrapper
+
+
+FILTER_PARAMETERS = [
+    Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type) for each in fields(Filters)
 ]
 
 
-def split(tags: list[str] | None) -> list[str]:
-    """The tags of an option that may be repeated and may hold several."""
+def split_tags(tags: list[str] | None) -> list[str]:
+    """Return the tags of an option that may be repeated and may hold several."""
     return [tag.strip() for value in tags or [] for tag in value.split(",") if tag.strip()]
 
 
-def some(tags: list[str] | None) -> list[str]:
-    """The tags of a filter. One without any, as by a variable that is not set, would let everything pass."""
-    if tags is not None and not split(tags):
+def parse_tag_filter(tags: list[str] | None) -> list[str]:
+    """Return the tags of a filter. One without any, as by a variable that is not set, would let everything pass."""
+    if tags is not None and not split_tags(tags):
         raise UsageError("A filter names no tag.")
-    return split(tags)
+    return split_tags(tags)
 
 
-def filters(
-    path: str | None, under: str | None, after: str | None, before: str | None, doc_type: str | None
-) -> dict[str, Any]:
-    """What the engine calls these filters; those that are not used are left out."""
-    if "" in (path, under):
-        raise UsageError("--path and --under need a path.")
-    wanted = {
-        "doc_type": doc_type,
-        "source_path": path and (source_path_of(path) if Path(path).exists() else path),
-        "source_prefix": under and prefix_of(under),
-        "created_after": instant(after),
-        "created_before": instant(before),
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def instant(word: str | None) -> str | None:
-    """A date or a time of the clock here, as the engine reads it."""
+def parse_date(word: str | None) -> str | None:
+    """Return a date or a time of the clock here as the engine reads it."""
     if word is None:
         return None
     try:
@@ -84,8 +135,8 @@ def instant(word: str | None) -> str | None:
         raise UsageError(f"{word!r} is no date such as 2026-01-31 or 2026-01-31T18:00.") from None
 
 
-def text_of(argument: str) -> str:
-    """The argument itself, or what standard input holds if it is `-`."""
+def read_text(argument: str) -> str:
+    """Return the argument itself, or what standard input holds if it is `-`."""
     if argument != STDIN:
         return argument
     import sys

@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 GAP: Final = "  "
 DELETE: Final = 0x7F
 C1: Final = range(0x80, 0xA0)
-PICTURES: Final = 0x2400
+CONTROL_PICTURES: Final = 0x2400
 """Where Unicode has a picture for each control character from 0 to 31."""
 
-VISIBLE: Final = (
-    {code: PICTURES + code for code in range(32) if chr(code) not in "\n\t"}
+CONTROL_ESCAPES: Final = (
+    {code: CONTROL_PICTURES + code for code in range(32) if chr(code) not in "\n\t"}
     | {DELETE: "␡"}
     | dict.fromkeys(C1, "\N{REPLACEMENT CHARACTER}")
 )
-UNESCAPED_BY_JSON: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
+JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 
 def is_terminal() -> bool:
-    """Whether a person reads standard output as it comes."""
+    """Return whether a person reads standard output as it comes."""
     return sys.stdout.isatty()
 
 
-def visible(text: str) -> str:
-    """The text with control characters made visible, one for one, but for line ends and tabs."""
-    return text.translate(VISIBLE)
+def escape_controls(text: str) -> str:
+    """Make control characters visible, one for one, but for line ends and tabs."""
+    return text.translate(CONTROL_ESCAPES)
 
 
-def clean(text: str) -> str:
-    """The text with control characters made visible, but for line ends and tabs."""
-    return visible(text.replace("\r\n", "\n"))
+def to_printable(text: str) -> str:
+    """Make control characters visible, but for line ends and tabs."""
+    return escape_controls(text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
-    """The text in one line, control characters made visible."""
-    return clean(" ".join(text.split()))
+    """Return the text in one line, control characters made visible."""
+    return to_printable(" ".join(text.split()))
 
 
 def write(text: str) -> None:
@@ -58,15 +58,15 @@ def write(text: str) -> None:
         raise typer.Exit(PIPE_CLOSED) from None
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line."""
-    write(f"{clean(text)}\n")
+    write(f"{to_printable(text)}\n")
 
 
-def print_exactly(text: str) -> None:
+def print_text(text: str) -> None:
     """Print the text as it is; only a terminal gets it with control characters made visible."""
     if is_terminal():
-        write(clean(text))
+        write(to_printable(text))
         return
     write_bytes(text.encode())
 
@@ -80,27 +80,27 @@ def write_bytes(content: bytes) -> None:
         raise typer.Exit(PIPE_CLOSED) from None
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print a line on standard error."""
     print(f"kb: {one_line(text)}", file=sys.stderr)
 
 
-def print_line(answer: object) -> None:
+def print_json_line(content: object) -> None:
     """Print one JSON document in one line."""
     import json
 
-    write(json.dumps(answer, ensure_ascii=False).translate(UNESCAPED_BY_JSON) + "\n")
+    write(json.dumps(content, ensure_ascii=False).translate(JSON_ESCAPES) + "\n")
 
 
-def print_json(answer: object) -> None:
+def print_json(content: object) -> None:
     """Print one JSON document; indented for a person, and without characters that a terminal obeys."""
     import json
 
-    document = json.dumps(answer, ensure_ascii=False, indent=2 if is_terminal() else None)
-    write(document.translate(UNESCAPED_BY_JSON) + "\n")
+    document = json.dumps(content, ensure_ascii=False, indent=2 if is_terminal() else None)
+    write(document.translate(JSON_ESCAPES) + "\n")
 
 
-def show(*lines: Text) -> None:
+def print_rich(*lines: Text) -> None:
     """Print rich lines; colours and the terminal's width only where there is one."""
     console = console_for_stdout()
     with console.capture() as capture:
@@ -110,33 +110,33 @@ def show(*lines: Text) -> None:
 
 
 def console_for_stdout() -> Console:
-    """A console that takes texts as they are: no markup, no emoji names, no guessed highlights."""
+    """Return a console that takes texts as they are: no markup, no emoji names, no guessed highlights."""
     from rich.console import Console
 
     return Console(markup=False, emoji=False, highlight=False)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header."""
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
     if is_terminal():
-        show(*columns([header, *cells]))
+        print_rich(*format_columns([header, *cells]))
     else:
         write("".join("\t".join(row) + "\n" for row in cells))
 
 
-def columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
-    """The rows as lines of the terminal's width; the first is the header."""
+def format_columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
+    """Yield the rows as lines of the terminal's width; the first is the header."""
     from rich.cells import cell_len
     from rich.text import Text
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    fitting = fit(widths, console_for_stdout().width - len(GAP) * (len(widths) - 1))
+    fitted = fit_widths(widths, console_for_stdout().width - len(GAP) * (len(widths) - 1))
     for number, row in enumerate(rows):
         cells = [Text(cell) for cell in row]
-        for cell, width in zip(cells, fitting, strict=True):
+        for cell, width in zip(cells, fitted, strict=True):
             if is_path(cell.plain):
-                keep_end(cell, width)
+                truncate_start(cell, width)
             cell.truncate(width, overflow="ellipsis", pad=True)
         line = Text(GAP).join(cells)
         line.rstrip()
@@ -145,54 +145,54 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
 
 
 def is_path(cell: str) -> bool:
-    """Whether it is the whole path of a file, whose end tells more than its beginning."""
+    """Return whether it is the whole path of a file, whose end tells more than its beginning."""
     return cell.startswith("/") or cell[1:3] == ":/"
 
 
-def fitting_path(path: str, used: int) -> Text:
-    """A path in one line; on a terminal as much of its end as has room behind `used` columns."""
+def format_path(path: str, used: int) -> Text:
+    """Return a path in one line; on a terminal as much of its end as has room behind `used` columns."""
     from rich.text import Text
 
     line = Text(one_line(path), style="dim")
     if is_terminal():
-        keep_end(line, console_for_stdout().width - used)
+        truncate_start(line, console_for_stdout().width - used)
     return line
 
 
-def keep_end(cell: Text, width: int) -> None:
+def truncate_start(cell: Text, width: int) -> None:
     """Cut the beginning off until the rest has room."""
     from rich.cells import cell_len
 
     if cell.cell_len > width:
-        plain = cell.plain
-        while plain and cell_len(plain) >= width:
-            plain = plain[1:]
-        cell.plain = f"…{plain}"
+        end = cell.plain
+        while end and cell_len(end) >= width:
+            end = end[1:]
+        cell.plain = f"…{end}"
 
 
-def fit(widths: list[int], room: int) -> list[int]:
-    """The widths, the largest of them reduced until all have room; of equal ones those to the right."""
-    fitting = list(widths)
-    while sum(fitting) > room and max(fitting) > 1:
-        largest = max(range(len(fitting)), key=lambda column: (fitting[column], column))
-        fitting[largest] -= 1
-    return fitting
+def fit_widths(widths: list[int], room: int) -> list[int]:
+    """Reduce the largest widths until all have room; of equal ones those to the right."""
+    fitted = list(widths)
+    while sum(fitted) > room and max(fitted) > 1:
+        largest = max(range(len(fitted)), key=lambda column: (fitted[column], column))
+        fitted[largest] -= 1
+    return fitted
 
 
-def fields(values: dict[str, object]) -> None:
+def print_fields(values: dict[str, object]) -> None:
     """Print names and values, one pair a line; what is empty is left out."""
     shown = {name: one_line(str(value)) for name, value in values.items() if value not in (None, "", [])}
     width = max(map(len, shown), default=0)
     write("".join(f"{name:<{width}}  {value}\n" for name, value in shown.items()))
 
 
-def tags_of(item: dict[str, Any]) -> str:
-    """The item's tags in one line."""
+def format_tags(item: dict[str, Any]) -> str:
+    """Return the item's tags in one line."""
     return ", ".join(item["tags"])
 
 
-def local_time(stamp: str | None) -> str | None:
-    """A time of the engine's, which is UTC, as the clock here showed it."""
+def format_time(stamp: str | None) -> str | None:
+    """Return a time of the engine's, which is UTC, as the clock here showed it."""
     from datetime import datetime
 
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M") if stamp else None

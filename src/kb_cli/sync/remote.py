@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from kb_cli.runtime.call import in_parallel
+from kb_cli.runtime.call import run_parallel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from kb.client.client import EngineClient
 
-PAGE: Final = 500
-FEW: Final = 50
+MAX_SINGLE_QUERIES: Final = 50
 """So many paths below a folder are asked for one by one."""
-AT_ONCE: Final = 8
+MAX_QUERIES: Final = 8
+"""At once."""
 NOTE: Final = "note"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RemoteFile:
     """What the engine has at a source path, or will have when a job is done."""
 
     content_hash: str | None
@@ -36,91 +36,70 @@ class Known:
     job_id: int | None = None
 
 
-async def known_at(engine: EngineClient, source_paths: Iterable[str]) -> dict[str, Known]:
-    """What is known at these paths."""
-    pending = await pending_files(engine)
-    known: dict[str, Known] = {}
+async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict[str, RemoteFile]:
+    """Return what the engine has at these paths."""
+    pending = await fetch_pending(client)
+    files: dict[str, RemoteFile] = {}
 
-    async def look(query: dict[str, Any]) -> None:
-        async for document in documents(engine, **query):
-            if document["doc_type"] != NOTE:
-                known.setdefault(document["source_path"], of_document(document))
+    async def fetch(query: dict[str, Any]) -> None:
+        await collect(client.iter_documents(**query), files)
 
-    await in_parallel(look, queries(filter(is_text, source_paths)), AT_ONCE)
-    return known | pending
+    await run_parallel(fetch, build_queries(filter(is_unicode, source_paths)), MAX_QUERIES)
+    return files | pending
 
 
-async def known_below(engine: EngineClient, prefix: str) -> dict[str, Known]:
-    """What is known at all paths that begin so."""
-    pending = {path: known for path, known in (await pending_files(engine)).items() if path.startswith(prefix)}
-    known: dict[str, Known] = {}
-    async for document in documents(engine, source_prefix=prefix):
+async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, RemoteFile]:
+    """Return what the engine has at all paths that begin so."""
+    pending = {path: file for path, file in (await fetch_pending(client)).items() if path.startswith(prefix)}
+    files: dict[str, RemoteFile] = {}
+    await collect(client.iter_documents(source_prefix=prefix), files)
+    return files | pending
+
+
+async def collect(documents: AsyncIterator[dict[str, Any]], files: dict[str, RemoteFile]) -> None:
+    """Put documents that are no notes to the files; the first at a path counts."""
+    async for document in documents:
         if document["doc_type"] != NOTE:
-            known.setdefault(document["source_path"], of_document(document))
-    return known | pending
+            file = RemoteFile(
+                document["content_hash"], document["title"], frozenset(document["tags"]), document_id=document["id"]
+            )
+            files.setdefault(document["source_path"], file)
 
 
-def of_document(document: dict[str, Any]) -> Known:
-    """What a document is to a file."""
-    return Known(document["content_hash"], document["title"], frozenset(document["tags"]), document_id=document["id"])
+async def fetch_pending(client: EngineClient) -> dict[str, RemoteFile]:
+    """Return the files that wait for their job, by source path; the newest of each.
 
-
-async def pending_files(engine: EngineClient) -> dict[str, Known]:
-    """The files that wait for their job, by source path; the newest of each.
-
-    To be asked for before the documents: what is done in between is then seen as one or the other.
+    To be called before documents are asked for: what is done in between is then seen as one or the other.
     """
-    newest_first = [job for status in ("queued", "running") async for job in jobs(engine, status)]
+    jobs = [job for status in ("queued", "running") async for job in client.iter_jobs(status=status)]
     return {
-        job["source_path"]: Known(job["content_hash"], job["title"], frozenset(job["tags"]), job_id=job["id"])
-        for job in sorted(newest_first, key=lambda job: int(job["id"]))
+        job["source_path"]: RemoteFile(job["content_hash"], job["title"], frozenset(job["tags"]), job_id=job["id"])
+        for job in sorted(jobs, key=lambda job: int(job["id"]))
         if job["source_path"] and job["kind"] == "file"
     }
 
 
-async def jobs(engine: EngineClient, status: str) -> AsyncIterator[dict[str, Any]]:
-    """All jobs in a state, newest first."""
-    cursor = None
-    while True:
-        page = await engine.jobs(status=status, limit=PAGE, cursor=cursor)
-        for job in page["jobs"]:
-            yield job
-        if (cursor := page["next_cursor"]) is None:
-            return
-
-
-async def documents(engine: EngineClient, **query: object) -> AsyncIterator[dict[str, Any]]:
-    """All documents that a query finds."""
-    cursor = None
-    while True:
-        page = await engine.documents(**query, limit=PAGE, cursor=cursor)
-        for document in page["documents"]:
-            yield document
-        if (cursor := page["next_cursor"]) is None:
-            return
-
-
-def queries(source_paths: Iterable[str]) -> Iterable[dict[str, str]]:
-    """How to ask for documents at these paths: one by one, or all below a folder where there are many."""
-    for folder, inside in by_topmost_folder(source_paths).items():
-        if len(inside) > FEW:
+def build_queries(source_paths: Iterable[str]) -> Iterable[dict[str, str]]:
+    """Yield queries for documents at these paths: one by one, or all below a folder where there are many."""
+    for folder, paths in group_by_top_folder(source_paths).items():
+        if len(paths) > MAX_SINGLE_QUERIES:
             yield {"source_prefix": folder.rstrip("/") + "/"}
         else:
-            yield from ({"source_path": path} for path in inside)
+            yield from ({"source_path": path} for path in paths)
 
 
-def is_text(path: str) -> bool:
-    """Whether the path can be sent: a file's name may be any bytes."""
+def is_unicode(path: str) -> bool:
+    """Return whether the path can be sent: a file's name may be any bytes."""
     return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
-def by_topmost_folder(source_paths: Iterable[str]) -> dict[str, list[str]]:
-    """The paths by the folders they are in; those of a folder within another one of them are with that one."""
-    by_folder: dict[str, list[str]] = defaultdict(list)
+def group_by_top_folder(source_paths: Iterable[str]) -> dict[str, list[str]]:
+    """Group the paths by their folders; those of a folder within another one of them are with that one."""
+    groups: dict[str, list[str]] = defaultdict(list)
     tops: set[str] = set()
     for path in sorted(source_paths, key=lambda path: path.count("/")):
         parents = [str(parent) for parent in PurePosixPath(path).parents]
         top = next((parent for parent in reversed(parents) if parent in tops), parents[0])
         tops.add(top)
-        by_folder[top].append(path)
-    return by_folder
+        groups[top].append(path)
+    return groups

@@ -1,0 +1,59 @@
+"""kb addnote."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call, call_async
+from kb_cli.runtime.editor import edit_text
+from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
+
+
+def addnote(
+    text: Text = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; otherwise its first line.")] = None,
+    tags: Tags = None,
+    source_path: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Where it comes from; a new text from there replaces the old one."),
+    ] = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> int:
+    """Add a note. Without TEXT, it is written in $VISUAL or $EDITOR.
+
+    With --json, prints the engine's receipt, or with --wait the finished job.
+    """
+    note = {"title": title, "tags": split_tags(tags), "source_path": source_path}
+    answer = edit(note, wait) if text is None else send(note | {"text": read_text(text)}, wait)
+    if json:
+        output.print_json(answer)
+    elif answer["status"] == "failed":
+        output.print_error(answer["error"])
+    elif wait:
+        output.print_line(f"note {answer['document_id']} is searchable")
+    else:
+        output.print_line(f"job {answer['job_id']} takes the note in")
+    return exit_codes.FAILURE if answer["status"] == "failed" else exit_codes.OK
+
+
+def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
+    """Let the user write a note, and send it."""
+    with edit_text("", "addnote") as text:
+        if text is None:
+            raise exit_codes.UsageError("The note is empty; nothing was sent.")
+        return send(note | {"text": text}, wait)
+
+
+def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
+    """Send a new note; return the engine's receipt, or the finished job."""
+
+    async def add(client: "EngineClient") -> dict[str, Any]:
+        receipt = await client.add_note(**note)
+        return await client.wait_for_job(receipt["job_id"]) if wait else receipt
+
+    return (call_async if wait else call)(add)

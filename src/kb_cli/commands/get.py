@@ -1,0 +1,106 @@
+"""kb get."""
+
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kb.api.errors import NotFound
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call
+from kb_cli.runtime.options import STDIN, Json
+from kb_cli.runtime.paths import to_source_path
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
+
+
+def get(
+    document_id: Annotated[int | None, typer.Argument(metavar="ID", min=1, help="The document's id.")] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", metavar="SOURCE_PATH", help="Instead of the id: where it came from.")
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print the text exactly, and nothing else.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="Write the file it came from to FILE, or - for standard output."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a document and its text."""
+    if (document_id is None) == (path is None):
+        raise exit_codes.UsageError("Give either the document's ID or its --path.")
+    if text + json + (file is not None) > 1:
+        raise exit_codes.UsageError("Give only one of --text, --file and --json.")
+
+    async def fetch(client: "EngineClient") -> dict[str, Any]:
+        return await client.document(document_id or await find_id(client, path or ""))
+
+    if file is not None:
+        call(lambda client: save_file(client, fetch(client), file))
+        return
+    document = call(fetch)
+    if json:
+        output.print_json(document)
+    elif text:
+        output.print_text(text_of(document))
+    else:
+        print_document(document)
+
+
+async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]], target: Path) -> None:
+    """Write the file that a document came from; nothing that is there is written over.
+
+    Raises:
+        LocalError: it cannot be written there.
+    """
+    content = await client.file((await document)["id"])
+    if str(target) == STDIN:
+        output.write_bytes(content)
+        return
+    try:
+        with target.open("xb") as file:
+            file.write(content)
+    except OSError as error:
+        raise exit_codes.LocalError(f"{target}: {error.strerror}.") from None
+
+
+async def find_id(client: "EngineClient", path: str) -> int:
+    """Return the id of the document that came from `path`, which may be short for a file's absolute path.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: there are several.
+    """
+    for source_path in dict.fromkeys([path, to_source_path(path)]):
+        documents = (await client.documents(source_path=source_path))["documents"]
+        if len(documents) > 1:
+            ids = ", ".join(str(document["id"]) for document in documents)
+            raise exit_codes.UsageError(f"Several documents come from {source_path}: give one of the ids {ids}.")
+        if documents:
+            return int(documents[0]["id"])
+    raise NotFound(f"There is no document from {path}.")
+
+
+def text_of(document: dict[str, Any]) -> str:
+    """Return the document's text."""
+    return "".join(chunk["text"] for chunk in document["chunks"])
+
+
+def print_document(document: dict[str, Any]) -> None:
+    """Print a document for a person."""
+    output.print_fields(
+        {
+            "title": document["title"],
+            "id": document["id"],
+            "type": document["doc_type"],
+            "source path": document["source_path"],
+            "tags": output.format_tags(document),
+            "date": document.get("date"),
+            "created": output.format_time(document["created_at"]),
+            "updated": output.format_time(document["updated_at"]),
+            "hash": document["content_hash"],
+        }
+    )
+    output.print_line("\n" + text_of(document).rstrip("\n"))

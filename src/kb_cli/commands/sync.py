@@ -1,0 +1,65 @@
+"""kb sync: make the knowledge base hold what a folder holds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call_async
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.options import Exclude, Json, Tags, split_tags
+from kb_cli.runtime.paths import absolute, to_source_path
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder import Folder, plan_sync, sync_folder
+from kb_cli.sync.follow import follow
+from kb_cli.sync.report import print_result
+
+
+def sync(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder.")],
+    tags: Tags = None,
+    exclude: Exclude = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete documents from below the folder whose file is gone; never notes.")
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path on this machine."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, and follow each change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Let --delete empty it, if the folder is empty.")] = False,
+    json: Json = False,
+) -> int:
+    """Make the knowledge base hold what a folder holds.
+
+    New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
+    sent. A file that moved within the folder keeps its tags with --delete. As with add, a .kbignore says what to
+    leave out.
+
+    With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths.
+    """
+    if watch and (dry_run or json):
+        raise UsageError("--watch goes with neither --dry-run nor --json.")
+    path = folder.expanduser()
+    prefix = (name or to_source_path(path)).rstrip("/") + "/"
+    local = Folder(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete, may_be_empty=yes)
+    digests = DigestCache()
+    if dry_run:
+        print_plan(call_async(lambda client: plan_sync(client, local, digests)), json)
+        return exit_codes.OK
+    if watch:
+        call_async(lambda client: follow(client, local, digests))
+        return exit_codes.OK
+    result = call_async(lambda client: sync_folder(client, local, digests, quiet=json))
+    print_result(result, json=json)
+    return exit_codes.FAILURE if result.failed else exit_codes.OK
+
+
+def print_plan(plan: dict[str, list[str]], json: bool) -> None:
+    """Print what would be done."""
+    if json:
+        output.print_json(plan)
+    else:
+        output.print_table(("WHAT", "SOURCE PATH"), [(act, path) for act, paths in plan.items() for path in paths])

@@ -1,0 +1,45 @@
+"""kb tag and kb tags."""
+
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import output
+from kb_cli.runtime.call import call, call_for_each
+from kb_cli.runtime.completion import complete_tags
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.options import Ids, Json, split_tags
+
+
+def tag(
+    ids: Ids,
+    add: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Tags to add.", autocompletion=complete_tags)
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Tags to remove.", autocompletion=complete_tags)
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Change the tags of documents. With --json, prints a list of the documents."""
+    new, old = split_tags(add), split_tags(remove)
+    if not (new or old):
+        raise UsageError("Say which tags to --add or to --remove.")
+    documents, code = call_for_each(
+        dict.fromkeys(ids), lambda client, document_id: client.change_tags(document_id, add=new, remove=old)
+    )
+    if json:
+        output.print_json(documents)
+    else:
+        for document in documents:
+            output.print_line(f"document {document['id']}: {output.format_tags(document) or 'no tags'}")
+    return code
+
+
+def tags(json: Json = False) -> None:
+    """List all tags, and how many documents carry each."""
+    answer = call(lambda client: client.tags())
+    if json:
+        output.print_json(answer)
+    else:
+        output.print_table(("TAG", "DOCUMENTS"), [(row["tag"], row["documents"]) for row in answer["tags"]])

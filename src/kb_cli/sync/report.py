@@ -1,0 +1,65 @@
+"""What add and sync report of files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kb_cli.runtime import output
+from kb_cli.sync.item import FileItem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb_cli.sync.folder import SyncResult
+    from kb_cli.sync.selection import Selection
+
+MANY_FAILURES: Final = 20
+EXAMPLES: Final = 3
+
+
+def unreadable_items(selection: Selection) -> list[FileItem]:
+    """Return the folders that cannot be listed, as what did not go in."""
+    error = "this folder cannot be listed"
+    return [FileItem(str(folder), folder.as_posix(), error=error) for folder in selection.unreadable]
+
+
+def print_result(result: SyncResult, *, json: bool) -> None:
+    """Print what a round did."""
+    print_failures([each for each in result.failed if each.is_news])
+    if json:
+        output.print_json({"files": [each.to_json() for each in result.items], "deleted": result.deleted})
+    else:
+        deleted = f", {len(result.deleted)} deleted" if result.deleted else ""
+        output.print_line(summarize(result.items, result.selection, waited=True) + deleted)
+
+
+def print_failures(failed: Sequence[FileItem]) -> None:
+    """Print what did not go in, and why: each, or if they are many, how many for each reason."""
+    if len(failed) <= MANY_FAILURES:
+        for each in failed:
+            output.print_error(f"{each.path}: {each.error}")
+        return
+    by_reason: dict[str, list[FileItem]] = {}
+    for each in failed:
+        by_reason.setdefault(each.error or "", []).append(each)
+    for reason, items in by_reason.items():
+        names = ", ".join(each.path for each in items[:EXAMPLES])
+        output.print_error(f"{count_files(len(items))}: {reason}: {names}" + (", …" if len(items) > EXAMPLES else ""))
+
+
+def summarize(items: Sequence[FileItem], selection: Selection, *, waited: bool) -> str:
+    """Return what became of the files, in one line."""
+    failed = sum(bool(each.error) for each in items)
+    unchanged = sum(each.is_unchanged for each in items)
+    parts = [f"{len(items) - failed - unchanged} {'searchable' if waited else 'on their way in'}"]
+    parts += [f"{unchanged} unchanged"] if unchanged else []
+    parts += [f"{failed} failed"] if failed else []
+    if selection.skipped:
+        kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
+        parts.append(f"{sum(selection.skipped.values())} passed over ({kinds})")
+    return f"{count_files(len(items))}: {', '.join(parts)}"
+
+
+def count_files(number: int) -> str:
+    """Return a number of files in words."""
+    return "1 file" if number == 1 else f"{number} files"
