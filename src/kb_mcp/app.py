@@ -7,8 +7,9 @@ import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from fastmcp.utilities.lifespan import combine_lifespans
 from prometheus_client import CollectorRegistry
-from starlette.middleware import Middleware as Inside
+from starlette.middleware import Middleware
 
 from kb.api.settings import listed, reveal
 from kb.asgi.bearer import BearerMiddleware
@@ -20,7 +21,7 @@ from kb.client.client import EngineClient
 from kb.telemetry.tracing import traces_of
 from kb_mcp.auth import name_of
 from kb_mcp.middleware.arguments import PlainCalls
-from kb_mcp.middleware.json_responses import answer_directly
+from kb_mcp.middleware.json_responses import JSONResponses
 from kb_mcp.middleware.jsonrpc_errors import PlainRefusals
 from kb_mcp.middleware.metrics import WatchedCalls
 from kb_mcp.middleware.rate_limit import Rate, RateLimit
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fastmcp import FastMCP
-    from fastmcp.server.middleware import Middleware
+    from fastmcp.server.middleware import Middleware as CallMiddleware
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -90,20 +91,22 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
 
 
 def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | None) -> Starlette:
-    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by and known keys."""
-    keys = [Inside(BearerMiddleware, name_of=known, prefixes=(path,))] if known else []
+    """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and known keys."""
+    streaming = server.http_app(path=path, stateless_http=True, json_response=False)
+    keys = [Middleware(BearerMiddleware, name_of=known, prefixes=(path,))] if known else []
     app = server.http_app(
         path=path,
-        middleware=keys,
+        middleware=[*keys, Middleware(JSONResponses, streaming=streaming, path=path)],
         stateless_http=True,
-        json_response=False,
+        json_response=True,
         host_origin_protection=True,
         allowed_hosts=listed(settings.mcp_allowed_hosts),
     )
-    return answer_directly(app)
+    app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
+    return app
 
 
-def around_calls(settings: Settings) -> list[Middleware]:
+def around_calls(settings: Settings) -> list[CallMiddleware]:
     """What every tool call passes through."""
     limit = [RateLimit(Rate(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
     return [*limit, PlainCalls()]
