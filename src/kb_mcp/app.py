@@ -20,15 +20,16 @@ from kb.client.asgi import InsideTransport
 from kb.client.client import EngineClient
 from kb.telemetry.tracing import traces_of
 from kb_mcp.auth import name_of
-from kb_mcp.middleware.arguments import PlainCalls
+from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
+from kb_mcp.middleware.arguments import NormalizeArguments
 from kb_mcp.middleware.json_responses import JSONResponses
-from kb_mcp.middleware.jsonrpc_errors import PlainRefusals
-from kb_mcp.middleware.metrics import WatchedCalls
-from kb_mcp.middleware.rate_limit import Rate, RateLimit
-from kb_mcp.server import fill, new_server
+from kb_mcp.middleware.jsonrpc_errors import FriendlyJSONRPCErrors
+from kb_mcp.middleware.metrics import CallMetrics
+from kb_mcp.middleware.rate_limit import GCRA, RateLimit
+from kb_mcp.server import create_server, register_surface
 from kb_mcp.settings import Settings
-from kb_mcp.tools.answers import Budget
-from kb_mcp.uploads import Bounds, Uploads
+from kb_mcp.tools.answers import AnswerLimiter
+from kb_mcp.upload_store import UploadLimits, UploadStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = None) -> Starlette:
-    """The gateway. It starts with or without the engine (requirement G-2).
+    """Return the gateway. It starts with or without the engine (requirement G-2).
 
     Args:
         settings: those of this process, if not given.
@@ -58,7 +59,7 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
     settings = settings or Settings.read()
     registry, traces = CollectorRegistry(), traces_of("kb-gateway")
     client = engine_client(settings, engine, outgoing(traces))
-    uploads = Uploads(bounds(settings), settings.mcp_upload_dir)
+    uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
@@ -70,23 +71,23 @@ def create_app(settings: Settings | None = None, *, engine: ASGIApp | None = Non
             stack.callback(expiry.cancel)
             yield
 
-    middleware = [WatchedCalls(registry, traces), *around_calls(settings)]
-    server = new_server(middleware, lifespan=lifespan)
-    fill(server, client, uploads, Budget(settings.mcp_max_tokens))
+    middleware = [CallMetrics(registry, traces), *call_middleware(settings)]
+    server = create_server(middleware, lifespan=lifespan)
+    register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
     known = name_of(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     app = http_app(server, "/mcp", settings, known)
     app.add_middleware(TrimmedHeaders)
-    app.add_middleware(PlainRefusals)
+    app.add_middleware(FriendlyJSONRPCErrors)
     app.add_middleware(ProbesFirst, ready=_started)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, traces=traces)
     app.state.registry = registry
     if settings.mcp_collections:
-        from kb_mcp import collections
+        from kb_mcp.collections.server import collection_names, create_collections_server, mount
 
-        names = collections.names_of(settings.mcp_collection_names)
-        surface = collections.collections_server(server, client, names, middleware)
-        collections.mount(app, "/collections", http_app(surface, "/mcp", settings, known))
+        names = collection_names(settings.mcp_collection_names)
+        surface = create_collections_server(server, client, names, middleware)
+        mount(app, "/collections", http_app(surface, "/mcp", settings, known))
     return app
 
 
@@ -106,26 +107,28 @@ def http_app(server: FastMCP, path: str, settings: Settings, known: NameOf | Non
     return app
 
 
-def around_calls(settings: Settings) -> list[CallMiddleware]:
-    """What every tool call passes through."""
-    limit = [RateLimit(Rate(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
-    return [*limit, PlainCalls()]
+def call_middleware(settings: Settings) -> list[CallMiddleware]:
+    limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
+    return [*limit, NormalizeArguments(), FriendlyArgumentErrors()]
 
 
-def bounds(settings: Settings) -> Bounds:
-    """What uploads may take."""
-    return Bounds(settings.mcp_max_upload_mb << 20, settings.mcp_max_uploads_mb << 20, settings.mcp_upload_seconds)
+def upload_limits(settings: Settings) -> UploadLimits:
+    return UploadLimits(
+        file_size=settings.mcp_max_upload_mb << 20,
+        reserved_bytes=settings.mcp_max_uploads_mb << 20,
+        seconds=settings.mcp_upload_seconds,
+    )
 
 
-def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) -> EngineClient:
-    """The way to the engine: in this process, or over the network."""
+def engine_client(settings: Settings, engine: ASGIApp | None, on_call: Around) -> EngineClient:
+    """Return a client of the engine in this process, or over the network."""
     key = reveal(settings.api_key)
     if engine is None:
-        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around)
-    return EngineClient("http://localhost", key, transport=InsideTransport(engine), around=around)
+        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call)
+    return EngineClient("http://localhost", key, transport=InsideTransport(engine), around=on_call)
 
 
-async def _expire(uploads: Uploads, pause: float) -> None:
+async def _expire(uploads: UploadStore, pause: float) -> None:
     while True:
         await asyncio.sleep(pause)
         try:
