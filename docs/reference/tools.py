@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from fastmcp import Client
 
 from kb.client.client import EngineClient
-from kb_mcp.app import bounds
-from kb_mcp.server import INSTRUCTIONS, fill, new_server
+from kb_mcp.app import upload_limits
+from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import Settings
-from kb_mcp.tools.answers import Budget
-from kb_mcp.uploads import Uploads
+from kb_mcp.tools.answers import AnswerLimiter
+from kb_mcp.upload_store import UploadStore
 from reference import markdown
 from reference.schemas import fields
 
@@ -50,9 +50,9 @@ def page() -> str:
 async def offered() -> tuple[list[Tool], list[ResourceTemplate], list[Prompt]]:
     """What a client finds; the engine is not needed for that."""
     settings = Settings.model_construct()
-    uploads = Uploads(bounds(settings), None)
-    server = new_server([])
-    fill(server, EngineClient(settings.engine_url), uploads, Budget(settings.mcp_max_tokens))
+    uploads = UploadStore(upload_limits(settings), None)
+    server = create_server([])
+    register_surface(server, EngineClient(settings.engine_url), uploads, AnswerLimiter(settings.mcp_max_tokens))
     async with Client(server) as client:
         found = await client.list_tools(), await client.list_resource_templates(), await client.list_prompts()
     uploads.close()

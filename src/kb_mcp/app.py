@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import fastmcp
+from fastmcp.utilities.lifespan import combine_lifespans
 from prometheus_client import CollectorRegistry
 from starlette.middleware import Middleware
 
@@ -22,15 +23,16 @@ from kb.client.telemetry import outgoing
 from kb.settings import listed, reveal
 from kb.telemetry.tracing import start_tracing
 from kb_mcp.auth import key_verifier
-from kb_mcp.middleware.arguments import PlainCalls
-from kb_mcp.middleware.json_responses import answer_directly
-from kb_mcp.middleware.jsonrpc_errors import PlainRefusals
-from kb_mcp.middleware.metrics import WatchedCalls
-from kb_mcp.middleware.rate_limit import Rate, RateLimit
-from kb_mcp.server import fill, new_server
+from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
+from kb_mcp.middleware.arguments import NormalizeArguments
+from kb_mcp.middleware.json_responses import JSONResponses
+from kb_mcp.middleware.jsonrpc_errors import FriendlyJSONRPCErrors
+from kb_mcp.middleware.metrics import CallMetrics
+from kb_mcp.middleware.rate_limit import GCRA, RateLimit
+from kb_mcp.server import create_server, register_surface
 from kb_mcp.settings import Settings
-from kb_mcp.tools.answers import Budget
-from kb_mcp.uploads import Bounds, Uploads
+from kb_mcp.tools.answers import AnswerLimiter
+from kb_mcp.upload_store import UploadLimits, UploadStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -59,7 +61,7 @@ def create_app(context: Context | None = None) -> Starlette:
     registry = CollectorRegistry()
     tracer, stop_tracing = start_tracing("kb-gateway")
     client = engine_client(settings, context.engine, outgoing(tracer))
-    uploads = Uploads(bounds(settings), settings.mcp_upload_dir)
+    uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
@@ -71,38 +73,40 @@ def create_app(context: Context | None = None) -> Starlette:
             stack.callback(expiry.cancel)
             yield
 
-    middleware = [WatchedCalls(registry, tracer), *around_calls(settings)]
-    server = new_server(middleware, lifespan=lifespan)
-    fill(server, client, uploads, Budget(settings.mcp_max_tokens))
+    middleware = [CallMetrics(registry, tracer), *call_middleware(settings)]
+    server = create_server(middleware, lifespan=lifespan)
+    register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
     identify = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     app = http_app(server, "/mcp", settings, identify)
     app.add_middleware(TrimmedHeaders)
-    app.add_middleware(PlainRefusals)
+    app.add_middleware(FriendlyJSONRPCErrors)
     app.add_middleware(ProbesFirst, ready=_started)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, tracer=tracer)
     app.state.registry = registry
     if settings.mcp_collections:
-        from kb_mcp import collections
+        from kb_mcp.collections.server import collection_names, create_collections_server
 
-        names = collections.names_of(settings.mcp_collection_names)
-        surface = collections.collections_server(server, client, names, middleware)
+        names = collection_names(settings.mcp_collection_names)
+        surface = create_collections_server(server, client, names, middleware)
         mount(app, "/collections", http_app(surface, "/mcp", settings, identify))
     return app
 
 
 def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify | None) -> Starlette:
-    """A server over Streamable HTTP at `path`, without sessions, for the hosts it may be called by and their keys."""
+    """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and keys."""
+    streaming = server.http_app(path=path, stateless_http=True, json_response=False)
     keys = [Middleware(BearerMiddleware, identify=identify, prefixes=(path,))] if identify else []
     app = server.http_app(
         path=path,
-        middleware=keys,
+        middleware=[*keys, Middleware(JSONResponses, streaming=streaming, path=path)],
         stateless_http=True,
-        json_response=False,
+        json_response=True,
         host_origin_protection=True,
         allowed_hosts=listed(settings.mcp_allowed_hosts),
     )
-    return answer_directly(app)
+    app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
+    return app
 
 
 def configure_fastmcp() -> None:
@@ -116,26 +120,28 @@ def configure_fastmcp() -> None:
         fastmcp.settings.telemetry_mode = "off"
 
 
-def around_calls(settings: Settings) -> list[CallMiddleware]:
-    """What every tool call passes through."""
-    limit = [RateLimit(Rate(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
-    return [*limit, PlainCalls()]
+def call_middleware(settings: Settings) -> list[CallMiddleware]:
+    limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
+    return [*limit, NormalizeArguments(), FriendlyArgumentErrors()]
 
 
-def bounds(settings: Settings) -> Bounds:
-    """What uploads may take."""
-    return Bounds(settings.mcp_max_upload_mb << 20, settings.mcp_max_uploads_mb << 20, settings.mcp_upload_seconds)
+def upload_limits(settings: Settings) -> UploadLimits:
+    return UploadLimits(
+        file_size=settings.mcp_max_upload_mb << 20,
+        reserved_bytes=settings.mcp_max_uploads_mb << 20,
+        seconds=settings.mcp_upload_seconds,
+    )
 
 
-def engine_client(settings: Settings, engine: ASGIApp | None, around: Around) -> EngineClient:
-    """The way to the engine: in this process, or over the network."""
+def engine_client(settings: Settings, engine: ASGIApp | None, on_call: Around) -> EngineClient:
+    """Return a client of the engine in this process, or over the network."""
     key = reveal(settings.api_key)
     if engine is None:
-        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around)
-    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=around)
+        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call)
+    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=on_call)
 
 
-async def _expire(uploads: Uploads, pause: float) -> None:
+async def _expire(uploads: UploadStore, pause: float) -> None:
     while True:
         await asyncio.sleep(pause)
         try:

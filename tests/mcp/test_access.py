@@ -13,7 +13,7 @@ from mcp import MCPError
 
 from kb.api.errors import SettingError
 from kb_mcp.auth import key_verifier
-from kb_mcp.middleware.rate_limit import Rate
+from kb_mcp.middleware.rate_limit import GCRA
 from kb_mcp.settings import Settings
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done, refusal
@@ -155,14 +155,14 @@ async def test_probes_say_no_more_than_a_word_and_need_no_key_and_no_name(start_
 
 def test_so_many_calls_a_minute_may_come_at_once_and_then_one_by_one():
     now = [0.0]
-    rate = Rate(60, lambda: now[0])
-    assert [rate.wait("a") for _ in range(60)] == [0] * 60
-    assert rate.wait("a") == pytest.approx(1)
-    assert rate.wait("b") == 0
+    limiter = GCRA(60, lambda: now[0])
+    assert [limiter.acquire("a") for _ in range(60)] == [0] * 60
+    assert limiter.acquire("a") == pytest.approx(1)
+    assert limiter.acquire("b") == 0
     now[0] += 1
-    assert (rate.wait("a"), rate.wait("a")) == (0, pytest.approx(1))
+    assert (limiter.acquire("a"), limiter.acquire("a")) == (0, pytest.approx(1))
     now[0] += 3600
-    assert [rate.wait("a") > 0 for _ in range(61)] == [False] * 60 + [True]
+    assert [limiter.acquire("a") > 0 for _ in range(61)] == [False] * 60 + [True]
 
 
 async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(start_gateway, server):

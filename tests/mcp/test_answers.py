@@ -13,7 +13,8 @@ import pytest
 import quicktok
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.answers import Budget, estimated_tokens
+from kb_mcp.tools.answers import AnswerLimiter
+from kb_mcp.tools.tokens import estimate_tokens
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, connected, done
@@ -120,7 +121,7 @@ async def test_the_key_is_in_no_answer(agent):
     "text",
     [
         "The heron stood in the reeds, and nobody but the ferryman's dog took any notice of it. " * 50,
-        Path(estimated_tokens.__code__.co_filename).read_text(),
+        Path(estimate_tokens.__code__.co_filename).read_text(),
         base64.b64encode(random.Random(1).randbytes(5000)).decode(),
         random.Random(1).randbytes(5000).hex(),
         "Die Donaudampfschifffahrtsgesellschaft überträgt Überwachungsaufgaben. " * 50,
@@ -134,13 +135,13 @@ async def test_the_key_is_in_no_answer(agent):
 def test_the_estimate_of_tokens_is_hardly_ever_too_low(text):
     sent = json.dumps(text, ensure_ascii=False)
     tokens = len(quicktok.get_encoding("o200k_base").encode(sent))
-    assert estimated_tokens(sent.encode()) >= 0.95 * tokens
+    assert estimate_tokens(sent.encode()) >= 0.95 * tokens
 
 
 @pytest.mark.parametrize("character", ["ä", "知", "🦩"])
 def test_a_text_is_cut_between_characters(character):
     for lead in range(4):
         text = "x" * lead + character * 60_000
-        shown = Budget(5000).cut(text)
+        shown = AnswerLimiter(5000).truncate(text)
         assert text.startswith(shown)
         assert 0 < len(shown) < len(text)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from fastmcp import Client
 
-from kb_mcp.uploads import MAX_CHUNK
+from kb_mcp.upload_chunks import MAX_CHUNK
 from tests.conftest import KEY
 from tests.eventually import eventually_async
 from tests.mcp.conftest import ERAS, call, refusal

@@ -288,8 +288,8 @@ def test_the_collections_are_a_module_that_is_loaded_only_when_they_are_on():
 
 @pytest.mark.requirement("G-16")
 def test_the_default_surface_does_not_know_the_word():
-    for module in (ROOT / "src/kb_mcp").glob("*.py"):
-        if module.name not in ("app.py", "settings.py", "collections.py"):
+    for module in (ROOT / "src/kb_mcp").rglob("*.py"):
+        if module.name not in ("app.py", "settings.py") and module.parent.name != "collections":
             assert "collection" not in module.read_text().lower().replace("collections.abc", ""), module
 
 
@@ -300,6 +300,18 @@ async def test_a_stream_is_refused_in_the_same_way_on_both_surfaces_with_collect
     async with httpx2.AsyncClient(headers=headers) as http:
         for url in (f"{server.url}/mcp", f"{gateway.url}/mcp", f"{gateway.url}/collections/mcp"):
             assert (await http.get(url)).status_code == 405, url
+
+
+async def test_an_upload_reports_its_progress_on_this_surface_too(agent):
+    heard = []
+
+    async def hear(progress, total, message):
+        heard.append((progress, total))
+
+    upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
+    chunk = {"upload_id": upload_id, "chunk_index": 0, "data": "YWJj"}
+    await agent.call_tool("kb_upload_chunk", chunk, progress_handler=hear)
+    assert heard == [(3, 3)]
 
 
 async def test_off_there_is_nothing_at_its_path(server):

@@ -11,7 +11,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from kb_mcp.middleware.arguments import LISTS
+from kb_mcp.middleware.arguments import LIST_PARAMETERS
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done
 from tests.pdf import pdf
@@ -133,7 +133,7 @@ async def test_a_text_that_looks_like_a_list_stays_a_text(agent, word):
 
 async def test_the_parameters_that_are_lists_are_known(agent):
     properties = [tool.input_schema["properties"].items() for tool in await agent.list_tools()]
-    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LISTS
+    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LIST_PARAMETERS
 
 
 @pytest.mark.requirement("G-14")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 
-import httpx2
 import pytest
 import quicktok
-from fastmcp import Client, FastMCP
-from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp import Client
 
-from kb_mcp.middleware.arguments import LISTS
+from kb_mcp.middleware.arguments import LIST_PARAMETERS
 from tests.mcp.conftest import call
 
 MOST_TOKENS = 2500
@@ -64,7 +62,7 @@ async def test_descriptions_have_three_to_six_sentences(agent):
 
 async def test_the_parameters_that_are_lists_are_known(agent):
     properties = [tool.input_schema["properties"].items() for tool in await agent.list_tools()]
-    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LISTS
+    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LIST_PARAMETERS
 
 
 async def test_text_and_structured_content_carry_the_same(agent, word):
@@ -78,35 +76,3 @@ async def test_text_and_structured_content_carry_the_same(agent, word):
     ):
         result = await agent.call_tool(tool, arguments)
         assert json.loads(result.content[0].text) == result.structured_content, tool
-
-
-async def test_fastmcp_still_lists_all_tools_for_each_call_unless_it_is_told_that_it_need_not(monkeypatch):
-    """When this fails, fastmcp has changed: `get_tool_input_schema` need no longer be set in `new_server`."""
-    listed = []
-    original = FastMCP.list_tools
-
-    async def counted(self, **options):
-        listed.append(self)
-        return await original(self, **options)
-
-    monkeypatch.setattr(FastMCP, "list_tools", counted)
-    server = FastMCP("plain")
-    server.tool(lambda value: value, name="echo")
-    app = server.http_app(stateless_http=True)
-    before = await lists_of_a_call(app, listed)
-    server._mcp_server.get_tool_input_schema = lambda _: None
-    assert before > 0
-    assert await lists_of_a_call(app, listed) == 0
-
-
-async def lists_of_a_call(app, listed):
-    def client(**options):
-        return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), **options)
-
-    async with app.router.lifespan_context(app):
-        transport = StreamableHttpTransport("http://localhost/mcp", httpx_client_factory=client)
-        async with Client(transport, mode="2026-07-28") as agent:
-            await agent.call_tool("echo", {"value": 1})
-            listed.clear()
-            await agent.call_tool("echo", {"value": 1})
-            return len(listed)

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from kb.api.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
-from kb_mcp.uploads import LIFETIME_SECONDS, MAX_CHUNK, Bounds, Uploads
+from kb_mcp.upload_chunks import MAX_CHUNK
+from kb_mcp.upload_store import LIFETIME_SECONDS, UploadLimits, UploadStore
 from tests.disks import filled, small_disk
 
 
@@ -30,7 +31,7 @@ def clock():
 @pytest.fixture
 def uploads(clock, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    opened = Uploads(Bounds(10_000_000, 30_000_000), clock=clock)
+    opened = UploadStore(UploadLimits(10_000_000, 30_000_000), clock=clock)
     yield opened
     opened.close()
     assert list(tmp_path.iterdir()) == []
@@ -104,7 +105,7 @@ def test_an_upload_that_takes_too_long_is_gone_with_its_chunks(uploads, clock, t
 
 @pytest.mark.requirement("G-10")
 def test_what_a_crash_left_of_an_upload_harms_no_other_and_is_removed(tmp_path):
-    uploads = Uploads(Bounds(10, 10_000_000), tmp_path)
+    uploads = UploadStore(UploadLimits(10, 10_000_000), tmp_path)
     broken, bare = uploads.start("a.txt", 3, []), uploads.start("b.txt", 3, [])
     half, foreign = tmp_path / f"{uuid4()}.new", tmp_path / "holiday pictures"
     (tmp_path / broken / "upload.json").write_bytes(b"")
@@ -135,7 +136,7 @@ def test_a_staging_folder_that_was_cleaned_up_is_made_again_for_this_user_alone(
 
 def test_a_full_disk_is_told_and_a_chunk_can_be_sent_again_when_there_is_room(tmp_path):
     with small_disk(tmp_path / "disk", megabytes=4) as disk:
-        uploads = Uploads(Bounds(10_000_000, 20_000_000), disk / "staging")
+        uploads = UploadStore(UploadLimits(10_000_000, 20_000_000), disk / "staging")
         upload_id = uploads.start("a.txt", 1_000_000, [])
         with filled(disk):
             with pytest.raises(DiskFull, match=r"^The gateway's disk is full: .*send chunk 0 again"):
@@ -228,7 +229,7 @@ def test_the_limit_of_all_holds_when_many_begin_at_once(uploads):
 
 
 def test_two_processes_share_a_folder_and_each_upload_is_taken_once(tmp_path):
-    first, second = (Uploads(Bounds(1_000_000, 2_000_000), tmp_path / "staging") for _ in range(2))
+    first, second = (UploadStore(UploadLimits(1_000_000, 2_000_000), tmp_path / "staging") for _ in range(2))
     upload_id = first.start("a.txt", 6, ["t"])
     first.add_chunk(upload_id, 1, encoded(b"def"))
     assert second.add_chunk(upload_id, 0, encoded(b"abc")) == (6, 6)
@@ -250,14 +251,14 @@ def test_staged_files_are_for_this_user_alone(uploads, tmp_path):
 def test_a_shared_folder_is_made_for_this_user_alone_or_refused(tmp_path):
     open_to_all = tmp_path / "open"
     open_to_all.mkdir(mode=0o755)
-    Uploads(Bounds(1, 1), open_to_all)
+    UploadStore(UploadLimits(1, 1), open_to_all)
     assert stat.S_IMODE(open_to_all.stat().st_mode) == 0o700
     shared_by_all = tmp_path / "tmp"
     shared_by_all.mkdir()
     shared_by_all.chmod(0o1777)
     with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR: others write into"):
-        Uploads(Bounds(1, 1), shared_by_all)
+        UploadStore(UploadLimits(1, 1), shared_by_all)
     assert stat.S_IMODE(shared_by_all.stat().st_mode) == 0o1777
     (tmp_path / "file").touch()
     with pytest.raises(SettingError, match="KB_MCP_UPLOAD_DIR"):
-        Uploads(Bounds(1, 1), tmp_path / "file")
+        UploadStore(UploadLimits(1, 1), tmp_path / "file")

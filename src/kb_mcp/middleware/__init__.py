@@ -1,1 +1,1 @@
-"""What stands around every MCP call."""
+"""What every MCP call passes through."""

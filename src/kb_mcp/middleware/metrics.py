@@ -1,4 +1,4 @@
-"""What the gateway lets be seen of its work: each call's time, span and line in the log."""
+"""Time, span and log line of each tool call."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-OTHER: Final = "(other)"
-"""What tools are called that there are not."""
+BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+UNKNOWN_TOOL: Final = "(other)"
+"""Stands for every name that is no tool's: clients make up any number of them."""
 
 
-class WatchedCalls(Middleware):
-    """Around every tool call. Neither arguments nor answers are looked at."""
+class CallMetrics(Middleware):
+    """Records every tool call, but neither its arguments nor its result."""
 
     def __init__(self, registry: CollectorRegistry, tracer: Tracer) -> None:
         self._tracer = tracer
         self._seconds = Histogram(
-            "kb_mcp_call_seconds", "Time of a tool call.", ["tool", "outcome"], registry=registry, buckets=SECONDS
+            "kb_mcp_call_seconds", "Time of a tool call.", ["tool", "outcome"], registry=registry, buckets=BUCKETS
         )
 
     async def on_call_tool(
@@ -39,7 +39,6 @@ class WatchedCalls(Middleware):
         context: MiddlewareContext[CallToolRequestParams],
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        """Run the tool."""
         tool, outcome, begun = context.message.name, "error", perf_counter()
         with span_of(self._tracer, "tools/call", SpanKind.SERVER, attributes={"mcp.method.name": "tools/call"}) as span:
             try:
@@ -47,7 +46,7 @@ class WatchedCalls(Middleware):
                 outcome = "ok"
                 return result
             except NotFoundError:
-                tool = OTHER
+                tool = UNKNOWN_TOOL
                 raise
             finally:
                 seconds = perf_counter() - begun

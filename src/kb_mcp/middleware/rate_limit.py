@@ -1,4 +1,4 @@
-"""How often a key may call."""
+"""A limit on the calls of each key."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, ReadResourceRequestParams
 
 
-class Rate:
-    """So many calls a minute for each caller, at once or spread over it (a generic cell rate algorithm).
+class GCRA:
+    """Limits calls by the generic cell rate algorithm: a minute's calls may come at once, or spread over it.
 
     Args:
-        per_minute: how many.
-        clock: seconds that never go back.
+        per_minute: calls of each caller.
+        clock: monotonic seconds.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_minute = per_minute
-        self._apart = 60 / per_minute
+        self._interval = 60 / per_minute
         self._clock = clock
-        self._full_again: dict[str, float] = {}
+        self._arrivals: dict[str, float] = {}
+        """Each caller's theoretical arrival time: when all of its calls are free again."""
 
-    def wait(self, caller: str) -> float:
-        """Count a call; answers 0 if it may be made, or after how many seconds one may."""
+    def acquire(self, caller: str) -> float:
+        """Count a call. Return 0 if it is allowed, or else the seconds until one is."""
         now = self._clock()
-        full_again = max(self._full_again.get(caller, now), now) + self._apart
-        wait = full_again - now - 60
+        arrival = max(self._arrivals.get(caller, now), now) + self._interval
+        wait = arrival - now - 60
         if wait > 1e-6:
             return wait
-        self._full_again[caller] = full_again
+        self._arrivals[caller] = arrival
         return 0
 
 
 class RateLimit(Middleware):
-    """Refuses the tool calls and the reads of documents that are too many."""
+    """Refuses tool calls and reads of documents above the limit."""
 
-    def __init__(self, rate: Rate) -> None:
-        self._rate = rate
+    def __init__(self, limiter: GCRA) -> None:
+        self._limiter = limiter
 
     async def on_call_tool(
         self,
         context: MiddlewareContext[CallToolRequestParams],
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        """Run the tool if its caller may."""
         if refusal := self._refusal():
             raise ToolError(refusal)
         return await call_next(context)
@@ -65,17 +65,16 @@ class RateLimit(Middleware):
         context: MiddlewareContext[ReadResourceRequestParams],
         call_next: CallNext[ReadResourceRequestParams, ResourceResult],
     ) -> ResourceResult:
-        """Read the document if its caller may."""
         if refusal := self._refusal():
             raise ResourceError(refusal)
         return await call_next(context)
 
     def _refusal(self) -> str:
-        """Count a call of whoever calls; answers why it may not be made, if so."""
-        wait = self._rate.wait(get_http_request().scope.get(CALLER, ""))
+        """Count a call of this request's key. Return why it is refused, or nothing."""
+        wait = self._limiter.acquire(get_http_request().scope.get(CALLER, ""))
         if not wait:
             return ""
         return (
-            f"Too many calls: this key has {self._rate.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
+            f"Too many calls: this key has {self._limiter.per_minute} a minute (KB_MCP_CALLS_PER_MINUTE)."
             f" Wait {wait:.1f} seconds, then call again."
         )

@@ -1,1 +1,1 @@
-"""The tools, prompts and resources that agents see."""
+"""Tools, prompts and resources, as agents see them."""

@@ -1,6 +1,6 @@
-"""The tools that search, read, remember and look after (requirements G-5, G-6, G-11 to G-16).
+"""Tools for searching, reading, notes, deletion, status and jobs (requirements G-5, G-6, G-11 to G-16).
 
-A tool's docstring is what an agent reads of it.
+Agents read a tool's docstring word for word.
 """
 
 from __future__ import annotations
@@ -12,38 +12,36 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.errors import Invalid
-from kb_mcp.tools.answers import answer
+from kb_mcp.tools.answers import tool_result
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
-    from kb_mcp.tools.answers import Budget
+    from kb_mcp.tools.answers import AnswerLimiter
 
 
-def _no_truth_value(value: object) -> object:
+def _refuse_boolean(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")
     return value
 
 
-WHOLE = BeforeValidator(_no_truth_value)
-"""Stands behind the bounds of a whole number: before them, pydantic writes them into no JSON schema."""
+NOT_BOOLEAN = BeforeValidator(_refuse_boolean)
+"""Refuses true and false. It stands behind a number's bounds: before them, pydantic leaves them out of the schema."""
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(description="Exactly these tags are set.")]
-DocumentId = Annotated[int, Field(ge=1, description="The document's id."), WHOLE]
+DocumentId = Annotated[int, Field(ge=1, description="The document's id."), NOT_BOOLEAN]
 
 
-class Tools:
-    """The tools over one engine, with answers within a budget."""
-
-    def __init__(self, engine: EngineClient, budget: Budget) -> None:
+class DocumentTools:
+    def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
         self._engine = engine
-        self._budget = budget
+        self._limiter = limiter
 
     async def kb_search(
         self,
         query: Annotated[str, Field(description="A question, a phrase or words.")],
-        top: Annotated[int, Field(ge=1, le=100, description="How many passages."), WHOLE] = 10,
+        top: Annotated[int, Field(ge=1, le=100, description="How many passages."), NOT_BOOLEAN] = 10,
         tags: Annotated[list[str], Field(description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
         doc_type: Annotated[str, Field(description="Only this type, such as note or pdf.")] = "",
         fts_only: Annotated[bool, Field(description="Match words only: names, codes, errors.")] = False,
@@ -58,10 +56,10 @@ class Tools:
         """
         request: dict[str, Any] = {"query": query, "top": top, "tags": tags, "doc_type": doc_type or None}
         reply = await self._engine.search(**request, fts_only=fts_only, vec_only=vec_only)
-        found = self._budget.found(reply)
-        if not found["results"] and (tags or doc_type):
-            found["rest"] = "Nothing was found under these filters: search without them; kb_status names the types."
-        return answer(found)
+        data = self._limiter.search_results(reply)
+        if not data["results"] and (tags or doc_type):
+            data["rest"] = "Nothing was found under these filters: search without them; kb_status names the types."
+        return tool_result(data)
 
     async def kb_addnote(
         self,
@@ -75,7 +73,7 @@ class Tools:
         Returns a job_id at once; the note can be found a moment later, when kb_jobs shows the job done with its
         document_id.
         """
-        return answer(await self._engine.add_note(text=text, title=title or None, tags=tags))
+        return tool_result(await self._engine.add_note(text=text, title=title or None, tags=tags))
 
     async def kb_update_note(
         self,
@@ -88,13 +86,13 @@ class Tools:
         be updated, not files. The note keeps its id, tags and creation time, and kb_search finds its new text when
         this returns. Returns the updated document.
         """
-        return answer(self._budget.part(await self._engine.update_note(document_id, text), 0))
+        return tool_result(self._limiter.chunk_page(await self._engine.update_note(document_id, text), from_chunk=0))
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="0 to look up by path."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="0 to look up by path."), NOT_BOOLEAN] = 0,
         source_path: Annotated[str, Field(description="The path it was added under.")] = "",
-        from_chunk: Annotated[int, Field(ge=0, description="Read on here: next_chunk."), WHOLE] = 0,
+        from_chunk: Annotated[int, Field(ge=0, description="Read on here: next_chunk."), NOT_BOOLEAN] = 0,
     ) -> ToolResult:
         """Read a whole document, or list the documents that were added under a path.
 
@@ -105,8 +103,8 @@ class Tools:
         if bool(document_id) == bool(source_path):
             raise Invalid("document_id, source_path: give one of the two.")
         if document_id:
-            return answer(self._budget.part(await self._engine.document(document_id), from_chunk))
-        return answer(self._budget.listed(await self._engine.documents(source_path=source_path)))
+            return tool_result(self._limiter.chunk_page(await self._engine.document(document_id), from_chunk))
+        return tool_result(self._limiter.document_list(await self._engine.documents(source_path=source_path)))
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
         """Delete one document for good; there is no undo.
@@ -114,7 +112,7 @@ class Tools:
         Delete only what the user wants gone, and make sure of the id with kb_get first. To correct a note, use
         kb_update_note. Returns the title of what was deleted.
         """
-        return answer(await self._engine.delete_document(document_id))
+        return tool_result(await self._engine.delete_document(document_id))
 
     async def kb_status(self) -> ToolResult:
         """See whether the knowledge base works and what is in it.
@@ -122,15 +120,15 @@ class Tools:
         Use it when a search finds less than expected: documents may still be queued. Returns version, model, device,
         the number of documents by type, and the queue; kb_jobs shows the jobs themselves.
         """
-        return answer(await self._engine.status())
+        return tool_result(await self._engine.status())
 
     async def kb_jobs(
         self,
         status: Annotated[
             Literal["any", "queued", "running", "done", "failed"], Field(description="Only jobs in this state.")
         ] = "any",
-        job_id: Annotated[int, Field(ge=0, description="Only this job; 0 for the latest."), WHOLE] = 0,
-        limit: Annotated[int, Field(ge=1, le=500, description="How many."), WHOLE] = 20,
+        job_id: Annotated[int, Field(ge=0, description="Only this job; 0 for the latest."), NOT_BOOLEAN] = 0,
+        limit: Annotated[int, Field(ge=1, le=500, description="How many."), NOT_BOOLEAN] = 20,
         cursor: Annotated[str, Field(description="Go on here: next_cursor.")] = "",
     ) -> ToolResult:
         """See how far notes and files are that were added, newest first.
@@ -140,10 +138,10 @@ class Tools:
         does not search: use kb_search.
         """
         if job_id:
-            return answer({"jobs": [await self._engine.job(job_id)], "next_cursor": None})
-        wanted = {"status": None if status == "any" else status, "cursor": cursor or None}
-        reply = await self._engine.jobs(limit=limit, **wanted)
-        fitting = self._budget.fitting(reply["jobs"])
+            return tool_result({"jobs": [await self._engine.job(job_id)], "next_cursor": None})
+        query = {"status": None if status == "any" else status, "cursor": cursor or None}
+        reply = await self._engine.jobs(limit=limit, **query)
+        fitting = self._limiter.count_fitting(reply["jobs"])
         if fitting < len(reply["jobs"]):
-            reply = await self._engine.jobs(limit=fitting, **wanted)
-        return answer(reply)
+            reply = await self._engine.jobs(limit=fitting, **query)
+        return tool_result(reply)

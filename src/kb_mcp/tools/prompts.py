@@ -1,8 +1,8 @@
-"""Two prompts for people to pick, and completions for what is typed into them."""
+"""Prompts for people to pick, and completions of their arguments. A prompt is named like its function."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 
     from kb.client.client import EngineClient
 
-    Complete = Callable[[CompletionReference, CompletionArgument, CompletionContext | None], Awaitable[list[str]]]
+    Completer = Callable[[CompletionReference, CompletionArgument, CompletionContext | None], Awaitable[list[str]]]
 
-MOST = 100
-"""How many completions the protocol lets a server offer."""
+MAX_COMPLETIONS: Final = 100
+"""The protocol's limit."""
 
-RECENT = 500
-"""How many documents are looked through for paths: those that were added or changed last."""
+RECENT_LIMIT: Final = 500
+"""How many of the documents that were added or changed last are searched for paths."""
 
 
-def add_prompts(server: FastMCP, engine: EngineClient) -> None:
-    """Add both, and their completions."""
+def register_prompts(server: FastMCP, engine: EngineClient) -> None:
     server.prompt(answer, title="Answer from the knowledge base")
     server.prompt(remember, title="Remember this")
-    server.add_completion_handler(completer(engine))
+    server.add_completion_handler(create_completer(engine))
 
 
 def answer(
@@ -64,15 +63,15 @@ def remember(
     )
 
 
-def completer(engine: EngineClient) -> Complete:
-    """What answers `completion/complete`: tags and paths that are there; nothing while the engine is away."""
+def create_completer(engine: EngineClient) -> Completer:
+    """Return what completes tags and paths by those of the documents; nothing while the engine is away."""
 
     async def complete(_: CompletionReference, argument: CompletionArgument, __: CompletionContext | None) -> list[str]:
         try:
             if argument.name == "tags":
-                return await _tags(engine, argument.value)
+                return await _complete_tags(engine, argument.value)
             if argument.name == "source_path":
-                return await _paths(engine, argument.value)
+                return await _complete_path(engine, argument.value)
         except KbError:
             return []
         return []
@@ -80,17 +79,17 @@ def completer(engine: EngineClient) -> Complete:
     return complete
 
 
-async def _tags(engine: EngineClient, typed: str) -> list[str]:
-    """The tags that begin as the last one typed, after the ones before it."""
+async def _complete_tags(engine: EngineClient, typed: str) -> list[str]:
+    """Return the tags that begin like the last one typed, with the ones before it."""
     before, comma, last = typed.rpartition(",")
     start = last.strip().lower()
     tags = [each["tag"] for each in (await engine.tags())["tags"]]
-    return [f"{before}{comma}{tag}" for tag in tags if tag.lower().startswith(start)][:MOST]
+    return [f"{before}{comma}{tag}" for tag in tags if tag.lower().startswith(start)][:MAX_COMPLETIONS]
 
 
-async def _paths(engine: EngineClient, typed: str) -> list[str]:
-    """The paths that hold what is typed; those that begin with it first."""
-    recent = (await engine.documents(sort="recent", limit=RECENT))["documents"]
+async def _complete_path(engine: EngineClient, typed: str) -> list[str]:
+    """Return the paths that contain what is typed; those that begin with it first."""
+    recent = (await engine.documents(sort="recent", limit=RECENT_LIMIT))["documents"]
     paths = dict.fromkeys(each["source_path"] for each in recent if each["source_path"])
     matching = [path for path in paths if typed.lower() in path.lower()]
-    return sorted(matching, key=lambda path: not path.lower().startswith(typed.lower()))[:MOST]
+    return sorted(matching, key=lambda path: not path.lower().startswith(typed.lower()))[:MAX_COMPLETIONS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastmcp.exceptions import FastMCPError, ResourceError, ValidationError
 from fastmcp.resources import ResourceContent, ResourceResult, TextResource
@@ -11,7 +11,7 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
-from kb_mcp.middleware.arguments import said
+from kb_mcp.errors import error_text
 from kb_mcp.tools.answers import NOTICE
 
 if TYPE_CHECKING:
@@ -22,20 +22,16 @@ if TYPE_CHECKING:
     from mcp_types import ListResourcesRequest
 
     from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answers import Budget
+    from kb_mcp.tools.answers import AnswerLimiter
 
-JSON_TYPE = "application/json"
-LISTED = 50
-"""How many documents are offered: those that were added or changed last."""
-
-
-MOST_DIGITS = 18
-"""All numbers of so many are within 64 bits."""
+JSON_TYPE: Final = "application/json"
+RECENT_LIMIT: Final = 50
+MAX_DIGITS: Final = 18
+"""All numbers of so many digits fit 64 bits."""
 
 
-def add_resources(server: FastMCP, engine: EngineClient, budget: Budget) -> None:
-    """A document with its chunks, and its text alone."""
-    documents = Documents(engine, budget)
+def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLimiter) -> None:
+    documents = DocumentResources(engine, limiter)
     server.add_middleware(RecentDocuments(engine))
     server.resource(
         "kb://documents/{id}{?from_chunk}",
@@ -53,37 +49,37 @@ def add_resources(server: FastMCP, engine: EngineClient, budget: Budget) -> None
     )(documents.text)
 
 
-class Documents:
-    """What is read under `kb://documents/`. Errors are those that clients are told."""
+class DocumentResources:
+    """Resources under `kb://documents/`. Both raise FastMCP's errors, which clients are sent."""
 
-    def __init__(self, engine: EngineClient, budget: Budget) -> None:
+    def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
         self._engine = engine
-        self._budget = budget
+        self._limiter = limiter
 
     async def document(self, id: str, from_chunk: str = "0") -> ResourceResult:  # noqa: A002 - as it stands in the URI
-        """A document with as many chunks as fit."""
-        document_id, start = _number(id, "id"), _number(from_chunk, "from_chunk")
+        """Return a document with those chunks that fit."""
+        document_id, first = _parse_number(id, "id"), _parse_number(from_chunk, "from_chunk")
         try:
-            part = self._budget.part(await self._engine.document(document_id), start)
+            page = self._limiter.chunk_page(await self._engine.document(document_id), first)
         except KbError as error:
-            raise _told(error) from error
-        return ResourceResult([ResourceContent(to_json(part).decode(), mime_type=JSON_TYPE)])
+            raise _resource_error(error) from error
+        return ResourceResult([ResourceContent(to_json(page).decode(), mime_type=JSON_TYPE)])
 
     async def text(self, id: str, start: str = "0") -> ResourceResult:  # noqa: A002 - likewise
-        """As much of a document's text as fits; what stands after it says where it is from and how to read on."""
-        document_id, first = _number(id, "id"), _number(start, "start")
+        """Return as much of a document's text as fits, then a notice that says where to read on."""
+        document_id, first = _parse_number(id, "id"), _parse_number(start, "start")
+        end = first + self._limiter.max_characters
         try:
-            end = first + self._budget.most_characters
-            part = await self._engine.text(document_id, unit="characters", start=first, end=end)
+            excerpt = await self._engine.text(document_id, unit="characters", start=first, end=end)
         except KbError as error:
-            raise _told(error) from error
-        text = self._budget.cut(part["text"])
-        notice = f"{NOTICE} {_rest(part, part['start'] + len(text))}".strip()
+            raise _resource_error(error) from error
+        text = self._limiter.truncate(excerpt["text"])
+        notice = f"{NOTICE} {_continuation(excerpt, excerpt['start'] + len(text))}".strip()
         return ResourceResult([ResourceContent(text), ResourceContent(notice)])
 
 
 class RecentDocuments(Middleware):
-    """Offers the documents that were added or changed last."""
+    """Lists the documents that were added or changed last; none while the engine is away, so that clients connect."""
 
     def __init__(self, engine: EngineClient) -> None:
         self._engine = engine
@@ -93,15 +89,14 @@ class RecentDocuments(Middleware):
         context: MiddlewareContext[ListResourcesRequest],
         call_next: CallNext[ListResourcesRequest, Sequence[Resource]],
     ) -> Sequence[Resource]:
-        """List them; none while the engine is away, which keeps clients connected."""
         try:
-            recent = await self._engine.documents(sort="recent", limit=LISTED)
+            recent = await self._engine.documents(sort="recent", limit=RECENT_LIMIT)
         except KbError:
             return await call_next(context)
-        return [*await call_next(context), *map(_listed, recent["documents"])]
+        return [*await call_next(context), *map(_text_resource, recent["documents"])]
 
 
-def _listed(document: JSON) -> TextResource:
+def _text_resource(document: JSON) -> TextResource:
     return TextResource(
         uri=f"kb://documents/{document['id']}/text",
         name=f"document {document['id']}",
@@ -111,18 +106,18 @@ def _listed(document: JSON) -> TextResource:
     )
 
 
-def _rest(part: JSON, end: int) -> str:
-    if end >= part["total"]:
+def _continuation(excerpt: JSON, end: int) -> str:
+    if end >= excerpt["total"]:
         return ""
-    return f"This was character {part['start']} to {end} of {part['total']}: read on with ?start={end}."
+    return f"This was character {excerpt['start']} to {end} of {excerpt['total']}: read on with ?start={end}."
 
 
-def _number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
-        raise ValidationError(f"{name}: must be a number of at most {MOST_DIGITS} digits.", log_level=logging.INFO)
+def _parse_number(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
+        raise ValidationError(f"{name}: must be a number of at most {MAX_DIGITS} digits.", log_level=logging.INFO)
     return int(text)
 
 
-def _told(error: KbError) -> FastMCPError:
-    kind = ValidationError if isinstance(error, Invalid | NotFound) else ResourceError
-    return kind(said(error, {}), log_level=logging.INFO)
+def _resource_error(error: KbError) -> FastMCPError:
+    error_type = ValidationError if isinstance(error, Invalid | NotFound) else ResourceError
+    return error_type(error_text(error, {}), log_level=logging.INFO)

@@ -1,0 +1,89 @@
+"""Which collection a document is in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Invalid, KbError
+from kb.api.models import ENDED
+from kb_mcp.collections.tags import PREFIX, collections_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb.client.client import JSON, EngineClient
+
+logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS: Final = 5
+"""How long an answer waits for its job, so that what was added is in one collection when the agent hears of it."""
+
+TIMEOUT_SECONDS: Final = 3600
+MAX_LATE_WAITS: Final = 16
+"""How many jobs are waited for after their answer: each of them holds a connection to the engine."""
+
+
+class Membership:
+    """Keeps each document of one engine in at most one collection.
+
+    Args:
+        engine: keeps the collections as tags.
+        names: of the collections; new documents go to the first.
+    """
+
+    def __init__(self, engine: EngineClient, names: Sequence[str]) -> None:
+        self.names = names
+        self._engine = engine
+        self._settling: set[asyncio.Task[None]] = set()
+        self._late_waits = asyncio.Semaphore(MAX_LATE_WAITS)
+
+    @property
+    def default(self) -> str:
+        return self.names[0]
+
+    def tag(self, name: object) -> str:
+        """Return the tag of a collection.
+
+        Raises:
+            Invalid: there is no collection of that name.
+        """
+        if name not in self.names:
+            raise Invalid(f"collection: there is no {str(name)[:100]!r}; there are {', '.join(self.names)}.")
+        return f"{PREFIX}{name}"
+
+    async def assign(self, document_id: int, tag: str | None) -> JSON:
+        """Put a document into one collection, or into none. Return the document without its text.
+
+        A concurrent change shows in the engine's answer, and is undone: the last writer's tag alone remains.
+        """
+        document = await self._engine.document(document_id)
+        wanted = {tag} if tag else set()
+        known = {f"{PREFIX}{name}" for name in self.names}
+        while (current := collections_of(document)) != wanted:
+            remove = (current | known) - wanted
+            document = await self._engine.change_tags(document_id, add=[*wanted], remove=[*remove])
+        return {name: value for name, value in document.items() if name != "chunks"}
+
+    async def settle(self, job_id: int) -> None:
+        """Once the job is done, leave its document in the collection that it was added to.
+
+        The same content may have been there before, in another collection: the engine merges the tags of both.
+        """
+        task = asyncio.create_task(self._assign_when_done(job_id))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+        await asyncio.wait([task], timeout=ANSWER_SECONDS)
+
+    async def _assign_when_done(self, job_id: int) -> None:
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                job = await self._engine.job(job_id, wait=ANSWER_SECONDS)
+                if job["status"] not in ENDED:
+                    async with self._late_waits:
+                        job = await self._engine.wait_for_job(job_id)
+                if job["document_id"]:
+                    await self.assign(job["document_id"], *collections_of(job))
+        except (KbError, TimeoutError) as error:
+            logger.warning("job %s: its document may be in two collections: %s", job_id, error)

@@ -1,0 +1,65 @@
+"""Errors of the engine and of the gateway, in one line that an agent can act on."""
+
+from __future__ import annotations
+
+import logging
+from functools import wraps
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from fastmcp.exceptions import ToolError
+
+from kb.api.errors import KbError, NoEngine, NotFound, Unauthorized
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+NOT_FOUND_HINTS: Final = {
+    "document_id": "Find its id with kb_search.",
+    "job_id": "kb_jobs without job_id lists the latest.",
+}
+"""By the argument that names nothing."""
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def translate_errors(tool: Callable[Arguments, Awaitable[Result]]) -> Callable[Arguments, Awaitable[Result]]:
+    """Have a tool raise `ToolError` for what the engine or the gateway refuses, which is no fault of the gateway."""
+
+    @wraps(tool)
+    async def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return await tool(*args, **kwargs)
+        except KbError as error:
+            raise tool_error(error, kwargs) from error
+
+    return wrapped
+
+
+def tool_error(error: KbError, arguments: Mapping[str, object]) -> ToolError:
+    return ToolError(error_text(error, arguments), log_level=logging.INFO)
+
+
+def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
+    """Return the field, what is the case, and what to do, in one line.
+
+    Args:
+        error: the engine's, or the gateway's own.
+        arguments: those of the call, to name the one that names nothing.
+    """
+    if error.status == Unauthorized.status:
+        return "The engine does not know the gateway's key: tell the user to set KB_API_KEY for the gateway, too."
+    if isinstance(error, NoEngine):
+        return f"{one_line(error.detail)} Tell the user to set KB_ENGINE_URL for the gateway to where the engine is."
+    if type(error) is KbError:
+        return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
+    if isinstance(error, NotFound):
+        for field, hint in NOT_FOUND_HINTS.items():
+            if arguments.get(field):
+                return f"{field}: {one_line(error.detail)} {hint}"
+    return one_line(error.detail)
+
+
+def one_line(text: str) -> str:
+    """Join the lines of a text."""
+    return " ".join(text.split())

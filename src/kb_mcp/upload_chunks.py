@@ -1,0 +1,122 @@
+"""The chunks of one upload: files in its folder, named by their index (requirements G-8, G-9)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from hashlib import file_digest, sha256
+from typing import TYPE_CHECKING, BinaryIO, Final
+from uuid import uuid4
+
+import pybase64
+
+from kb.api.errors import DiskFull, Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_CHUNK: Final = 3_000_000
+"""The most bytes of a chunk: in lines of base64, with JSON around them, they still fit the 4 MiB of an MCP request."""
+
+MAX_CHUNKS: Final = 10_000
+
+
+def decode(data: str, index: int, digest: str = "") -> bytes:
+    """Return the bytes of a chunk.
+
+    Raises:
+        Invalid: `data` is not base64, holds too much or nothing, or has another SHA-256 than `digest`.
+    """
+    try:
+        # Many tools break base64 into lines.
+        raw = pybase64.b64decode("".join(data.split()) if "\n" in data else data, validate=True)
+    except ValueError:
+        raise Invalid(
+            "data: not valid base64; send it again in standard base64, padded with =, nothing else."
+        ) from None
+    if not 0 < len(raw) <= MAX_CHUNK:
+        raise Invalid(f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size.")
+    if digest:
+        _check_digest(sha256(raw).hexdigest(), digest, resend(index))
+    return raw
+
+
+def write(folder: Path, index: int, raw: bytes) -> None:
+    """Keep a chunk whole or not at all, whoever else writes it.
+
+    Raises:
+        FileNotFoundError: the folder is gone.
+        DiskFull: there is no room for it.
+    """
+    path = folder / str(index)
+    scratch = path.with_name(f"{path.name}.{uuid4()}")
+    with explain_full_disk(resend(index)):
+        try:
+            scratch.write_bytes(raw)
+            scratch.replace(path)
+        except OSError:
+            scratch.unlink(missing_ok=True)
+            raise
+
+
+def sizes(folder: Path) -> dict[int, int]:
+    """Return the bytes of each chunk by its index."""
+    try:
+        with os.scandir(folder) as entries:
+            return {int(entry.name): entry.stat().st_size for entry in entries if entry.name.isdecimal()}
+    except FileNotFoundError:
+        return {}
+
+
+def assemble(folder: Path, total_size: int, digest: str = "") -> BinaryIO:
+    """Return the whole file. Each chunk is removed once it is copied: the disk never holds the file twice.
+
+    Raises:
+        Invalid: a chunk is missing, the sizes do not add up, or the file has another SHA-256 than `digest`.
+        DiskFull: there is no room for it.
+    """
+    found = sizes(folder)
+    _check_complete(found, total_size)
+    whole, *others = (folder / str(index) for index in sorted(found))
+    with explain_full_disk("begin again with kb_upload_start"), whole.open("ab") as file:
+        for chunk in others:
+            with chunk.open("rb") as source:
+                shutil.copyfileobj(source, file, MAX_CHUNK)
+            chunk.unlink()
+    if digest:
+        with whole.open("rb") as file:
+            _check_digest(file_digest(file, "sha256").hexdigest(), digest, "begin again with kb_upload_start")
+    return whole.open("rb")
+
+
+def resend(index: int) -> str:
+    return f"send chunk {index} again"
+
+
+@contextmanager
+def explain_full_disk(remedy: str) -> Iterator[None]:
+    """Raise `DiskFull` with a remedy instead of the operating system's own error."""
+    try:
+        yield
+    except OSError as error:
+        if not DiskFull.is_why(error):
+            raise
+        raise DiskFull(f"The gateway's disk is full: tell the user to make room, then {remedy}.") from None
+
+
+def _check_digest(actual: str, expected: str, remedy: str) -> None:
+    if actual != expected.strip().lower():
+        raise Invalid(f"sha256: what arrived has {actual}; the data was changed on its way here: {remedy}.")
+
+
+def _check_complete(found: dict[int, int], total_size: int) -> None:
+    missing = min(set(range(len(found) + 1)) - found.keys())
+    if missing < len(found) or not found:
+        raise Invalid(f"upload_id: chunk {missing} is missing; begin again with kb_upload_start.")
+    size = sum(found.values())
+    if size != total_size:
+        raise Invalid(
+            f"upload_id: {size} bytes arrived, but total_size was {total_size}; begin again with kb_upload_start."
+        )

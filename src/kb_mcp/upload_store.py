@@ -1,0 +1,226 @@
+"""Where uploads are kept until they are complete (requirements G-7 to G-10)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+from uuid import UUID, uuid4
+
+from filelock import BaseFileLock, FileLock
+
+from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
+from kb_mcp import upload_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LIFETIME_SECONDS: Final = 600
+"""How long an upload may take (requirement G-10)."""
+
+MIN_RESERVATION: Final = 1 << 20
+"""The least that an upload counts for, so that the number of small ones is limited, too."""
+
+MANIFEST: Final = "upload.json"
+TAKEN_SUFFIX: Final = ".taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload as it was announced; its manifest holds these fields."""
+
+    id: str
+    filename: str
+    total_size: int
+    tags: list[str]
+    expires: float
+
+    @property
+    def reserved_bytes(self) -> int:
+        return max(self.total_size, MIN_RESERVATION)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadLimits:
+    """Limits in bytes of one file, bytes of all uploads in progress, and seconds."""
+
+    file_size: int
+    reserved_bytes: int
+    seconds: float = LIFETIME_SECONDS
+
+
+class UploadStore:
+    """The uploads in progress: a folder for each, with its manifest and its chunks.
+
+    All state of an upload is in its folder, and changes there by renaming, so that several processes may share one
+    staging folder. Without one that is given, there is a temporary one, which `close` removes.
+
+    Args:
+        limits: what uploads may take.
+        folder: the staging folder; it is made readable for this user alone.
+        clock: seconds since the epoch.
+
+    Raises:
+        SettingError: the folder cannot be used.
+    """
+
+    def __init__(
+        self, limits: UploadLimits, folder: Path | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._limits = limits
+        self._is_shared = folder is not None
+        self._folder = _private_folder(folder) if folder else Path(tempfile.mkdtemp(prefix="kb-uploads-"))
+        self._clock = clock
+
+    def start(self, filename: str, total_size: int, tags: list[str]) -> str:
+        """Reserve room for a file. Return its upload_id.
+
+        Raises:
+            TooLarge: the file is above the limit, alone or with the other uploads in progress.
+            DiskFull: there is no room for it.
+        """
+        if total_size > self._limits.file_size:
+            raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
+        upload = Upload(str(uuid4()), filename, total_size, tags, self._clock() + self._limits.seconds)
+        with upload_chunks.explain_full_disk("try again"), self._locked():
+            reserved = sum(other.reserved_bytes for other in self._uploads())
+            if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
+                raise TooLarge(
+                    "total_size: too much is being uploaded at once (KB_MCP_MAX_UPLOADS_MB); finish other uploads, or"
+                    " try again in ten minutes."
+                )
+            self._create(upload)
+        return upload.id
+
+    def add_chunk(self, upload_id: str, index: int, data: str, digest: str = "") -> tuple[int, int]:
+        """Keep a chunk, in the place of an earlier one of that index. Return the bytes received, and those announced.
+
+        Raises:
+            NotFound: there is no such upload.
+            Invalid: `data` is not base64, has another SHA-256 than `digest`, or is more than was announced.
+            DiskFull: there is no room for it.
+        """
+        upload = self._get(upload_id)
+        raw = upload_chunks.decode(data, index, digest)
+        folder = self._folder / upload.id
+        others = (size for other, size in upload_chunks.sizes(folder).items() if other != index)
+        received = sum(others) + len(raw)
+        if received > upload.total_size:
+            raise Invalid(f"data: with this chunk there are {received} bytes, but total_size was {upload.total_size}.")
+        try:
+            upload_chunks.write(folder, index, raw)
+        except FileNotFoundError:
+            raise _unknown_upload(upload_id) from None
+        return received, upload.total_size
+
+    def take(self, upload_id: str, digest: str = "") -> tuple[Upload, BinaryIO]:
+        """End an upload. Return it with the whole file, which `discard` removes.
+
+        Raises:
+            NotFound: there is no such upload.
+            Invalid: a chunk is missing, the sizes do not add up, or the file has another SHA-256 than `digest`;
+                nothing of it is left.
+            DiskFull: likewise.
+        """
+        upload = self._get(upload_id)
+        taken = self._taken_folder(upload)
+        try:
+            (self._folder / upload.id).rename(taken)
+        except OSError:
+            raise _unknown_upload(upload_id) from None
+        try:
+            return upload, upload_chunks.assemble(taken, upload.total_size, digest)
+        except BaseException:
+            self.discard(upload)
+            raise
+
+    def discard(self, upload: Upload) -> None:
+        """Remove the file of an upload that was taken."""
+        shutil.rmtree(self._taken_folder(upload), ignore_errors=True)
+
+    def expire(self) -> None:
+        """Remove the uploads that took too long, and what a process that ended left behind."""
+        now = self._clock()
+        for folder in self._folder.glob("*/"):
+            if not _is_upload_id(folder.stem):
+                continue  # not ours
+            upload = _read_manifest(folder / MANIFEST) if folder.suffix == "" else None
+            ends = upload.expires if upload else _modified_at(folder) + 2 * self._limits.seconds
+            if ends <= now:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove everything, unless other processes share it."""
+        if not self._is_shared:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _locked(self) -> BaseFileLock:
+        """Lock the staging folder, which is made again if it was cleaned up with other temporary files."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return FileLock(self._folder / "lock")
+
+    def _create(self, upload: Upload) -> None:
+        new = self._folder / f"{upload.id}.new"
+        new.mkdir(mode=0o700)
+        (new / MANIFEST).write_text(json.dumps(asdict(upload)))
+        new.rename(self._folder / upload.id)
+
+    def _uploads(self) -> Iterator[Upload]:
+        for manifest in self._folder.glob(f"*/{MANIFEST}"):
+            if manifest.parent.suffix == "" and (upload := _read_manifest(manifest)):
+                yield upload
+
+    def _get(self, upload_id: str) -> Upload:
+        upload = _read_manifest(self._folder / upload_id / MANIFEST) if _is_upload_id(upload_id) else None
+        if upload is None or upload.expires <= self._clock():
+            raise _unknown_upload(upload_id)
+        return upload
+
+    def _taken_folder(self, upload: Upload) -> Path:
+        return self._folder / f"{upload.id}{TAKEN_SUFFIX}"
+
+
+def _private_folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & stat.S_IWOTH:
+            raise SettingError(f"KB_MCP_UPLOAD_DIR: others write into {folder}; name a folder for uploads alone")
+        folder.chmod(0o700)
+    except OSError as error:
+        raise SettingError(f"KB_MCP_UPLOAD_DIR: {error}") from None
+    return folder
+
+
+def _is_upload_id(text: str) -> bool:
+    """Whether it is a UUID as this gateway writes them: nothing else is ever made a path of."""
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _unknown_upload(upload_id: str) -> NotFound:
+    return NotFound(
+        f"upload_id: there is no upload {upload_id[:40]!r}. It was finished, took more than ten minutes, or the"
+        " gateway restarted: begin again with kb_upload_start."
+    )
+
+
+def _read_manifest(path: Path) -> Upload | None:
+    """Return the upload; None if there is no manifest, or only what a machine that crashed left of it."""
+    try:
+        return Upload(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _modified_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return float("inf")
