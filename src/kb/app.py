@@ -33,6 +33,7 @@ from kb.routes import documents, jobs, notes, search, status
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.services import Engine
+from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
-READERS = 8
+MAX_SEARCHES = 6
+"""How many searches run at once: fewer than the store has connections for readers."""
+
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
 
@@ -143,11 +146,12 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)
     worker.start()
     stack.callback(worker.stop)
-    pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
+    pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
+    search_service = SearchService(store, embedder, pool, watch, MAX_SEARCHES)
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         watch.registry.register(collector)
         stack.callback(watch.registry.unregister, collector)
-    return Engine(settings, store, embedder, worker, kept, pool, watch)
+    return Engine(settings, store, embedder, worker, kept, search_service)
 
 
 def engine_info(embedder: Embedder) -> Info:

@@ -36,13 +36,13 @@ from kb.api.models import (
 )
 from kb.documents.excerpt import part_of
 from kb.ingest.draft import NOTE
+from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
 from kb.routes.services import MAX_ID, EngineDep, Id, Limit, QueryModel
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
-from kb.store.rows import Filter
 
 router = APIRouter(route_class=ThreadRoute)
 
@@ -73,27 +73,15 @@ class ListQuery(QueryModel):
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
 
-    def where(self) -> Filter:
-        """The filters."""
-        return Filter(
-            tuple(self.tag),
-            tuple(self.tag_any),
-            tuple(self.tag_not),
-            self.doc_type,
-            self.source_path,
-            self.created_after,
-            self.created_before,
-            self.source_prefix,
-        )
-
 
 @router.get("/documents", tags=["documents"], summary="List documents")
 def list_documents(engine: EngineDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = page_size(query.limit, engine.settings)
     check_tags(engine.settings, query.tag, query.tag_any, query.tag_not)
+    where = filter_of(query.tag, query)
     with engine.store.read() as tx:
-        page = tx.documents.page(query.where(), sort=query.sort, limit=limit + 1, cursor=query.cursor)
+        page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
     documents = [Document.model_validate(document) for document in page[:limit]]
