@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
-from kb.api.errors import KbError
+from kb.api.errors import KbError, StoreError
 from kb.api.settings import listed, reveal
 from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from kb.embed.protocol import Embedder
+    from kb.store.protocol import Store
+
+logger = logging.getLogger(__name__)
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
@@ -165,9 +169,14 @@ def engine_info(embedder: Embedder) -> Info:
 async def ready(request: Request) -> bool:
     """Whether the model is warm and the database answers."""
     engine: Engine | None = request.app.state.engine
-    return engine is not None and await run_in_threadpool(_answers, engine)
+    return engine is not None and await run_in_threadpool(answers, engine.store)
 
 
-def _answers(engine: Engine) -> bool:
-    with engine.store.read() as tx:
-        return tx.counts().schema_version > 0
+def answers(store: Store) -> bool:
+    """Return whether the database can be read; the log says why not."""
+    try:
+        store.check()
+    except StoreError as error:
+        logger.warning("%s", error)
+        return False
+    return True

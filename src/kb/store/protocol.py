@@ -160,4 +160,11 @@ class Store(Protocol):
     def write(self) -> AbstractContextManager[Transaction]:
         """Commits, durably, when the block ends; rolls back when it raises."""
 
+    def check(self) -> None:
+        """Read something.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+
     def close(self) -> None: ...
