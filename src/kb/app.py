@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
-from kb.api.errors import KbError
+from kb.api.errors import KbError, StoreError
 from kb.asgi.bearer import BearerMiddleware, Keys
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.limits import BodyLimitMiddleware
@@ -35,6 +36,7 @@ from kb.routes import documents, jobs, notes, search, status
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.services import Services
+from kb.search.service import SearchService
 from kb.settings import Settings, listed, reveal
 from kb.store.gauges import Gauges
 from kb.store.open import make_folder, open_store, sole_user
@@ -49,10 +51,15 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from kb.embed.protocol import Embedder
+    from kb.store.protocol import Store
+
+logger = logging.getLogger(__name__)
 
 API = "/api/v1"
 MAX_JSON = 16 << 20
-SEARCH_THREADS = 8
+MAX_SEARCHES = 6
+"""How many searches run at once: fewer than the store has connections for readers."""
+
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
 ABOUT: Final[dict[str, Any]] = {
@@ -158,11 +165,12 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     worker = Worker(store, embedder, settings.staging_dir, originals, limits, instruments)
     worker.start()
     stack.callback(worker.stop)
-    pool = stack.enter_context(FollowingPool(SEARCH_THREADS, "kb-search"))
+    pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
+    search_service = SearchService(store, embedder, pool, instruments, MAX_SEARCHES)
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
-    return Services(settings, store, embedder, worker, originals, pool, instruments)
+    return Services(settings, store, embedder, worker, originals, search_service)
 
 
 def engine_info(embedder: Embedder) -> Info:
@@ -176,9 +184,14 @@ def engine_info(embedder: Embedder) -> Info:
 async def ready(request: Request) -> bool:
     """Whether the model is warm and the database answers."""
     services: Services | None = request.app.state.services
-    return services is not None and await run_in_threadpool(_answers, services)
+    return services is not None and await run_in_threadpool(answers, services.store)
 
 
-def _answers(services: Services) -> bool:
-    with services.store.read() as tx:
-        return tx.counts().schema_version > 0
+def answers(store: Store) -> bool:
+    """Return whether the database can be read; the log says why not."""
+    try:
+        store.check()
+    except StoreError as error:
+        logger.warning("%s", error)
+        return False
+    return True

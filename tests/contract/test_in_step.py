@@ -131,13 +131,13 @@ class Documents(RuleBasedStateMachine):
     def every_leg_finds_each_chunk_and_no_other(self):
         expected = sorted((id_, text) for id_, known in self.model.items() for text in known.chunks)
         with self.store.read() as tx:
-            by_vector = look(tx, None, vector("apple"), Filter(), 500)
+            by_vector = look(tx, (), vector("apple"), Filter(), 500)
             hits = tx.index.hits(by_vector.ids.tolist())
             assert sorted((hit.document_id, hit.text) for hit in hits) == expected
             for hit, cosine in zip(hits, by_vector.vec, strict=True):
                 assert cosine == pytest.approx(float(vector(hit.text) @ vector("apple")), abs=1e-5)
             for word in WORDS:
-                found = tx.index.hits(look(tx, f'"{word}"', None, Filter(), 500).ids.tolist())
+                found = tx.index.hits(look(tx, (word,), None, Filter(), 500).ids.tolist())
                 assert sorted((hit.document_id, hit.text) for hit in found) == [
                     (id_, text) for id_, text in expected if word in text
                 ]

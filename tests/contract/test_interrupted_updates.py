@@ -37,8 +37,8 @@ def whole(store, document_id, content):
             return False
         ids = {chunk.id for chunk in chunks}
         assert [chunk.text for chunk in chunks] == [chunk.text for chunk in content.chunks]
-        by_words = look(tx, '"ships" OR "snow" OR "harbour" OR "mountain"', None, Filter(), 100)
-        by_vector = look(tx, None, content.vectors[0], Filter(), 100)
+        by_words = look(tx, ("ships", "snow", "harbour", "mountain"), None, Filter(), 100)
+        by_vector = look(tx, (), content.vectors[0], Filter(), 100)
         assert set(by_words.ids.tolist()) == set(by_vector.ids.tolist()) == ids
         assert by_vector.vec.max() == pytest.approx(1)
         assert document.tags == ("sea",)

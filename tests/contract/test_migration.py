@@ -65,9 +65,9 @@ def test_its_chunks_are_found_by_words_and_by_their_old_vectors(path, schema):
     chunks = store_v2.build(path, schema)
     store = opened(path)
     with store.read() as tx:
-        by_words = look(tx, '"lights" OR "lighthouse"', None, Filter(), 10)
+        by_words = look(tx, ("lights", "lighthouse"), None, Filter(), 10)
         for chunk_id in itertools.chain(*chunks.values()):
-            near = look(tx, None, vector(chunk_id), Filter(), 1)
+            near = look(tx, (), vector(chunk_id), Filter(), 1)
             assert (near.ids.tolist(), near.vec.tolist()) == ([chunk_id], pytest.approx([1.0]))
     store.close()
     assert set(chunks[3] + chunks[9][2:]) <= set(by_words.ids.tolist())
@@ -134,7 +134,7 @@ def test_code_of_version_2_can_go_back_to_work_where_the_tables_were_only_altere
     store = opened(path)
     with store.read() as tx:
         assert tx.documents.get(50).title == "Late"
-        assert look(tx, '"program"', vector(70), Filter(), 1).ids.tolist()[-1] == 70
+        assert look(tx, ("program",), vector(70), Filter(), 1).ids.tolist()[-1] == 70
     with store.write() as tx:
         assert tx.documents.add(a_note("and the new one goes on"), None, []) == 51
         assert tx.documents.chunks(51)[0].id == 71
@@ -260,7 +260,7 @@ def test_what_belongs_to_no_document_is_left_in_the_backup_only(path):
     connection.close()
     store = opened(path)
     with store.read() as tx:
-        found = look(tx, '"lighthouses" OR "lamp"', vector(99), Filter(), 10)
+        found = look(tx, ("lighthouses", "lamp"), vector(99), Filter(), 10)
         assert sorted({hit.document_id for hit in tx.index.hits(found.ids.tolist())}) == [3, 4]
         assert [name for name, _ in tx.documents.tags()] == ["a", "money", "sea"]
     store.close()
@@ -273,14 +273,14 @@ def test_a_chunk_that_has_no_vector_is_found_by_its_words(path):
     connection.close()
     store = opened(path)
     with store.read() as tx:
-        found = look(tx, '"lamp" OR "lighthouses"', vector(15), Filter(), 10)
+        found = look(tx, ("lamp", "lighthouses"), vector(15), Filter(), 10)
         assert {13, 21} <= set(found.ids.tolist())
         assert not np.isnan(found.vec).any()
     with store.write() as tx:
         tx.documents.delete(9)
         tx.documents.delete(3)
     with store.read() as tx:
-        assert look(tx, None, vector(15), Filter(), 10).ids.tolist() == [15]
+        assert look(tx, (), vector(15), Filter(), 10).ids.tolist() == [15]
     store.close()
 
 
@@ -357,7 +357,7 @@ def test_killed_before_any_statement_it_is_of_one_version_or_the_other(tmp_path,
         store = opened(path)
         with store.read() as tx:
             assert tx.counts().chunks == 6
-            assert look(tx, '"lamp"', vector(13), Filter(), 1).ids.tolist() == [13]
+            assert look(tx, ("lamp",), vector(13), Filter(), 1).ids.tolist() == [13]
         store.close()
 
 

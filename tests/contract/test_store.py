@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 
 import apsw
 import numpy as np
 import pytest
 
-from kb.search.service import Legs, candidates
+from kb.search.query import Query
+from kb.search.retrieve import Retriever
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
+from kb.telemetry.instruments import Instruments
 from tests.spaces import space
 
 DIMENSIONS = 8
@@ -45,10 +47,11 @@ def add(store, *texts, tags=(), source_path=None, **options):
         return tx.documents.add(content(*texts, **options), source_path, tags)
 
 
-def look(tx, match=None, vector=None, where=ALL, limit=100):
-    legs = Legs(match, None if vector is None else lambda: vector, where)
-    with ThreadPoolExecutor(1) as pool:
-        return candidates(tx.index, legs, limit, pool)
+def look(tx, words=(), vector=None, where=ALL, limit=100):
+    vectors = None if vector is None else Future()
+    if vectors:
+        vectors.set_result(vector)
+    return Retriever(tx.index, Query(None, words, where), vectors, Instruments()).candidates(limit)
 
 
 def find(store, *arguments, **options):
@@ -75,7 +78,7 @@ def test_a_document_comes_back_as_it_was_written(store):
 def test_each_leg_finds_its_best_and_each_candidate_has_both_scores(store):
     first = add(store, "apple apple", "pear", seed=1)
     second = add(store, "cherry", seed=10)
-    found = find(store, '"apple"', unit(10), limit=1)
+    found = find(store, ("apple",), unit(10), limit=1)
     [apple, _], [cherry] = ids_of(store, first), ids_of(store, second)
     assert found.ids.tolist() == [apple, cherry]
     assert found.fts[0] > 0
@@ -85,8 +88,8 @@ def test_each_leg_finds_its_best_and_each_candidate_has_both_scores(store):
 
 def test_a_leg_that_does_not_run_scores_nothing(store):
     add(store, "apple")
-    assert np.isnan(find(store, '"apple"').vec).all()
-    assert np.isnan(find(store, None, unit(3)).fts).all()
+    assert np.isnan(find(store, ("apple",)).vec).all()
+    assert np.isnan(find(store, (), unit(3)).fts).all()
     assert find(store).ids.size == 0
 
 
@@ -96,10 +99,10 @@ def test_a_filter_narrows_both_legs_before_they_choose(store):
         add(store, f"apple {number}", seed=0, doc_type="note")
     wanted = [add(store, f"apple pie {number}", seed=5, tags=["x", "y"]) for number in range(3)]
     add(store, "apple pudding", seed=5, tags=["x"])
-    found = find(store, '"apple"', unit(0), Filter(("x", "y")), limit=3)
+    found = find(store, ("apple",), unit(0), Filter(("x", "y")), limit=3)
     assert sorted(found.ids.tolist()) == sorted(id_ for document in wanted for id_ in ids_of(store, document))
-    assert find(store, '"apple"', unit(0), Filter(doc_type="pdf")).ids.size == 0
-    assert find(store, '"apple"', unit(0), Filter(("no such tag",))).ids.size == 0
+    assert find(store, ("apple",), unit(0), Filter(doc_type="pdf")).ids.size == 0
+    assert find(store, ("apple",), unit(0), Filter(("no such tag",))).ids.size == 0
 
 
 def test_hits_come_in_the_order_asked_with_their_document(store):
@@ -124,8 +127,8 @@ def test_replacing_content_keeps_the_document_and_leaves_nothing_of_the_old(stor
     assert (after.id, after.tags, after.created_at) == (before.id, before.tags, before.created_at)
     assert after.content_hash != before.content_hash
     assert after.updated_at is not None
-    assert find(store, '"old"').ids.size == 0
-    assert find(store, '"new"', unit(2)).ids.tolist() == ids_of(store, document_id)
+    assert find(store, ("old",)).ids.size == 0
+    assert find(store, ("new",), unit(2)).ids.tolist() == ids_of(store, document_id)
 
 
 @pytest.mark.requirement("E-6")
@@ -138,7 +141,7 @@ def test_a_deleted_document_leaves_nothing_behind(store):
         assert tx.documents.chunks(document_id) == []
         assert tx.documents.tags() == []
         assert tx.counts().chunks == 0
-    assert find(store, '"gone"', unit(0)).ids.size == 0
+    assert find(store, ("gone",), unit(0)).ids.size == 0
 
 
 @pytest.mark.requirement("N-2")
@@ -155,11 +158,11 @@ def test_a_transaction_that_fails_changes_nothing(store):
         fail()
     with store.read() as tx:
         assert tx.documents.get(document_id).tags == ("t",)
-    found = find(store, '"old"', unit(1))
+    found = find(store, ("old",), unit(1))
     assert found.ids.tolist() == ids_of(store, document_id)
     np.testing.assert_allclose(found.vec, [1.0], rtol=1e-6)
     assert add(store, "and it goes on", seed=3) > document_id
-    assert find(store, '"goes"', unit(3)).vec.max() == pytest.approx(1.0)
+    assert find(store, ("goes",), unit(3)).vec.max() == pytest.approx(1.0)
 
 
 def test_a_reader_sees_the_vectors_of_its_own_moment(store):
@@ -168,10 +171,10 @@ def test_a_reader_sees_the_vectors_of_its_own_moment(store):
         assert before.documents.get(document_id)
         with store.write() as tx:
             tx.documents.replace(document_id, content("new", seed=2))
-        seen = look(before, '"old"', unit(1), limit=10)
+        seen = look(before, ("old",), unit(1), limit=10)
         assert before.index.hits(seen.ids.tolist())[0].text == "old"
         assert seen.vec.tolist() == pytest.approx([1.0])
-    assert find(store, '"new"', unit(2)).vec.tolist() == pytest.approx([1.0])
+    assert find(store, ("new",), unit(2)).vec.tolist() == pytest.approx([1.0])
 
 
 def test_a_reader_that_many_writes_overtook_still_sees_its_own_moment(store):
@@ -181,7 +184,7 @@ def test_a_reader_that_many_writes_overtook_still_sees_its_own_moment(store):
         for number in range(1, 40):
             with store.write() as tx:
                 tx.documents.replace(document_id, content(f"text {number}", seed=number))
-        seen = look(before, None, unit(0), limit=10)
+        seen = look(before, (), unit(0), limit=10)
         assert before.index.hits(seen.ids.tolist())[0].text == "text 0"
         assert seen.vec.tolist() == pytest.approx([1.0])
 
@@ -195,10 +198,10 @@ def test_vectors_survive_growth_deletion_and_reopening(store, tmp_path):
     add(store, "late", seed=9999)
     expected = [ids_of(store, document_id)[0] for document_id in left[-3:]]
     for opened in (store, SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))):
-        everything = find(opened, None, unit(2499), limit=5000)
+        everything = find(opened, (), unit(2499), limit=5000)
         assert everything.ids.size == len(left) + 1
         assert everything.ids[np.argmax(everything.vec)] == expected[-1]
-        assert find(opened, '"late"', unit(9999)).vec.max() == pytest.approx(1.0)
+        assert find(opened, ("late",), unit(9999)).vec.max() == pytest.approx(1.0)
     opened.close()
 
 
@@ -297,7 +300,7 @@ def test_a_document_that_is_added_and_replaced_in_one_transaction_is_there_once(
     with store.write() as tx:
         document_id = tx.documents.add(content("early", seed=1), "/p", ())
         tx.documents.replace(document_id, content("late", seed=2))
-    found = find(store, None, unit(2))
+    found = find(store, (), unit(2))
     assert found.ids.tolist() == ids_of(store, document_id)
     assert found.vec.tolist() == pytest.approx([1.0])
 
@@ -316,10 +319,10 @@ def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store
     with store.write() as tx:
         tx.connection.set_commit_hook(None)
     for number in (0, 1799, 2399):
-        found = find(store, None, unit(number), limit=1)
+        found = find(store, (), unit(number), limit=1)
         assert found.ids.tolist() == ids_of(store, documents[number])
     late = add(store, "late", seed=9999)
-    assert find(store, None, unit(9999), limit=1).ids.tolist() == ids_of(store, late)
+    assert find(store, (), unit(9999), limit=1).ids.tolist() == ids_of(store, late)
 
 
 def test_readers_and_a_writer_work_at_once(store):
@@ -328,7 +331,7 @@ def test_readers_and_a_writer_work_at_once(store):
     def read():
         while not stop.is_set():
             with store.read() as tx:
-                found = look(tx, '"word"', unit(1), limit=10)
+                found = look(tx, ("word",), unit(1), limit=10)
                 hits = tx.index.hits(found.ids.tolist())
                 chunks = [chunk.id for hit in hits for chunk in tx.documents.chunks(hit.document_id)]
                 if sorted(chunks) != sorted(found.ids.tolist()):
@@ -366,7 +369,7 @@ def test_a_prefix_admits_what_begins_with_it_and_nothing_else(store, prefix, ins
     with store.read() as tx:
         assert [document.id for document in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
         assert {document.id for document in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
-    assert len(find(store, None, unit(0), where).ids) == len(ids)
+    assert len(find(store, (), unit(0), where).ids) == len(ids)
 
 
 def test_a_database_of_an_earlier_build_gets_the_columns_it_lacks(tmp_path):

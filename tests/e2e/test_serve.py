@@ -159,6 +159,17 @@ async def test_alive_and_ready_are_open_and_say_nothing_more(server):
     assert nothing.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.requirement("E-9")
+def test_an_engine_whose_database_cannot_be_read_is_alive_but_not_ready(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        with apsw.Connection(str(tmp_path / "kb.db")) as database:
+            database.execute("DROP TABLE generation")
+        alive, ready = (httpx2.get(f"{server.url}/{probe}") for probe in ("healthz", "readyz"))
+    assert alive.text == "ok"
+    assert (ready.status_code, ready.text) == (503, "not ready")
+    assert "cannot be read: " in server.log.read_text()
+
+
 @pytest.mark.requirement("G-2")
 async def test_the_gateway_alone_starts_without_the_engine_and_recovers_when_it_comes(start_server, tmp_path):
     port = free_port()

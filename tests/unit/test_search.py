@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.search.service import MAX_TERMS, Candidates, best, fuse, match_expression
+from kb.search.fusion import Candidates, best, fuse
+from kb.search.query import MAX_TERMS, Query, keywords
+from kb.store.rows import Filter
+from kb.store.sqlite.index import match_expression
 from kb.vectors.scored import Scored
 
 NAN = float("nan")
@@ -22,25 +25,30 @@ def ranked(fts, vec):
 
 
 def test_stop_words_count_only_when_there_is_nothing_else():
-    assert match_expression("What is the capital of France?") == '"capital" OR "france"'
-    assert match_expression("to be or not to be") == '"to" OR "be" OR "or" OR "not"'
+    assert keywords("What is the capital of France?") == ["capital", "france"]
+    assert keywords("to be or not to be") == ["to", "be", "or", "not"]
 
 
-def test_a_query_without_a_word_asks_nothing():
-    assert match_expression("?! … \x00 *") is None
+def test_a_query_without_a_word_asks_nothing_of_the_full_text():
+    assert keywords("?! … \x00 *") == []
 
 
 def test_a_query_asks_for_a_bounded_number_of_words():
-    assert match_expression(" ".join(f"word{number}" for number in range(20_000))).count(" OR ") == MAX_TERMS - 1
+    query = Query.parse(" ".join(f"word{number}" for number in range(20_000)), Filter())
+    assert len(query.terms) == MAX_TERMS
 
 
-@given(st.text())
-def test_no_query_is_a_syntax_error(query):
-    expression = match_expression(query)
+def test_a_leg_that_shall_not_run_has_nothing_to_look_for():
+    words_only, vectors_only = (Query.parse("lamp", Filter(), **{leg: False}) for leg in ("vectors", "full_text"))
+    assert (words_only.text, words_only.words) == (None, ("lamp",))
+    assert (vectors_only.text, vectors_only.words) == ("lamp", ())
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+def test_no_word_is_a_syntax_error(words):
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE VIRTUAL TABLE t USING fts5 (text)")
-    if expression is not None:
-        assert connection.execute("SELECT * FROM t WHERE t MATCH ?", (expression,)).fetchall() == []
+    assert connection.execute("SELECT * FROM t WHERE t MATCH ?", (match_expression(words),)).fetchall() == []
 
 
 def test_what_both_legs_like_comes_first():
@@ -72,7 +80,7 @@ def test_scores_are_always_numbers(pairs):
 
 
 def test_accents_are_written_in_more_than_one_way():
-    assert match_expression("cafe\u0301 Ünal") == match_expression("caf\u00e9 \u00fcnal") == '"café" OR "ünal"'
+    assert keywords("cafe\u0301 Ünal") == keywords("caf\u00e9 \u00fcnal") == ["café", "ünal"]
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=40), st.integers(1, 20))

@@ -88,7 +88,7 @@ def ended(store, job_id):
 
 def found(store, word):
     with store.read() as tx:
-        ids = tx.index.matches(f'"{word}"', Filter()).ids.tolist()
+        ids = tx.index.select(Filter()).full_text([word], 100).ids.tolist()
         return [hit.text for hit in tx.index.hits(ids)]
 
 

@@ -38,12 +38,12 @@ from kb.documents.delete import delete
 from kb.documents.excerpt import excerpt
 from kb.documents.lookup import existing_document
 from kb.documents.staging import BLOCK_SIZE
+from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
 from kb.routes.services import MAX_ID, Id, Limit, QueryModel, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
-from kb.store.rows import Filter
 
 router = APIRouter(route_class=ThreadRoute)
 
@@ -71,27 +71,15 @@ class ListQuery(QueryModel):
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
 
-    def where(self) -> Filter:
-        """Return the filters."""
-        return Filter(
-            tags=tuple(self.tag),
-            tag_any=tuple(self.tag_any),
-            tag_not=tuple(self.tag_not),
-            doc_type=self.doc_type,
-            source_path=self.source_path,
-            source_prefix=self.source_prefix,
-            created_after=self.created_after,
-            created_before=self.created_before,
-        )
-
 
 @router.get("/documents", tags=["documents"], summary="List documents")
 def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = page_size(query.limit, services.settings)
     check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
+    where = filter_of(query.tag, query)
     with services.store.read() as tx:
-        page = tx.documents.page(query.where(), sort=query.sort, limit=limit + 1, cursor=query.cursor)
+        page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
     documents = [Document.model_validate(document) for document in page[:limit]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.api.errors import Unavailable
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
+from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
-from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 
 MAX_ID = 2**63 - 1
@@ -29,8 +28,7 @@ class Services:
     embedder: Embedder
     worker: Worker
     originals: Originals
-    pool: Executor
-    instruments: Instruments
+    search: SearchService
 
 
 async def services_of(request: Request) -> Services:

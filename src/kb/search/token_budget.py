@@ -1,4 +1,4 @@
-"""Answers that fit: results cut to a number of tokens."""
+"""How much of a text fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNBROKEN_CHARS = 3
 """How many characters of it a language model reads as one token."""
 
 
-class Budget:
+class TokenBudget:
     """So many tokens, to be spent on texts in their order.
 
     Args:
@@ -32,7 +32,7 @@ class Budget:
         self._count = count_tokens
 
     def spend(self, text: str) -> str:
-        """As much of the text as there is left for, cut after a word; empty if not even one fits."""
+        """Return as much of the text as there is left for, cut after a word; empty if not even one fits."""
         if self._left is None:
             return text
         needed = self._tokens(text)

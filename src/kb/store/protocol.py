@@ -108,23 +108,37 @@ class Jobs(Protocol):
         """The staged files that are still needed."""
 
 
-class Index(Protocol):
-    """The two legs of search."""
+class Selection(Protocol):
+    """The chunks that a filter admits, as the two legs of search see them."""
 
-    def matches(self, match: str, where: Filter) -> Scored:
-        """Every chunk that matches, by BM25; `match` is in FTS5's syntax."""
+    def full_text(self, words: Sequence[str], limit: int) -> Scored:
+        """The `limit` chunks that match any of the words best."""
 
-    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
+    def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How well these chunks match; NaN for one that has none of the words."""
+
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> Scored:
         """The `limit` chunks nearest to a unit vector, by cosine."""
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """How near these chunks are to a unit vector."""
 
+
+class Analyzer(Protocol):
+    """Cuts texts into words and compares them as the full-text leg does."""
+
+    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Each word of the text: the characters it begins and ends at, and its stem."""
+
+
+class Index(Protocol):
+    """What search asks."""
+
+    @property
+    def analyzer(self) -> Analyzer: ...
+    def select(self, where: Filter) -> Selection: ...
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """The chunks with their documents, in the order given."""
-
-    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-        """The ranges of `text` that match one of `words`, as the full-text leg compares them."""
 
 
 class Transaction(Protocol):
@@ -145,5 +159,12 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Transaction]: ...
     def write(self) -> AbstractContextManager[Transaction]:
         """Commits, durably, when the block ends; rolls back when it raises."""
+
+    def check(self) -> None:
+        """Read something.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
 
     def close(self) -> None: ...

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    import numpy as np
-    from numpy.typing import NDArray
     from opentelemetry.trace import Span, Tracer
-
-    from kb.store.protocol import Index
-    from kb.store.rows import Filter, Hit
-    from kb.vectors.scored import Scored
 
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
 IngestStep = Literal["read", "embed", "write"]
@@ -111,37 +105,6 @@ class Step:
         """End, well or not."""
         self._seconds.observe(perf_counter() - self._begun)
         self._span.__exit__(kind, error, trace)
-
-
-class WatchedIndex:
-    """An index whose steps are timed; see `kb.store.protocol.Index`."""
-
-    def __init__(self, index: Index, instruments: Instruments) -> None:
-        self._index = index
-        self._instruments = instruments
-
-    def matches(self, match: str, where: Filter) -> Scored:
-        """Every chunk that matches."""
-        with self._instruments.search("full_text"):
-            return self._index.matches(match, where)
-
-    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
-        """The chunks nearest to a vector."""
-        with self._instruments.search("vectors"):
-            return self._index.nearest(vector, where, limit)
-
-    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How near these chunks are to a vector."""
-        return self._index.cosines(vector, ids)
-
-    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """The chunks with their documents."""
-        with self._instruments.search("fetch"):
-            return self._index.hits(chunk_ids)
-
-    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-        """The ranges of a text that match."""
-        return self._index.highlights(text, words)
 
 
 class FollowingPool(ThreadPoolExecutor):

@@ -1,1 +1,1 @@
-"""The vectors in memory, apart from any database."""
+"""Nearest vectors in memory; no database."""

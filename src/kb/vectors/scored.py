@@ -19,7 +19,7 @@ class Scored:
     scores: NDArray[np.float64]
 
     def best(self, limit: int) -> Scored:
-        """The `limit` best of them, the older one of equals."""
+        """Return the `limit` best of them, the older one of equals."""
         if self.ids.size <= limit:
             return self
         # A partition first: sorting everything takes longer.
@@ -28,9 +28,12 @@ class Scored:
         rows = np.sort(np.concatenate([above, equal[: limit - above.size]]))
         return Scored(self.ids[rows], self.scores[rows])
 
-    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The scores of these chunks; NaN where there is none."""
+    def scores_for(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of these chunks, in their order; NaN where there is none."""
         scores = np.full(ids.size, np.nan)
         known = np.isin(ids, self.ids, assume_unique=True)
         scores[known] = self.scores[np.searchsorted(self.ids, ids[known])]
         return scores
+
+
+EMPTY_SCORES = Scored(np.empty(0, np.int64), np.empty(0))

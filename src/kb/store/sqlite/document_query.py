@@ -1,10 +1,10 @@
-"""Pages of documents: which ones, in which order, and with which index SQLite finds them without reading all."""
+"""Which documents a filter admits, in SQL, and with which index SQLite finds a page of them without reading all."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kb.store.sqlite.values import Execute, stored
@@ -15,23 +15,21 @@ if TYPE_CHECKING:
     from kb.api.models import Sort
     from kb.store.rows import Filter
 
-    Condition = tuple[str, tuple[object, ...]]
-    """What must hold of a document in SQL, and its parameters."""
+Condition = tuple[str, tuple[object, ...]]
+"""What must hold of a document in SQL, and its parameters."""
+
+EVERY_DOCUMENT: Condition = ("TRUE", ())
+NO_DOCUMENT: Condition = ("FALSE", ())
 
 SURROGATES = range(0xD800, 0xE000)
 AFTER_SURROGATES = 0xE000
 RECENT = "COALESCE(updated_at, created_at)"
-TAGGED = (
-    "SELECT document_id FROM document_tags WHERE tag_id IN"
-    " (SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?)))"
-)
+
 PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 """Ids come out of it in their order, so that a page need not sort what its filter admits."""
 
 # SQLite does not look a pair up in an index on an expression.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
-
-CARRIES = "SELECT 1 FROM document_tags WHERE document_id = documents.id"
 
 MANY = 1000
 """From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
@@ -46,51 +44,76 @@ class Page:
     parameters: tuple[object, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TagIds:
+    """The tags of a filter by their ids, with commas between them: any of each of `groups`, none of `excluded`."""
+
+    groups: tuple[str, ...]
+    excluded: str
+
+
 def page_of(execute: Execute, where: Filter, sort: Sort, cursor: str | None) -> Page | None:
-    """What to select for a page; None if no document can be on it."""
-    groups = [(tag,) for tag in where.tags] + ([where.tag_any] if where.tag_any else [])
-    wanted = [tag_ids(execute, group) for group in groups]
-    if "" in wanted:
+    """Return what to select for a page; None if no document can be on it."""
+    tags = resolve_tags(execute, where)
+    if tags is None:
         return None
-    source, key = _source(execute, wanted, sort)
-    conditions = [*_plain(where), *_tagged(execute, wanted, where.tag_not)]
-    if created := _created(where):
-        is_short = source == "documents" and _count(execute, "documents", [created]) < MANY
-        source = "documents INDEXED BY documents_created_at" if is_short else source
-        conditions += [created] if is_short else _on_the_way(created, where, sort)
-    if cursor is not None:
-        conditions.append(_after(cursor, sort, key))
-    condition, parameters = _joined(conditions)
+    source, key = _source(execute, tags.groups, sort)
+    created = creation_conditions(where)
+    if created and source == "documents" and _count(execute, source, created) < MANY:
+        source = "documents INDEXED BY documents_created_at"
+    else:
+        created = _without_index(created) + _recent_conditions(where, sort)
+    after = [_after(cursor, sort, key)] if cursor is not None else []
+    condition, parameters = joined([*exact_conditions(where), *_carrying(tags), *created, *after])
     order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
     return Page(source, f"{condition} ORDER BY {order}", parameters)
 
 
-def condition_of(where: Filter) -> Condition:
-    """`where` as one condition on `documents`."""
-    conditions = _plain(where)
-    if created := _created(where):
-        conditions.append(created)
-    conditions += [(f"id IN ({TAGGED})", (json.dumps([tag]),)) for tag in where.tags]
-    if where.tag_any:
-        conditions.append((f"id IN ({TAGGED})", (json.dumps(where.tag_any),)))
-    if where.tag_not:
-        conditions.append((f"id NOT IN ({TAGGED})", (json.dumps(where.tag_not),)))
-    return _joined(conditions)
+def admitted(execute: Execute, where: Filter) -> Condition:
+    """Return `where` as one condition on `documents`: `EVERY_DOCUMENT` or `NO_DOCUMENT` if it comes to that."""
+    tags = resolve_tags(execute, where)
+    if tags is None:
+        return NO_DOCUMENT
+    return joined([*exact_conditions(where), *creation_conditions(where), *_among_carriers(tags)])
 
 
-def without_unused(execute: Execute, where: Filter) -> Filter:
-    """The same without the unwanted tags that nobody carries: they keep nothing out."""
-    return replace(where, tag_not=()) if where.tag_not and not tag_ids(execute, where.tag_not) else where
+def resolve_tags(execute: Execute, where: Filter) -> TagIds | None:
+    """Return the ids of the filter's tags that are in use; None if a wanted one is not: then there is no document."""
+    wanted = [(tag,) for tag in where.tags] + ([where.tag_any] if where.tag_any else [])
+    groups = tuple(tag_ids(execute, group) for group in wanted)
+    return None if "" in groups else TagIds(groups, tag_ids(execute, where.tag_not))
 
 
 def tag_ids(execute: Execute, tags: Collection[str]) -> str:
-    """The ids of those tags that are in use, with commas between them."""
+    """Return the ids of those tags that are in use, with commas between them."""
+    if not tags:
+        return ""
     rows = execute("SELECT id FROM tags WHERE name IN (SELECT value FROM json_each(?))", (json.dumps(tags),))
     return ",".join(str(tag_id) for (tag_id,) in rows)
 
 
+def exact_conditions(where: Filter) -> list[Condition]:
+    """Return the conditions on type and path."""
+    conditions: list[Condition] = []
+    if where.doc_type is not None:
+        # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
+        column = "doc_type" if where.source_path is None else "+doc_type"
+        conditions.append((f"{column} = ?", (where.doc_type,)))
+    if where.source_path is not None:
+        conditions.append(("source_path = ?", (where.source_path,)))
+    if where.source_prefix is not None:
+        conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
+    return conditions
+
+
+def creation_conditions(where: Filter) -> list[Condition]:
+    """Return the conditions on when a document was created."""
+    bounds = (("created_at >= ?", where.created_after), ("created_at < ?", where.created_before))
+    return [(sql, (stored(moment),)) for sql, moment in bounds if moment is not None]
+
+
 def after_prefix(prefix: str) -> str | bytes:
-    """What comes after all texts with this prefix, and before any other; SQLite puts bytes after all texts."""
+    """Return what comes after all texts with this prefix, and before any other; SQLite puts bytes after all texts."""
     stem = prefix.rstrip(chr(sys.maxunicode))
     if not stem:
         return b""
@@ -98,10 +121,19 @@ def after_prefix(prefix: str) -> str | bytes:
     return stem[:-1] + chr(AFTER_SURROGATES if following in SURROGATES else following)
 
 
-def _source(execute: Execute, wanted: Sequence[str], sort: Sort) -> tuple[str, str]:
-    """Where a page is looked for, and the id there: among the carriers of the rarest tag if that is less work."""
-    if wanted:
-        rarest = min(wanted, key=lambda ids: _carriers(execute, ids)) if len(wanted) > 1 else wanted[0]
+def joined(conditions: Iterable[Condition]) -> Condition:
+    """Return the conditions as one."""
+    sql, parameters = list[str](), list[object]()
+    for condition, values in conditions:
+        sql.append(condition)
+        parameters += values
+    return " AND ".join(sql) or EVERY_DOCUMENT[0], tuple(parameters)
+
+
+def _source(execute: Execute, groups: Sequence[str], sort: Sort) -> tuple[str, str]:
+    """Return where to look for a page, and the id there: among the carriers of the rarest tag if that is less work."""
+    if groups:
+        rarest = min(groups, key=lambda ids: _carriers(execute, ids)) if len(groups) > 1 else groups[0]
         is_one = "," not in rarest
         if (is_one and sort == "id") or _carriers(execute, rarest) < MANY:
             distinct = "" if is_one else "DISTINCT "
@@ -112,52 +144,42 @@ def _source(execute: Execute, wanted: Sequence[str], sort: Sort) -> tuple[str, s
 
 
 def _carriers(execute: Execute, ids: str) -> int:
-    """How many documents carry any of the tags, counted up to `MANY`."""
+    """Return how many documents carry any of the tags, counted up to `MANY`."""
     return _count(execute, "document_tags", [(f"tag_id IN ({ids})", ())])
 
 
 def _count(execute: Execute, table: str, conditions: Sequence[Condition]) -> int:
-    """How many rows there are, counted up to `MANY`."""
-    condition, parameters = _joined(conditions)
+    """Return how many rows there are, counted up to `MANY`."""
+    condition, parameters = joined(conditions)
     sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT ?)"
     number: int = execute(sql, (*parameters, MANY)).get
     return number
 
 
-def _plain(where: Filter) -> list[Condition]:
-    # The plus keeps SQLite from looking a type up, which most documents have, where it can look a path up.
-    doc_type = "doc_type" if where.source_path is None else "+doc_type"
-    conditions: list[Condition] = [
-        (f"{comparison} ?", (value,))
-        for comparison, value in ((f"{doc_type} =", where.doc_type), ("source_path =", where.source_path))
-        if value is not None
-    ]
-    if where.source_prefix is not None:
-        conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
-    return conditions
+def _carrying(tags: TagIds) -> list[Condition]:
+    """Return the conditions on tags, to be checked for each document of a page."""
+    carries = "SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag_id IN"
+    wanted: list[Condition] = [(f"EXISTS ({carries} ({ids}))", ()) for ids in tags.groups]
+    return wanted + ([(f"NOT EXISTS ({carries} ({tags.excluded}))", ())] if tags.excluded else [])
 
 
-def _created(where: Filter) -> Condition | None:
-    bounds = (("created_at >= ?", where.created_after), ("created_at < ?", where.created_before))
-    conditions: list[Condition] = [(sql, (stored(moment),)) for sql, moment in bounds if moment is not None]
-    return _joined(conditions) if conditions else None
+def _among_carriers(tags: TagIds) -> list[Condition]:
+    """Return the conditions on tags, to find all the documents."""
+    carriers = "SELECT document_id FROM document_tags WHERE tag_id IN"
+    wanted: list[Condition] = [(f"id IN ({carriers} ({ids}))", ()) for ids in tags.groups]
+    return wanted + ([(f"id NOT IN ({carriers} ({tags.excluded}))", ())] if tags.excluded else [])
 
 
-def _on_the_way(created: Condition, where: Filter, sort: Sort) -> list[Condition]:
-    """When documents were created, as a matter of reading on in their order: the plus keeps SQLite from sorting."""
-    sql, parameters = created
-    conditions: list[Condition] = [(sql.replace("created_at", "+created_at"), parameters)]
-    if sort == "recent" and where.created_after:
-        # No document changed before it was created: the rest of the list need not be read.
-        conditions.append((f"{RECENT} >= ?", (stored(where.created_after),)))
-    return conditions
+def _without_index(created: Iterable[Condition]) -> list[Condition]:
+    """Return the conditions for a page that is read in its order: the plus keeps SQLite from sorting by another."""
+    return [(f"+{sql}", parameters) for sql, parameters in created]
 
 
-def _tagged(execute: Execute, wanted: Iterable[str], tag_not: Collection[str]) -> list[Condition]:
-    conditions: list[Condition] = [(f"EXISTS ({CARRIES} AND tag_id IN ({ids}))", ()) for ids in wanted]
-    if tag_not and (unwanted := tag_ids(execute, tag_not)):
-        conditions.append((f"NOT EXISTS ({CARRIES} AND tag_id IN ({unwanted}))", ()))
-    return conditions
+def _recent_conditions(where: Filter, sort: Sort) -> list[Condition]:
+    """Return where a list of recent documents ends: none changed before it was created."""
+    if sort == "id" or where.created_after is None:
+        return []
+    return [(f"{RECENT} >= ?", (stored(where.created_after),))]
 
 
 def _after(cursor: str, sort: Sort, key: str) -> Condition:
@@ -166,11 +188,3 @@ def _after(cursor: str, sort: Sort, key: str) -> Condition:
         return f"{key} > ?", (int(document_id),)
     moment = bytes.fromhex(recent).decode(errors="replace")
     return AFTER_RECENT, (moment, moment, int(document_id))
-
-
-def _joined(conditions: Iterable[Condition]) -> Condition:
-    sql, parameters = ["TRUE"], list[object]()
-    for condition, values in conditions:
-        sql.append(condition)
-        parameters += values
-    return " AND ".join(sql), tuple(parameters)

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
 
-from kb.store.rows import Filter, Hit
-from kb.store.sqlite.document_query import condition_of, without_unused
+from kb.store.rows import Hit
+from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted
 from kb.store.sqlite.values import PLACE, TAGS, Execute, iso, place, strings
-from kb.vectors.scored import Scored
+from kb.vectors.scored import EMPTY_SCORES, Scored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from kb.store.rows import Filter
     from kb.store.sqlite.vectors import Vectors
+    from kb.vectors.snapshot import Snapshot
 
 HEADER_WEIGHT = 2.0
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
+
+QUOTED = str.maketrans({'"': '""', "\0": " "})
+"""How a word stands between quotation marks in FTS5's syntax."""
 
 
 class SqliteIndex:
@@ -34,29 +40,17 @@ class SqliteIndex:
         self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
 
-    def matches(self, match: str, where: Filter) -> Scored:
-        """Every chunk that matches, by BM25, the header's words counting more."""
-        where = without_unused(self._execute, where)
-        # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
-        among, parameters = ("", ()) if where == Filter() else _chunks_of(where)
-        rows = self._execute(
-            "SELECT rowid, -bm25(chunks_fts, 1.0, ?) FROM chunks_fts WHERE chunks_fts MATCH ?"
-            f" {f'AND +rowid IN ({among})' if among else ''} ORDER BY rowid",
-            (HEADER_WEIGHT, match, *parameters),
-        ).fetchall()
-        table = np.fromiter(chain.from_iterable(rows), np.float64, 2 * len(rows)).reshape(-1, 2)
-        return Scored(table[:, 0].astype(np.int64), table[:, 1])
+    @cached_property
+    def analyzer(self) -> Fts5Analyzer:
+        """The analyzer of the full-text index."""
+        return Fts5Analyzer(self._connection)
 
-    def nearest(self, vector: NDArray[np.float32], where: Filter, limit: int) -> Scored:
-        """The `limit` chunks nearest to a unit vector, by cosine."""
-        return self._snapshot.nearest(vector, limit, self._allowed(where))
-
-    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How near these chunks are to a unit vector."""
-        return self._snapshot.cosines(vector, ids)
+    def select(self, where: Filter) -> SqliteSelection:
+        """Return the chunks that `where` admits."""
+        return SqliteSelection(self._execute, self._snapshot, where)
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """The chunks with their documents, in the order given."""
+        """Return the chunks with their documents, in the order given."""
         rows = self._execute(
             f"SELECT chunks.id, documents.id, title, source_path, doc_type, text, {TAGS}, created_at, updated_at,"
             f" date, {PLACE} FROM chunks JOIN documents ON documents.id = document_id"
@@ -69,38 +63,90 @@ class SqliteIndex:
         }
         return [found[chunk_id] for chunk_id in chunk_ids]
 
-    def highlights(self, text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-        """The ranges of `text` that match one of `words`, as the full-text leg compares them."""
-        raw = text.encode()
-        wanted = {stem for word in words for _, _, stem in self._tokens(word.encode())}
-        edges = [(start, end) for start, end, stem in self._tokens(raw) if stem in wanted]
-        characters = _characters_at(raw, [edge for pair in edges for edge in pair])
-        return list(zip(characters[::2], characters[1::2], strict=True))
 
-    def _tokens(self, raw: bytes) -> list[tuple[int, int, str]]:
-        tokenizer = self._connection.fts5_tokenizer(*TOKENIZER)
-        tokens: Any = tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
-        return list(tokens)
+class SqliteSelection:
+    """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed."""
 
-    def _allowed(self, where: Filter) -> NDArray[np.int64] | None:
-        """The ids of all chunks that `where` admits, ascending; None if it admits every one."""
-        where = without_unused(self._execute, where)
-        if where == Filter():
+    def __init__(self, execute: Execute, snapshot: Snapshot, where: Filter) -> None:
+        self._execute = execute
+        self._snapshot = snapshot
+        self._where = where
+        self._matched: dict[tuple[str, ...], Scored] = {}
+
+    def full_text(self, words: Sequence[str], limit: int) -> Scored:
+        """Return the `limit` chunks that match any of the words best."""
+        return self._matches(words).best(limit)
+
+    def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how well these chunks match; NaN for one that has none of the words."""
+        return self._matches(words).scores_for(ids)
+
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> Scored:
+        """Return the `limit` chunks nearest to a unit vector, by cosine."""
+        return self._snapshot.nearest(vector, limit, self._ids)
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks are to a unit vector."""
+        return self._snapshot.cosines(vector, ids)
+
+    @cached_property
+    def _ids(self) -> NDArray[np.int64] | None:
+        """The ids of the chunks, ascending; None if they are all there are."""
+        condition, parameters = admitted(self._execute, self._where)
+        if (condition, parameters) == EVERY_DOCUMENT:
             return None
-        among, parameters = _chunks_of(where)
-        return np.array(self._execute(f"{among} ORDER BY id", parameters).fetchall(), np.int64).reshape(-1)
+        # One text is read faster than a row for each id. CROSS JOIN: SQLite shall begin on the left.
+        ids = self._execute(
+            f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {condition})"
+            " CROSS JOIN chunks ON document_id = admitted",
+            parameters,
+        ).get
+        return np.sort(np.fromstring(ids, np.int64, sep=",")) if ids else EMPTY_SCORES.ids
+
+    def _matches(self, words: Sequence[str]) -> Scored:
+        """Return every chunk that matches, by BM25: SQLite finds no limited number of them any faster."""
+        key = tuple(words)
+        if key not in self._matched:
+            is_empty = not key or (self._ids is not None and not self._ids.size)
+            self._matched[key] = EMPTY_SCORES if is_empty else self._match(key)
+        return self._matched[key]
+
+    def _match(self, words: tuple[str, ...]) -> Scored:
+        # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
+        among = "" if self._ids is None else "AND +rowid IN carray(?)"
+        parameters = () if self._ids is None else (apsw.carray(self._ids),)
+        rows = self._execute(
+            f"SELECT rowid, -bm25(chunks_fts, 1.0, ?) FROM chunks_fts WHERE chunks_fts MATCH ? {among} ORDER BY rowid",
+            (HEADER_WEIGHT, match_expression(words), *parameters),
+        ).fetchall()
+        table = np.fromiter(chain.from_iterable(rows), np.float64, 2 * len(rows)).reshape(-1, 2)
+        return Scored(table[:, 0].astype(np.int64), table[:, 1])
 
 
-def _characters_at(raw: bytes, edges: Sequence[int]) -> list[int]:
-    """The numbers of the characters at ascending byte offsets."""
-    characters, count, last = [], 0, 0
-    for edge in edges:
-        count += len(raw[last:edge].decode())
-        characters.append(count)
-        last = edge
-    return characters
+class Fts5Analyzer:
+    """See `kb.store.protocol.Analyzer`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._tokenize: Any = connection.fts5_tokenizer(*TOKENIZER)
+
+    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return each word of the text: where it begins and ends, and its stem."""
+        raw = text.encode()
+        tokens: list[tuple[int, int, str]] = self._tokenize(
+            raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
+        )
+        if len(raw) == len(text):
+            return tokens
+        characters = _characters_before(raw)
+        return ((characters[start], characters[end], stem) for start, end, stem in tokens)
 
 
-def _chunks_of(where: Filter) -> tuple[str, tuple[object, ...]]:
-    condition, parameters = condition_of(where)
-    return f"SELECT id FROM chunks WHERE document_id IN (SELECT id FROM documents WHERE {condition})", parameters
+def match_expression(words: Iterable[str]) -> str:
+    """Return the FTS5 expression for any of the words; as each is quoted, none is a syntax error."""
+    return " OR ".join(f'"{word.translate(QUOTED)}"' for word in words)
+
+
+def _characters_before(raw: bytes) -> list[int]:
+    """Return how many characters begin before each byte of UTF-8, and in all of it."""
+    begins = (np.frombuffer(raw, np.uint8) & 0xC0) != 0x80
+    return [0, *np.cumsum(begins).tolist()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFull, StoreError
 from kb.store.rows import Counts
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
@@ -19,7 +19,7 @@ from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.vector_space import settle_space
-from kb.store.sqlite.vectors import Vectors
+from kb.store.sqlite.vectors import Vectors, generation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +112,18 @@ class SqliteStore:
                 if isinstance(error, apsw.FullError):
                     raise DiskFull from error
                 raise
+
+    def check(self) -> None:
+        """Read a row.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        try:
+            with self.read() as tx:
+                generation(tx.connection)
+        except apsw.Error as error:
+            raise StoreError(f"The database {self._path} cannot be read: {error}.") from error
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""

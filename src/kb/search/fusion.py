@@ -1,0 +1,79 @@
+"""One list of what both legs found.
+
+Pure functions, so that the same request over the same data always has the same answer (requirement S-6). The
+fusion is the average of z-scores, both legs' exact scores filled in for every candidate; measured against
+reciprocal rank fusion in docs/adr/0003.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ALPHA = 0.5
+"""The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
+
+    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched.
+    """
+
+    ids: NDArray[np.int64]
+    fts: NDArray[np.float64]
+    vec: NDArray[np.float64]
+
+
+class Ranked(NamedTuple):
+    """A candidate in its place; a leg's score is None where it has none."""
+
+    chunk_id: int
+    score: float
+    fts_score: float | None
+    vec_score: float | None
+
+
+def rank(candidates: Candidates, limit: int) -> list[Ranked]:
+    """Return the `limit` best candidates, best first."""
+    scores = fuse(candidates)
+    order = best(candidates, scores, limit)
+    ids, fts, vec = (column[order].tolist() for column in (candidates.ids, candidates.fts, candidates.vec))
+    return [
+        Ranked(chunk_id, score, _or_none(fts_score), _or_none(vec_score))
+        for chunk_id, score, fts_score, vec_score in zip(ids, scores[order].tolist(), fts, vec, strict=True)
+    ]
+
+
+def fuse(candidates: Candidates) -> NDArray[np.float64]:
+    """Return one score for each candidate, shape (n,), higher is better.
+
+    A leg's missing scores count as its lowest possible ones: no matching word is a BM25 of 0. If only one leg ran,
+    its own scores stand.
+    """
+    if np.isnan(candidates.vec).all():
+        return candidates.fts
+    if np.isnan(candidates.fts).all():
+        return candidates.vec
+    return ALPHA * _z(candidates.vec) + (1 - ALPHA) * _z(np.nan_to_num(candidates.fts))
+
+
+def best(candidates: Candidates, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """Return the indexes of the `limit` best candidates, best first; ties go to the older chunk."""
+    return np.lexsort((candidates.ids, -scores))[:limit]
+
+
+def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    z: NDArray[np.float64] = (scores - scores.mean()) / (scores.std() or 1.0)
+    return z
+
+
+def _or_none(score: float) -> float | None:
+    return None if math.isnan(score) else score

@@ -1,0 +1,109 @@
+"""Passages as they are answered: grouped by document, cut to a budget, with highlights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kb.search.fusion import Ranked
+    from kb.search.token_budget import TokenBudget
+    from kb.store.protocol import Analyzer
+    from kb.store.rows import Hit, Place
+
+PASSAGES = 3
+"""How many passages of a document come back when grouped by document."""
+
+
+@dataclass(slots=True)
+class Passage:
+    """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
+
+    `more` has the next best passages of the document when grouped.
+    """
+
+    chunk_id: int
+    text: str
+    place: Place
+    score: float
+    fts_score: float | None
+    vec_score: float | None
+    document_id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    tags: tuple[str, ...]
+    date: str | None
+    created_at: str
+    updated_at: str | None
+    truncated: bool = False
+    highlights: list[tuple[int, int]] = field(default_factory=list)
+    more: list[Passage] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, hit: Hit, ranked: Ranked) -> Passage:
+        """Return the whole chunk with its scores."""
+        return cls(
+            chunk_id=hit.chunk_id,
+            text=hit.text,
+            place=hit.place,
+            score=ranked.score,
+            fts_score=ranked.fts_score,
+            vec_score=ranked.vec_score,
+            document_id=hit.document_id,
+            title=hit.title,
+            source_path=hit.source_path,
+            doc_type=hit.doc_type,
+            tags=hit.tags,
+            date=hit.date,
+            created_at=hit.created_at,
+            updated_at=hit.updated_at,
+        )
+
+
+class Highlighter:
+    """Finds the words of a query in texts."""
+
+    def __init__(self, analyzer: Analyzer, words: Iterable[str]) -> None:
+        self._analyzer = analyzer
+        self._stems = {stem for word in words for _, _, stem in analyzer.stems(word)}
+
+    def ranges(self, text: str) -> list[tuple[int, int]]:
+        """Return where the words stand, in characters, the end excluded."""
+        if not self._stems:
+            return []
+        return [(start, end) for start, end, stem in self._analyzer.stems(text) if stem in self._stems]
+
+
+def group(passages: Iterable[Passage]) -> list[Passage]:
+    """Return one passage a document, in the order of their best ones, with the next best in `more`."""
+    documents: dict[int, Passage] = {}
+    for passage in passages:
+        best = documents.setdefault(passage.document_id, passage)
+        if best is not passage and len(best.more) < PASSAGES - 1:
+            best.more.append(passage)
+    return list(documents.values())
+
+
+def count(passages: Sequence[Passage]) -> int:
+    """Return how many there are, with those in `more`."""
+    return sum(1 + len(passage.more) for passage in passages)
+
+
+def fit(passages: Iterable[Passage], budget: TokenBudget, highlighter: Highlighter) -> Iterator[Passage]:
+    """Yield the passages that the budget has room for, highlighted; the last one may be cut."""
+    for passage in passages:
+        if not _fits(passage, budget, highlighter):
+            return
+        passage.more = [other for other in passage.more if _fits(other, budget, highlighter)]
+        yield passage
+
+
+def _fits(passage: Passage, budget: TokenBudget, highlighter: Highlighter) -> bool:
+    text = budget.spend(passage.text)
+    passage.truncated = text != passage.text
+    passage.text = text
+    passage.highlights = highlighter.ranges(text)
+    return bool(text)

@@ -1,0 +1,69 @@
+"""What to look for: a query in the words of the full-text leg, and as the text that the model reads."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kb.store.rows import Filter
+
+MAX_TERMS = 64
+"""How many different words of a query the full-text leg looks up."""
+
+# Words that stand in most English texts: they cost a search most of its time and tell documents apart least.
+ENGLISH = """
+    a about above after again against all also am an and any are as at be because been before being below between both
+    but by can could did do does doing down during each few for from further had has have having he her here hers
+    him his how i if in into is it its itself just me more most my no nor not now of off on once only or other our
+    ours out over own same she should so some such than that the their theirs them then there these they this those
+    through to too under until up very was we were what when where which while who whom why will with would you your
+    yours
+"""
+STOP_WORDS = frozenset(ENGLISH.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for, among which documents. A leg without anything to look for does not run.
+
+    Args:
+        text: for the vector leg.
+        words: for the full-text leg, each once.
+        where: the filter.
+    """
+
+    text: str | None
+    words: tuple[str, ...]
+    where: Filter
+
+    @classmethod
+    def parse(cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True) -> Query:
+        """Return the query for the legs that shall run."""
+        return cls(text if vectors else None, tuple(keywords(text)) if full_text else (), where)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The words to look up; every word is highlighted."""
+        return self.words[:MAX_TERMS]
+
+
+def keywords(text: str) -> list[str]:
+    """Return the words to look for, each once: stop words only when there is nothing else."""
+    words = list(dict.fromkeys(tokenize(text)))
+    return [word for word in words if word not in STOP_WORDS] or words
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the words of a text: letters and digits with their marks, without regard to case.
+
+    What the full-text index makes of the marks it does by itself: it drops some, and parts words at others.
+    """
+    characters = unicodedata.normalize("NFC", text).lower()
+    return "".join(each if is_word_character(each) else " " for each in characters).split()
+
+
+def is_word_character(character: str) -> bool:
+    """Return whether a character is a letter, a digit or a mark on one."""
+    return character.isalnum() or unicodedata.category(character).startswith("M")
