@@ -135,8 +135,8 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     embedder = open_embedder(
         settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=watch.embedded
     )
-    embedder.embed(["warm"])
-    space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
+    embedder.embed_passages(["warm"])
+    space = VectorSpace.of(embedder.spec)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
@@ -153,7 +153,7 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
 def engine_info(embedder: Embedder) -> Info:
     """What the engine is, as a metric."""
     info = Info("kb_engine", "What the engine is.", registry=None)
-    about = {"model": embedder.model, "precision": embedder.precision, "provider": embedder.provider}
+    about = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
     info.info({"version": __version__} | about)
     return info
 

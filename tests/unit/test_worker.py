@@ -25,11 +25,11 @@ class Failing:
     def __getattr__(self, name):
         return getattr(self._embedder, name)
 
-    def embed(self, texts):
+    def embed_passages(self, texts):
         if self.failures:
             self.failures -= 1
             raise RuntimeError("the device is lost")
-        return self._embedder.embed(texts)
+        return self._embedder.embed_passages(texts)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def failing(embedder):
 
 @pytest.fixture
 def store(tmp_path, embedder):
-    opened = SqliteStore(tmp_path / "kb.db", space(embedder.dimensions))
+    opened = SqliteStore(tmp_path / "kb.db", space(embedder.spec.dimensions))
     yield opened
     opened.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Changed, NotANote, NotFound
-from kb.ingest.draft import NOTE, draft_note, with_vectors
+from kb.ingest.draft import NOTE, draft_note, embed_drafts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -60,7 +60,7 @@ def update_note(
     with store.read() as tx:
         note = _note(tx, document_id, if_match)
         title = given_title(note, tx.documents.chunks(document_id))
-    [content] = with_vectors([draft_note(text, title, embedder)], embedder)
+    [content] = embed_drafts([draft_note(text, title, embedder)], embedder)
     with store.write() as tx:
         _note(tx, document_id, if_match)
         tx.documents.replace(document_id, content)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kb.api.errors import Unreadable
 from kb.formats.registry import READERS, Extracted, Section
-from kb.ingest.chunk import cut
+from kb.ingest.chunk import Chunker
 from kb.store.rows import Content, NewChunk
 
 if TYPE_CHECKING:
@@ -75,16 +75,16 @@ def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder,
     return draft
 
 
-def with_vectors(
+def embed_drafts(
     drafts: Sequence[Draft], embedder: Embedder, alive: Callable[[float], None] = lambda _: None
 ) -> list[Content]:
-    """The drafts with their vectors. `alive` is told the share that is done, from time to time."""
+    """Return the drafts with their vectors. `alive` is told the share that is done, from time to time."""
     inputs = [text for draft in drafts for text in draft.inputs]
-    vectors = np.empty((len(inputs), embedder.dimensions), np.float32)
+    vectors = np.empty((len(inputs), embedder.spec.dimensions), np.float32)
     for start in range(0, len(inputs), SLICE):
         if start:
             alive(start / len(inputs))
-        vectors[start : start + SLICE] = embedder.embed(inputs[start : start + SLICE])
+        vectors[start : start + SLICE] = embedder.embed_passages(inputs[start : start + SLICE])
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     return [
         Content(draft.doc_type, draft.title, draft.content_hash, draft.chunks, own, tuple(draft.own_tags), draft.date)
@@ -100,7 +100,7 @@ def first_line(text: str) -> str:
 
 
 def _draft(extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder) -> Draft:
-    pieces = list(cut(extracted, header, embedder))
-    chunks, inputs = [chunk for chunk, _ in pieces], [text for _, text in pieces]
+    passages = list(Chunker(embedder).split(extracted, header))
+    chunks, inputs = [chunk for chunk, _ in passages], [text for _, text in passages]
     attachments, own_tags, date = extracted.attachments, extracted.tags, extracted.date
     return Draft(extracted.doc_type, name, content_hash, chunks, inputs, attachments, own_tags, date)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from kb.api.errors import Invalid
 from kb.api.models import SearchReply, SearchRequest, SearchResult
-from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.services import Engine, EngineDep
@@ -53,7 +52,7 @@ def passages(results: Sequence[Result | SearchResult]) -> int:
 def embedded(engine: Engine, query: str) -> NDArray[np.float32]:
     """The query's vector, shape (dimensions,)."""
     with engine.watch.search("embed"):
-        vector: NDArray[np.float32] = engine.embedder.embed([query])[0]
+        vector: NDArray[np.float32] = engine.embedder.embed_queries([query])[0]
         return vector
 
 
@@ -75,7 +74,7 @@ def fitting(
     engine: Engine, tx: Transaction, found: Sequence[Result], words: Sequence[str], max_tokens: int | None
 ) -> list[SearchResult]:
     """The results whose text fits the budget, with their highlights."""
-    budget = Budget(max_tokens, lambda text: engine.embedder.count_tokens(text) - SPECIAL_TOKENS)
+    budget = Budget(max_tokens, lambda text: engine.embedder.count_tokens(text) - engine.embedder.spec.special_tokens)
     results = []
     for result in found:
         if not (first := passage(tx, result, words, budget)):

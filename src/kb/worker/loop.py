@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import DiskFull, Unreadable
 from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
-from kb.ingest.draft import NOTE, SLICE, Draft, draft_file, draft_note, with_vectors
+from kb.ingest.draft import NOTE, SLICE, Draft, draft_file, draft_note, embed_drafts
 from kb.parser.sandbox import Limits, Sandbox, Stopped
 from kb.telemetry.instruments import Watch
 
@@ -180,7 +180,7 @@ class Worker:
         drafts = [draft for _, draft in group]
         alive = partial(self._alive, [job.id for job, _ in group], unfinished)
         with self._watch.ingest("embed", jobs=len(group)):
-            contents = with_vectors(drafts, self._embedder, alive)
+            contents = embed_drafts(drafts, self._embedder, alive)
         with self._watch.ingest("write", jobs=len(group)), ExitStack() as staged:
             attached = [
                 staged.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group
