@@ -29,8 +29,6 @@ from kb.embed.models.fetch import TOKENIZER, WEIGHTS, one_line, sha256
 from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kb.embed.models.artifact import ModelFiles
 
 log = logging.getLogger(__name__)
@@ -90,7 +88,7 @@ def _load(name: str) -> SentenceTransformer:
         model = SentenceTransformer(name, device="cpu", model_kwargs={"attn_implementation": "eager"})
     except (OSError, ValueError) as error:
         raise ModelError(f"The model {name} cannot be loaded: {one_line(error)}") from error
-    for fault in _faults(model):
+    if fault := _fault(model):
         raise ModelError(f"The model {name} {fault}, which kb cannot represent.")
     named = [prompt for prompt, text in model.prompts.items() if text]
     if named and not any(_prefixes(model)):
@@ -98,22 +96,21 @@ def _load(name: str) -> SentenceTransformer:
     return model.float().eval()
 
 
-def _faults(model: SentenceTransformer) -> Iterator[str]:
-    """Yield what of the model cannot be represented."""
+def _fault(model: SentenceTransformer) -> str | None:
+    """Return what of the model cannot be represented; None if all of it can."""
     if unknown := [type(part).__name__ for part in model if not isinstance(part, MODULES)]:
-        yield f"has modules of the kind {', '.join(unknown)}"
-        return
+        return f"has modules of the kind {', '.join(unknown)}"
     if not isinstance(model[0], Transformer) or sum(isinstance(part, Pooling) for part in model) != 1:
-        yield "is not one transformer with one pooling"
-        return
+        return "is not one transformer with one pooling"
     if not hasattr(model.tokenizer, "backend_tokenizer"):
-        yield "has no fast tokenizer (tokenizer.json)"
+        return "has no fast tokenizer (tokenizer.json)"
     if any((model[0].query_length, model[0].document_length, model[0].query_expansion)):
-        yield "reads queries and documents of different lengths"
+        return "reads queries and documents of different lengths"
     if any(_prefixes(model)) and not _pooling(model).include_prompt:
-        yield "leaves its prompts out of the pooling"
+        return "leaves its prompts out of the pooling"
     if model.similarity_fn_name != "cosine" and (model.truncate_dim or not _is_normalized(model)):
-        yield f"compares vectors that are not of length 1 by {model.similarity_fn_name}"
+        return f"compares vectors that are not of length 1 by {model.similarity_fn_name}"
+    return None
 
 
 def _prefixes(model: SentenceTransformer) -> tuple[str, str]:
