@@ -108,8 +108,8 @@ def peer(raw: Path, device: str, precision: str, window: int) -> Embed:
 def compare(embedder: OnnxEmbedder, raw: Path, calls: list[list[str]]) -> None:
     """Print how near the vectors are to the reference's."""
     texts = ["", *chain.from_iterable(calls)]
-    expected = peer(raw, "cpu", "fp32", embedder.window)(texts)
-    cosines = (embedder.embed(texts) * expected).sum(axis=1)
+    expected = peer(raw, "cpu", "fp32", embedder.spec.window)(texts)
+    cosines = (embedder.embed_passages(texts) * expected).sum(axis=1)
     print(f"cosine to sentence-transformers, fp32, on the CPU: mean {cosines.mean():.7f}, least {cosines.min():.7f}")
 
 
@@ -129,15 +129,15 @@ def main() -> None:
         raw = options.model or fetch(Path(scratch, "raw"))
         files = prepare(raw, Path(scratch), options.precision)
         embedder = OnnxEmbedder(files, options.device, options.threads, cache=Path(scratch, "compiled"))
-        theirs = peer(raw, options.device, options.precision, embedder.window)
+        theirs = peer(raw, options.device, options.precision, embedder.spec.window)
         print(
-            f"{embedder.provider}, {embedder.precision}, {options.threads} threads, {options.texts} texts,"
+            f"{embedder.provider}, {embedder.spec.precision}, {options.threads} threads, {options.texts} texts,"
             f" {options.rounds} rounds; texts per {per}"
         )
         print(f"{'':24}{'kb':>8}{'sentence-transformers':>24}{'ratio':>8}")
         corpus = corpora(options.texts)
         for name, calls in corpus.items():
-            mine, other, ratio = race(embedder.embed, theirs, calls, options.rounds, clock)
+            mine, other, ratio = race(embedder.embed_passages, theirs, calls, options.rounds, clock)
             print(f"{name:24}{mine:8.1f}{other:24.1f}{ratio:7.2f}x", flush=True)
         compare(embedder, raw, list(corpus.values())[-1])
 

@@ -48,7 +48,7 @@ def embed_alone(documents: Documents, embedder: Embedder) -> tuple[float, int]:
     drafts = [draft_note(document["text"], document["title"], embedder) for _, document in documents]
     inputs = list(itertools.chain.from_iterable(draft.inputs for draft in drafts))
     begun = time.perf_counter()
-    embedder.embed(inputs)
+    embedder.embed_passages(inputs)
     return time.perf_counter() - begun, len(inputs)
 
 
@@ -73,7 +73,7 @@ async def search(client: EngineClient, queries: Sequence[str], embedder: Embedde
     alone, engine = [], []
     for query in queries:
         begun = time.perf_counter()
-        embedder.embed([query])
+        embedder.embed_queries([query])
         embedded = time.perf_counter()
         await client.search(query=query)
         alone.append(embedded - begun)

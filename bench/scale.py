@@ -22,7 +22,7 @@ import numpy as np
 from bench.serving import serving
 from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
+from kb.store.sqlite.vector_space import DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ class Engine:
         self.http = stack.enter_context(httpx2.Client(base_url=f"{url}/api/v1/"))
 
     def _fill(self, database: Path) -> None:
-        store = SqliteStore(database, BEFORE_IT_WAS_RECORDED)
+        store = SqliteStore(database, DEFAULT_SPACE)
         numbers = np.random.default_rng(self.size)
         self.ids: list[int] = []
         for start in range(0, self.size, BATCH):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
+from kb.store.sqlite.vector_space import DEFAULT_SPACE
 
 
 def space(dimensions=384, **changes):
     """The default model's, but for what is given."""
-    return replace(BEFORE_IT_WAS_RECORDED, dimensions=dimensions, **changes)
+    return replace(DEFAULT_SPACE, dimensions=dimensions, **changes)

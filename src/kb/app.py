@@ -157,8 +157,8 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     embedder = open_embedder(
         settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
     )
-    embedder.embed(["warm"])
-    space = VectorSpace(embedder.dimensions, embedder.model, embedder.precision, embedder.digest)
+    embedder.embed_passages(["warm"])
+    space = VectorSpace.of(embedder.spec)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
@@ -176,7 +176,7 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
 def engine_info(embedder: Embedder) -> Info:
     """What the engine is, as a metric."""
     info = Info("kb_engine", "What the engine is.", registry=None)
-    about = {"model": embedder.model, "precision": embedder.precision, "provider": embedder.provider}
+    about = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
     info.info({"version": __version__} | about)
     return info
 

@@ -9,9 +9,9 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.embed.models.artifact import DIMENSIONS, FP32
 from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
-from kb.ingest.draft import draft_note, with_vectors
+from kb.ingest.draft import draft_note, embed_drafts
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import BEFORE_IT_WAS_RECORDED
+from kb.store.sqlite.vector_space import DEFAULT_SPACE
 from tests.spaces import space
 
 
@@ -20,7 +20,7 @@ def database(tmp_path, embedder):
     """One with a note, made by the default model."""
     path = tmp_path / "kb.db"
     store = SqliteStore(path, space())
-    [content] = with_vectors([draft_note("The key is under the mat.", None, embedder)], embedder)
+    [content] = embed_drafts([draft_note("The key is under the mat.", None, embedder)], embedder)
     with store.write() as tx:
         save(tx, content, None, [])
     store.close()
@@ -36,9 +36,7 @@ def forget(path):
 
 def test_what_was_not_recorded_is_the_default_model():
     found = (DIMENSIONS, NAME, FP32, SOURCES[WEIGHTS])
-    assert found == tuple(
-        getattr(BEFORE_IT_WAS_RECORDED, name) for name in ("dimensions", "model", "precision", "digest")
-    )
+    assert found == tuple(getattr(DEFAULT_SPACE, name) for name in ("dimensions", "model", "precision", "digest"))
 
 
 @pytest.mark.requirement("S-8")
@@ -62,10 +60,15 @@ def test_one_of_before_the_record_opens_with_the_default_model_and_then_has_it(d
         ({"precision": "fp16"}, "of all-MiniLM-L6-v2 in fp16 (weights 53aa51172d14): set KB_PRECISION=fp32"),
         ({"model": "other", "digest": "ab" * 32}, "of other in fp32 (weights abababababab): unset KB_MODEL_DIR"),
         ({"digest": "ab" * 32}, "unset KB_MODEL_DIR, or take an empty KB_DATA_DIR and add the documents again"),
+        ({"passage_prefix": "passage: "}, "(weights 53aa51172d14, passage prefix 'passage: '): unset KB_MODEL_DIR"),
+        ({"query_prefix": "query:\n"}, "(weights 53aa51172d14, query prefix 'query:\\n'): unset KB_MODEL_DIR"),
+        ({"dimensions": 128}, "vectors of another length than the model's 128: set KB_MODEL_DIR"),
         ({"dimensions": 512, "model": "wide"}, "vectors of another length than the model's 512: set KB_MODEL_DIR"),
     ],
 )
-def test_another_model_or_precision_is_refused_in_one_line_that_says_what_to_do(database, recorded, changes, words):
+def test_another_model_precision_or_prefix_is_refused_in_one_line_that_says_what_to_do(
+    database, recorded, changes, words
+):
     if not recorded:
         forget(database)
     with pytest.raises(StoreError) as refused:
@@ -81,7 +84,33 @@ def test_one_of_an_exported_model_names_it(tmp_path, database):
         SqliteStore(database, space())
 
 
+@pytest.mark.requirement("D-2")
+def test_one_of_before_prefixes_were_recorded_opens_with_the_default_model(database):
+    connection = apsw.Connection(str(database))
+    for column in ("query_prefix", "passage_prefix"):
+        connection.execute(f"ALTER TABLE vector_space DROP COLUMN {column}")
+    connection.close()
+    with pytest.raises(StoreError, match="unset KB_MODEL_DIR"):
+        SqliteStore(database, space(passage_prefix="passage: "))
+    SqliteStore(database, space()).close()
+    [row] = apsw.Connection(str(database)).execute("SELECT model, query_prefix, passage_prefix FROM vector_space")
+    assert row == ("all-MiniLM-L6-v2", None, None)
+
+
+def test_one_of_a_model_with_prefixes_opens_with_them_and_not_without(database):
+    prefixes = {"query_prefix": "query: ", "passage_prefix": "passage: "}
+    apsw.Connection(str(database)).execute(
+        "UPDATE vector_space SET model = 'e5', query_prefix = 'query: ', passage_prefix = 'passage: '"
+    )
+    SqliteStore(database, space(model="e5", **prefixes)).close()
+    with pytest.raises(StoreError, match="set KB_MODEL_DIR to the folder of e5 that it was made with"):
+        SqliteStore(database, space(model="e5"))
+    with pytest.raises(StoreError, match="set KB_PRECISION=fp32"):
+        SqliteStore(database, space(model="e5", precision="fp16", **prefixes))
+
+
 def test_an_empty_one_takes_the_model_it_is_opened_with(tmp_path):
     SqliteStore(tmp_path / "kb.db", space()).close()
+    SqliteStore(tmp_path / "kb.db", space(precision="fp16", query_prefix="query: ")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()

@@ -40,9 +40,9 @@ def varied_texts() -> list[str]:
 @pytest.mark.requirement("S-4")
 def test_500_varied_texts_have_the_vectors_that_sentence_transformers_gives_them(embedder, raw_model):
     reference = pytest.importorskip("sentence_transformers").SentenceTransformer(str(raw_model), device="cpu")
-    reference.max_seq_length = embedder.window
+    reference.max_seq_length = embedder.spec.window
     texts = varied_texts()
     expected = reference.encode(texts, normalize_embeddings=True)
-    cosines = np.sum(embedder.embed(texts) * expected, axis=1)
+    cosines = np.sum(embedder.embed_passages(texts) * expected, axis=1)
     assert len(texts) == 500
     assert cosines.min() >= COSINE, repr(texts[int(cosines.argmin())])

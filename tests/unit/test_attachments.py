@@ -28,7 +28,7 @@ FAULT = """CREATE TRIGGER fault BEFORE INSERT ON jobs WHEN NEW.source_path = '/m
 
 @contextmanager
 def opened(folder, embedder):
-    store = SqliteStore(folder / "kb.db", space(embedder.dimensions))
+    store = SqliteStore(folder / "kb.db", space(embedder.spec.dimensions))
     yield store
     store.close()
 

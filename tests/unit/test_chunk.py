@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from kb.embed.onnx.embedder import MIN_TOKENS, OnnxEmbedder
 from kb.formats.extracted import Extracted, Section
-from kb.ingest.chunk import CHUNK_TOKENS, SPECIAL_TOKENS, cut
+from kb.ingest.chunk import CHUNK_TOKENS, Chunker
 
 texts = st.one_of(
     st.text(max_size=3000),
@@ -20,6 +24,11 @@ texts = st.one_of(
         lambda sizes: "A" * sizes[0] + "qzkvjxwq" * sizes[1] + " word" * sizes[2]
     ),
     st.integers(1, 1500).map("!".__mul__),
+)
+prefixes = st.one_of(
+    st.sampled_from(["", "passage: ", "Represent this sentence for searching relevant passages: "]),
+    st.text(max_size=200),
+    st.integers(0, 600).map("word ".__mul__),
 )
 slow_but_thorough = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -36,27 +45,109 @@ def documents(draw):
     return Extracted(None, text, sections)
 
 
-def pieces_of(text, embedder, title=None, sections=None):
-    return list(cut(Extracted(None, text, sections or (Section(0, len(text)),)), title, embedder))
+def byte_level():
+    """Cuts as RoBERTa and ModernBERT do: a space belongs to the word after it, and a line break is a token."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    train(tokenizer, trainers.BpeTrainer(initial_alphabet=alphabet, **TRAINING))
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    return tokenizer
+
+
+def unigram():
+    """Cuts as multilingual E5 does: pieces of the compatible form of a text."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    train(tokenizer, trainers.UnigramTrainer(unk_token="<unk>", **TRAINING))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    return tokenizer
+
+
+TRAINING = {"vocab_size": 400, "special_tokens": ["<unk>", "<s>", "</s>"], "show_progress": False}
+
+
+def train(tokenizer, trainer):
+    tokenizer.train_from_iterator(["word words sword Überraschung title passage: the quick brown fox"] * 20, trainer)
+
+
+@pytest.fixture(scope="session", params=["wordpiece", byte_level, unigram], ids=["wordpiece", "bytes", "unigram"])
+def any_embedder(request, embedder, model_files, tmp_path_factory):
+    """The default model, or one that cuts words otherwise."""
+    if request.param == "wordpiece":
+        return embedder
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    request.param().save(str(path))
+    return OnnxEmbedder(replace(model_files, tokenizer=path), "cpu")
+
+
+def fed(embedder, **changes):
+    """The same model, fed otherwise."""
+    other = copy(embedder)
+    other.spec = replace(embedder.spec, **changes)
+    return other
+
+
+def passages_of(text, embedder, title=None, sections=None):
+    extracted = Extracted(None, text, sections or (Section(0, len(text)),))
+    return list(Chunker(embedder).split(extracted, title))
 
 
 def chunks_of(*arguments):
-    return [chunk for chunk, _ in pieces_of(*arguments)]
+    return [chunk for chunk, _ in passages_of(*arguments)]
 
 
 @pytest.mark.requirement("N-1")
 @slow_but_thorough
 @given(document=documents(), title=st.one_of(st.none(), st.text(min_size=1, max_size=600)))
 def test_chunks_joined_give_the_text_back_and_none_exceeds_the_window(document, title, embedder):
-    pieces = list(cut(document, title, embedder))
-    assert "".join(chunk.text for chunk, _ in pieces) == document.text
+    passages = list(Chunker(embedder).split(document, title))
+    assert "".join(chunk.text for chunk, _ in passages) == document.text
     position = 0
-    for chunk, read in pieces:
+    for chunk, read in passages:
         assert (chunk.place.char_start, chunk.place.char_end) == (position, position + len(chunk.text))
         position = chunk.place.char_end
-        assert embedder.count_tokens(chunk.text) <= CHUNK_TOKENS + SPECIAL_TOKENS
+        assert embedder.count_tokens(chunk.text) <= CHUNK_TOKENS + embedder.spec.special_tokens
         assert read.endswith(chunk.text.strip())
-        assert embedder.count_tokens(read) <= embedder.window
+        assert embedder.count_tokens(read) <= embedder.spec.window
+
+
+@pytest.mark.requirement("N-1")
+@settings(slow_but_thorough, max_examples=60)
+@given(
+    document=documents(),
+    title=st.one_of(st.none(), st.text(min_size=1, max_size=600)),
+    window=st.integers(32, 512),
+    prefix=prefixes,
+)
+def test_whatever_the_window_and_the_prefix_the_model_reads_every_chunk_whole(
+    document, title, window, prefix, any_embedder
+):
+    assume(window - any_embedder.count_tokens(prefix) >= MIN_TOKENS)
+    passages = list(Chunker(fed(any_embedder, window=window, passage_prefix=prefix)).split(document, title))
+    assert "".join(chunk.text for chunk, _ in passages) == document.text
+    for chunk, read in passages:
+        assert chunk.text
+        assert read.endswith(chunk.text.strip())
+        assert any_embedder.count_tokens(prefix + read) <= window
+
+
+@pytest.mark.parametrize("window", [32, 64, 128, 512])
+def test_a_chunk_is_as_long_as_the_window_allows_up_to_two_hundred_tokens(embedder, window):
+    prose = "The quick brown fox jumps over the lazy dog and runs on " * 60
+    sizes = [embedder.count_tokens(read) for _, read in passages_of(prose, fed(embedder, window=window))]
+    assert max(sizes) <= min(window, CHUNK_TOKENS + 2)
+    assert min(sizes) > 0.8 * min(window, CHUNK_TOKENS + 2)
+
+
+def test_in_a_small_window_a_long_header_leaves_most_of_the_room_to_the_text(embedder):
+    for _, read in passages_of("word " * 500, fed(embedder, window=64), "title " * 300):
+        assert 0 < read.count("title") <= 13
+        assert read.count("word") > 40
 
 
 def test_a_short_text_is_one_chunk(embedder):
@@ -79,7 +170,7 @@ def test_a_word_without_end_is_cut_all_the_same(embedder):
 def test_a_chunk_stands_under_its_title_and_headings(embedder):
     text = "# Animals\n\n## Cats\n\n" + "Cats purr when they are content and loved. " * 3
     sections = (Section(0, 11, ("Animals",)), Section(11, len(text), ("Animals", "Cats")))
-    [(chunk, read)] = pieces_of(text, embedder, "Zoology", sections)
+    [(chunk, read)] = passages_of(text, embedder, "Zoology", sections)
     assert chunk.header == "Zoology › Animals › Cats"
     assert chunk.place.heading == ("Animals", "Cats")
     assert read.startswith("Zoology › Animals › Cats\n# Animals")
@@ -92,7 +183,7 @@ def test_a_chunk_never_spans_two_pages(embedder):
 
 
 def test_a_long_header_gives_way_to_the_text(embedder):
-    [(_, read)] = pieces_of("word " * 190, embedder, "title " * 300)
+    [(_, read)] = passages_of("word " * 190, embedder, "title " * 300)
     assert read.count("word") == 190
     assert 0 < read.count("title") < 100
 

@@ -25,7 +25,7 @@ from kb.embed.onnx import session as runtime
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.providers import DEVICES, candidates, provider_options
 from kb.embed.onnx.requirements import Machine
-from kb.embed.onnx.session import this_machine
+from kb.embed.onnx.session import detect_machine
 
 CPU = "CPUExecutionProvider"
 CUDA, ROCM, PLAIN, OPENVINO = DEVICES
@@ -154,7 +154,7 @@ def test_a_library_of_the_provider_that_is_missing_is_named_with_what_has_it():
 
 def test_what_keeps_the_model_from_other_devices_is_told_also_if_it_is_a_library(monkeypatch, embedder):
     machine = machine_with(CUDA.provider, {"libcuda.so.1": Driver()})
-    monkeypatch.setattr(measure, "this_machine", lambda: machine)
+    monkeypatch.setattr(measure, "detect_machine", lambda: machine)
     told = measure.describe(embedder)["not_used"]
     assert told["cuda"].startswith("a library is missing (libonnxruntime_providers_shared.so: cannot open")
     assert "kb[engine,rocm]" in told["rocm"]
@@ -255,8 +255,8 @@ def test_what_the_preloading_prints_stays_out_of_what_scripts_read(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_this_machine_preloads_with_what_onnx_runtime_has_for_it():
-    assert this_machine().preload is onnxruntime.preload_dlls
+def test_detect_machine_preloads_with_what_onnx_runtime_has_for_it():
+    assert detect_machine().preload is onnxruntime.preload_dlls
 
 
 @pytest.mark.parametrize(("provider", "name"), [(CUDA.provider, "cuda"), (ROCM.provider, "rocm")])
@@ -286,7 +286,7 @@ def test_fixed_shapes_give_the_same_vectors(model_files, embedder):
     fixed._session = type(
         "Seen", (), {"run": lambda _, names, feed: shapes.append(feed["input_ids"].shape) or run(names, feed)}
     )()
-    assert np.abs(fixed.embed(texts) - embedder.embed(texts)).max() < 1e-5
+    assert np.abs(fixed.embed_passages(texts) - embedder.embed_passages(texts)).max() < 1e-5
     assert {rows for rows, _ in shapes} <= set(ROCM.rows)
     assert {length for _, length in shapes} <= set(ROCM.lengths)
 
@@ -307,7 +307,7 @@ def test_half_precision_is_half_the_size_and_means_the_same(half, model_files, e
         *(f"word {'and ' * number}" for number in range(50)),
     ]
     on_cpu = OnnxEmbedder(replace(half, precision="fp32"), "cpu")  # no CPU is offered it; its numbers are the same
-    assert np.sum(on_cpu.embed(texts) * embedder.embed(texts), axis=1).min() > 0.999
+    assert np.sum(on_cpu.embed_passages(texts) * embedder.embed_passages(texts), axis=1).min() > 0.999
 
 
 def test_half_precision_is_made_once(half, model_files):
@@ -326,15 +326,15 @@ def test_int8_is_smaller_and_means_nearly_the_same(int8, model_files, embedder):
     assert int8.onnx.stat().st_size < 0.71 * model_files.onnx.stat().st_size
     texts = ["Where do I put the key?", "river stone " * 200, *(f"word {'and ' * number}" for number in range(50))]
     rounded = OnnxEmbedder(int8, "cpu")
-    assert (rounded.precision, rounded.digest) == ("int8", embedder.digest)
-    assert np.sum(rounded.embed(texts) * embedder.embed(texts), axis=1).min() > 0.998
+    assert (rounded.spec.precision, rounded.spec.digest) == ("int8", embedder.spec.digest)
+    assert np.sum(rounded.embed_passages(texts) * embedder.embed_passages(texts), axis=1).min() > 0.998
 
 
 def test_in_int8_a_vector_does_not_depend_on_the_texts_beside_it(int8):
     rounded = OnnxEmbedder(int8, "cpu")
     texts = ["heron", "The ferryman's dog took no notice of the heron in the reeds.", "x" * 900]
-    alone = np.vstack([rounded.embed([text]) for text in texts])
-    assert np.abs(rounded.embed(texts) - alone).max() < 1e-5
+    alone = np.vstack([rounded.embed_passages([text]) for text in texts])
+    assert np.abs(rounded.embed_passages(texts) - alone).max() < 1e-5
 
 
 def test_bf16_is_the_same_files(model_files, tmp_path):

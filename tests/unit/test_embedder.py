@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.api.errors import ModelError
-from kb.embed.onnx.embedder import OnnxEmbedder, batches
+from kb.embed.onnx.batching import batches
+from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.providers import DEVICES
 
 TEXTS = ["The cat sits on the mat.", "", "Where do I put the key?", "word " * 300, "猫がマットの上に座っている", "🐈"]
@@ -21,35 +22,37 @@ TEXTS = ["The cat sits on the mat.", "", "Where do I put the key?", "word " * 30
 
 @pytest.mark.requirement("S-4")
 def test_it_says_what_it_is(embedder):
-    assert (embedder.model, embedder.dimensions, embedder.window) == ("all-MiniLM-L6-v2", 384, 256)
-    assert (embedder.precision, embedder.device) == ("fp32", "cpu")
+    assert (embedder.spec.name, embedder.spec.dimensions, embedder.spec.window) == ("all-MiniLM-L6-v2", 384, 256)
+    assert (embedder.spec.precision, embedder.device) == ("fp32", "cpu")
     assert embedder.provider == "CPUExecutionProvider"
 
 
 def test_every_text_becomes_a_vector_of_length_one(embedder):
-    vectors = embedder.embed(TEXTS)
+    vectors = embedder.embed_passages(TEXTS)
     assert (vectors.shape, vectors.dtype) == ((len(TEXTS), 384), np.float32)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
 def test_no_texts_become_no_vectors(embedder):
-    assert embedder.embed([]).shape == (0, 384)
+    assert embedder.embed_passages([]).shape == (0, 384)
 
 
 def test_vectors_come_in_the_order_of_their_texts_whatever_stands_beside_them(embedder):
     texts = [*TEXTS, *reversed(TEXTS), *(f"word {'and ' * number}" for number in range(40))]
-    alone = np.vstack([embedder.embed([text]) for text in texts])
-    assert np.abs(embedder.embed(texts) - alone).max() < 1e-5
+    alone = np.vstack([embedder.embed_passages([text]) for text in texts])
+    assert np.abs(embedder.embed_passages(texts) - alone).max() < 1e-5
 
 
 def test_what_means_the_same_is_near(embedder):
-    cat, key, feline = embedder.embed(["The cat sits on the mat.", "Where is my key?", "A kitten rests on a rug."])
+    cat, key, feline = embedder.embed_passages(
+        ["The cat sits on the mat.", "Where is my key?", "A kitten rests on a rug."]
+    )
     assert cat @ feline > cat @ key + 0.3
 
 
 def test_a_text_is_read_as_far_as_the_window_and_no_further(embedder):
     body = "river " * 253
-    within, same_within, beyond, elsewhere = embedder.embed(
+    within, same_within, beyond, elsewhere = embedder.embed_passages(
         [f"{body} stone", f"{body} stone light", f"{body} stone engine", f"{body} engine"]
     )
     assert within == pytest.approx(beyond, abs=1e-5)
@@ -57,14 +60,40 @@ def test_a_text_is_read_as_far_as_the_window_and_no_further(embedder):
     assert np.abs(within - elsewhere).max() > 1e-4
 
 
+@pytest.fixture
+def with_manifest(model_files):
+    """The default model under another manifest."""
+    return lambda **changes: OnnxEmbedder(
+        replace(model_files, manifest=replace(model_files.manifest, **changes)), "cpu"
+    )
+
+
+@pytest.mark.requirement("S-4")
+def test_queries_and_passages_are_read_after_their_prefixes(embedder, with_manifest):
+    prefixed = with_manifest(query_prefix="query: ", passage_prefix="passage: ")
+    for prefix, embed in (("query: ", prefixed.embed_queries), ("passage: ", prefixed.embed_passages)):
+        assert embed(TEXTS) == pytest.approx(embedder.embed_passages([prefix + text for text in TEXTS]), abs=1e-5)
+    assert (prefixed.spec.query_prefix, prefixed.spec.passage_prefix) == ("query: ", "passage: ")
+
+
+def test_without_prefixes_a_query_is_read_as_a_passage_is(embedder):
+    assert np.array_equal(embedder.embed_queries(TEXTS), embedder.embed_passages(TEXTS))
+
+
+@pytest.mark.parametrize("changes", [{"window": 17}, {"window": 40, "query_prefix": "query " * 30}])
+def test_a_window_that_holds_no_chunk_stops_the_start(with_manifest, changes):
+    with pytest.raises(ModelError, match=r"The model all-MiniLM-L6-v2 reads \d+ tokens, \d+ of them for its prefix"):
+        with_manifest(**changes)
+
+
 def test_tokens_are_counted_beyond_the_window(embedder):
     assert [embedder.count_tokens(text) for text in ("", "river", "river " * 1000)] == [2, 3, 1002]
 
 
 def test_several_threads_get_what_one_gets(embedder):
-    expected = embedder.embed(TEXTS)
+    expected = embedder.embed_passages(TEXTS)
     with ThreadPoolExecutor(4) as threads:
-        for vectors in threads.map(embedder.embed, [TEXTS] * 12):
+        for vectors in threads.map(embedder.embed_passages, [TEXTS] * 12):
             assert np.abs(vectors - expected).max() < 1e-6
 
 
@@ -85,7 +114,7 @@ def test_the_runtime_does_not_report_to_its_makers(model_files, tmp_path):
     folder = str(model_files.onnx.parent)
     code = (
         "from pathlib import Path; from kb.embed.models.prepare import prepare; from kb.embed.onnx.embedder import OnnxEmbedder;"
-        f"OnnxEmbedder(prepare(Path({folder!r}), Path('/nowhere')), 'cpu').embed(['x'])"
+        f"OnnxEmbedder(prepare(Path({folder!r}), Path('/nowhere')), 'cpu').embed_passages(['x'])"
     )
     # Not this process's environment: the runtime keeps quiet where it believes that it is being tested.
     subprocess.run([sys.executable, "-c", code], env={"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}, check=True)

@@ -7,12 +7,13 @@ import os
 import shutil
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import MANIFEST, ONNX, ModelFiles
+from kb.embed.models.artifact import MANIFEST, ONNX, ModelFiles, load_model, save_model
 from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS
 from kb.embed.models.prepare import prepare
 
@@ -187,3 +188,13 @@ def test_the_manifest_says_from_what_the_model_was_made(model_files):
     manifest = json.loads(model_files.onnx.with_name(MANIFEST).read_text())
     assert manifest["sources"] == SOURCES
     assert (manifest["model"], manifest["precision"]) == (NAME, "fp32")
+
+
+def test_what_is_as_in_the_default_model_is_left_out_of_a_manifest(model_files, tmp_path):
+    plain = {"model", "precision", "converter", "sources", "files"}
+    assert json.loads(model_files.onnx.with_name(MANIFEST).read_text()).keys() == plain
+    changed = replace(model_files.manifest, query_prefix="query: ", window=64, truncate_dim=128)
+    save_model(tmp_path / "mine", model_files.onnx.read_bytes(), model_files.tokenizer, changed)
+    recorded = json.loads((tmp_path / "mine" / MANIFEST).read_text())
+    assert recorded.keys() == plain | {"query_prefix", "window", "truncate_dim"}
+    assert load_model(tmp_path / "mine").manifest == changed

@@ -34,7 +34,7 @@ class Failing:
     def __getattr__(self, name):
         return getattr(self._embedder, name)
 
-    def embed(self, texts):
+    def embed_passages(self, texts):
         if len(texts) == SLICE and "ledgers" in texts[0]:
             self.slices += 1
             self.before_slice.get(self.slices, list)()
@@ -43,7 +43,7 @@ class Failing:
             raise RuntimeError("the device is lost")
         if self.word and any(self.word in text for text in texts):
             raise RuntimeError("the device is lost over a word")
-        return self._embedder.embed(texts)
+        return self._embedder.embed_passages(texts)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def failing(embedder):
 
 @pytest.fixture
 def store(tmp_path, embedder):
-    opened = SqliteStore(tmp_path / "kb.db", space(embedder.dimensions))
+    opened = SqliteStore(tmp_path / "kb.db", space(embedder.spec.dimensions))
     yield opened
     opened.close()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import Changed, NotANote
 from kb.api.models import NOTE
 from kb.documents.lookup import existing_document
-from kb.ingest.draft import draft_note, with_vectors
+from kb.ingest.draft import draft_note, embed_drafts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ def update_note(
     with store.read() as tx:
         note = _matching(tx, document_id, if_match)
         title = given_title(note, tx.documents.chunks(document_id))
-    [content] = with_vectors([draft_note(text, title, embedder)], embedder)
+    [content] = embed_drafts([draft_note(text, title, embedder)], embedder)
     with store.write() as tx:
         _matching(tx, document_id, if_match)
         tx.documents.replace(document_id, content)

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 import onnxruntime
 
 from kb.embed.onnx.providers import DEVICES
-from kb.embed.onnx.session import available_cores, this_machine
+from kb.embed.onnx.session import available_cores, detect_machine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kb.embed.protocol import Embedder
+
+    Embed = Callable[[list[str]], object]
 
 WORDS = ("the", "river", "carried", "stones", "past", "the", "old", "mill", "where", "her", "letters", "waited")
 CHUNK_WORDS, CHUNKS = 198, 64
@@ -22,21 +26,21 @@ QUERY_WORDS = 6
 
 
 def describe(embedder: Embedder) -> dict[str, object]:
-    """What was found, by name: the model, where it runs, and why not elsewhere."""
-    machine = this_machine()
+    """Return the model, where it runs, and why not elsewhere, by name."""
+    spec, machine = embedder.spec, detect_machine()
     others = [device for device in DEVICES if device.name != embedder.device]
-    elsewhere = {device.name: machine.fault(device) or machine.library_fault(device) for device in others}
+    faults = {device.name: machine.fault(device) or machine.library_fault(device) for device in others}
     return {
         "device": embedder.device,
         "provider": embedder.provider,
-        "precision": embedder.precision,
-        "model": embedder.model,
-        "dimensions": embedder.dimensions,
-        "window": embedder.window,
-        "digest": embedder.digest,
+        "precision": spec.precision,
+        "model": spec.name,
+        "dimensions": spec.dimensions,
+        "window": spec.window,
+        "digest": spec.digest,
         "runtime": onnxruntime.__version__,
         "cores": available_cores(),
-        "not_used": {name: fault for name, fault in elsewhere.items() if fault},
+        "not_used": {name: fault for name, fault in faults.items() if fault},
     }
 
 
@@ -47,26 +51,26 @@ def measure(embedder: Embedder, seconds: float) -> dict[str, float]:
     """
     share = seconds / 3
     return {
-        "chunks_per_second": round(_rate(embedder, CHUNK_WORDS, CHUNKS, share), 1),
-        "notes_per_second": round(_rate(embedder, NOTE_WORDS, NOTES, share), 1),
-        "query_ms": round(1000 * statistics.median(_times(embedder, QUERY_WORDS, 1, share)), 2),
+        "chunks_per_second": round(_rate(embedder.embed_passages, CHUNK_WORDS, CHUNKS, share), 1),
+        "notes_per_second": round(_rate(embedder.embed_passages, NOTE_WORDS, NOTES, share), 1),
+        "query_ms": round(1000 * statistics.median(_times(embedder.embed_queries, QUERY_WORDS, 1, share)), 2),
     }
 
 
-def _rate(embedder: Embedder, words: int, texts: int, seconds: float) -> float:
+def _rate(embed: Embed, words: int, texts: int, seconds: float) -> float:
     """Texts a second, at the median of the rounds."""
-    return texts / statistics.median(_times(embedder, words, texts, seconds))
+    return texts / statistics.median(_times(embed, words, texts, seconds))
 
 
-def _times(embedder: Embedder, words: int, texts: int, seconds: float) -> list[float]:
+def _times(embed: Embed, words: int, texts: int, seconds: float) -> list[float]:
     """The seconds that each round took; the first one, which compiles and allocates, does not count."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     for number in count():
         batch = [_text(words, number + each) for each in range(texts)]
-        begun = time.perf_counter()
-        embedder.embed(batch)
-        times.append(time.perf_counter() - begun)
+        started = time.perf_counter()
+        embed(batch)
+        times.append(time.perf_counter() - started)
         if number and time.perf_counter() > end:
             break
     return times[1:]

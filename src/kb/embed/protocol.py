@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -11,28 +12,52 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Embedder(Protocol):
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """What a model is, and how it is fed.
+
+    Args:
+        digest: the SHA-256 of the weights and of how they are put together, in hexadecimal.
+        precision: the arithmetic, such as `fp32`.
+        dimensions: the length of a vector, after truncation.
+        window: the most tokens of one text that the model reads, prefix and special tokens included.
+        special_tokens: how many tokens the tokenizer adds to each text.
+        query_prefix: what the model reads before each query.
+        passage_prefix: what it reads before each passage.
+        pooling: how the vectors of the tokens become one: `mean`, `cls`, ….
+        normalize: whether the model itself scales its vectors to length 1. The embedder always does.
+        truncate_dim: how many dimensions are kept, if not all.
+    """
+
+    name: str
+    digest: str
+    precision: str
+    dimensions: int
+    window: int
+    special_tokens: int = 2
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    pooling: str = "mean"
+    normalize: bool = True
+    truncate_dim: int | None = None
+
+
+class Tokenizer(Protocol):
+    """The model's tokens, and how many of them it reads."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model that reads them."""
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of `text`, special tokens included, without prefix or truncation."""
+
+    def token_starts(self, text: str) -> list[int]:
+        """Return where each token of `text` begins, in characters, special tokens excluded."""
+
+
+class Embedder(Tokenizer, Protocol):
     """A model that turns texts into unit vectors. Safe to call from several threads."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-
-    @property
-    def dimensions(self) -> int:
-        """The length of a vector."""
-
-    @property
-    def window(self) -> int:
-        """The most tokens of one text that the model reads, its special tokens included."""
-
-    @property
-    def precision(self) -> str:
-        """The arithmetic, such as `fp32`."""
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the weights, in hexadecimal."""
 
     @property
     def device(self) -> str:
@@ -42,11 +67,8 @@ class Embedder(Protocol):
     def provider(self) -> str:
         """The execution provider that is really active, in ONNX Runtime's words."""
 
-    def count_tokens(self, text: str) -> int:
-        """The number of tokens the model would read for `text`, special tokens included, without truncation."""
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`."""
 
-    def token_starts(self, text: str) -> list[int]:
-        """Where each token of `text` begins, in characters, special tokens excluded."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`."""
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of what queries are to find, likewise."""

@@ -14,7 +14,7 @@ from kb.api.errors import Unreadable
 from kb.api.models import NOTE
 from kb.formats.extracted import Extracted
 from kb.formats.registry import FORMATS
-from kb.ingest.chunk import cut
+from kb.ingest.chunk import Chunker
 from kb.store.rows import Content, NewChunk
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def draft_file(
     return draft
 
 
-def with_vectors(drafts: Sequence[Draft], embedder: Embedder) -> list[Content]:
+def embed_drafts(drafts: Sequence[Draft], embedder: Embedder) -> list[Content]:
     """Return the drafts with their vectors."""
     return contents_of(drafts, list(embed_slices(drafts, embedder)))
 
@@ -101,7 +101,7 @@ def embed_slices(drafts: Sequence[Draft], embedder: Embedder) -> Iterator[NDArra
     """Embed what the drafts hold, a slice at a time."""
     inputs = [text for draft in drafts for text in draft.inputs]
     for start in range(0, len(inputs), SLICE):
-        yield embedder.embed(inputs[start : start + SLICE])
+        yield embedder.embed_passages(inputs[start : start + SLICE])
 
 
 def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
@@ -129,7 +129,7 @@ def _digest(path: Path) -> str:
 def _draft(
     doc_type: str, extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder
 ) -> Draft:
-    pieces = list(cut(extracted, header, embedder))
-    chunks, inputs = [chunk for chunk, _ in pieces], [text for _, text in pieces]
+    passages = list(Chunker(embedder).split(extracted, header))
+    chunks, inputs = [chunk for chunk, _ in passages], [text for _, text in passages]
     attachments, own_tags, date = extracted.attachments, extracted.tags, extracted.date
     return Draft(doc_type, name, content_hash, chunks, inputs, attachments, own_tags, date)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING
 
-from kb.ingest.chunk import SPECIAL_TOKENS
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.retrieve import Retriever
 from kb.search.token_budget import TokenBudget
@@ -81,11 +80,11 @@ class SearchService:
 
     def _embed(self, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):
-            vector: NDArray[np.float32] = self._embedder.embed([text])[0]
+            vector: NDArray[np.float32] = self._embedder.embed_queries([text])[0]
             return vector
 
     def _count_tokens(self, text: str) -> int:
-        return self._embedder.count_tokens(text) - SPECIAL_TOKENS
+        return self._embedder.count_tokens(text) - self._embedder.spec.special_tokens
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:

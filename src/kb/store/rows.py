@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import JobKind, JobStatus
+    from kb.embed.protocol import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,26 @@ class NewChunk:
 class VectorSpace:
     """What makes the vectors: those of two spaces cannot be compared.
 
-    `digest` is the SHA-256 of the model's weights, `precision` the arithmetic.
+    `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; `precision` is
+    the arithmetic, and the prefixes are what the model reads before each text.
     """
 
     dimensions: int
     model: str
     precision: str
     digest: str
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+    @classmethod
+    def of(cls, spec: ModelSpec) -> VectorSpace:
+        """Return the space of a model's vectors."""
+        return cls(spec.dimensions, spec.name, spec.precision, spec.digest, spec.query_prefix, spec.passage_prefix)
 
     def __str__(self) -> str:
-        return f"{self.model} in {self.precision} (weights {self.digest[:12]})"
+        prefixes = {"query": self.query_prefix, "passage": self.passage_prefix}
+        shown = [f"{kind} prefix {prefix!r}" for kind, prefix in prefixes.items() if prefix]
+        return f"{self.model} in {self.precision} ({', '.join([f'weights {self.digest[:12]}', *shown])})"
 
 
 @dataclass(frozen=True, slots=True)

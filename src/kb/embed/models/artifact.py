@@ -1,4 +1,4 @@
-"""A model in the form that the engine runs: a folder with `model.onnx`, `tokenizer.json` and `manifest.json`.
+"""A model as the engine runs it: a folder with `model.onnx`, `tokenizer.json` and `manifest.json`.
 
 The graph takes `input_ids` and `attention_mask`, int64 of shape (batch, sequence), and gives `embedding`, float32 of
 shape (batch, dimensions), each row of length 1. The manifest says of what it was made, by which converter, and what
@@ -25,11 +25,11 @@ CONVERTER = 1
 """Raise it whenever the conversion changes: a model converted by another one is made anew."""
 
 ONNX, MANIFEST = "model.onnx", "manifest.json"
-IMPLIED = {"dimensions": DIMENSIONS, "window": WINDOW}
-"""What a manifest leaves out where it is the default model's."""
+REQUIRED = ("model", "precision", "converter", "sources")
+"""What a manifest always says; it leaves out what is as in the default model."""
 
 
-class Unusable(Exception):
+class InvalidArtifact(Exception):
     """Why a folder holds no model that can be used, in words."""
 
 
@@ -41,6 +41,11 @@ class Manifest:
         sources: the SHA-256 of the weights, and of other files, that it was made of.
         dimensions: the length of a vector.
         window: the most tokens of one text that it reads.
+        query_prefix: what it reads before each query.
+        passage_prefix: what it reads before each passage.
+        pooling: how the vectors of the tokens become one.
+        normalize: whether the model itself scales its vectors to length 1; the graph does in any case.
+        truncate_dim: how many dimensions the graph keeps, if not all.
     """
 
     model: str = NAME
@@ -49,6 +54,11 @@ class Manifest:
     sources: dict[str, str] = field(default_factory=dict)
     dimensions: int = DIMENSIONS
     window: int = WINDOW
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    pooling: str = "mean"
+    normalize: bool = True
+    truncate_dim: int | None = None
 
     @property
     def digest(self) -> str:
@@ -66,39 +76,41 @@ class ModelFiles:
     precision: str
 
 
-def read_form(folder: Path) -> ModelFiles:
-    """The model in `folder`.
+def load_model(folder: Path) -> ModelFiles:
+    """Return the model in `folder`.
 
     Raises:
-        Unusable: there is none, it is damaged, or another version of the converter made it.
+        InvalidArtifact: there is none, it is damaged, or another version of the converter made it.
     """
     try:
-        kept = json.loads((folder / MANIFEST).read_bytes())
+        recorded = json.loads((folder / MANIFEST).read_bytes())
         hashes = _hashes(folder)
     except (OSError, ValueError):
-        raise Unusable("a file is missing or unreadable") from None
+        raise InvalidArtifact("a file is missing or unreadable") from None
     try:
-        good = kept.pop("files") == hashes and kept["converter"] == CONVERTER and bool(kept["sources"][WEIGHTS])
-        manifest = Manifest(**kept)
+        intact = recorded.pop("files") == hashes
+        manifest = Manifest(**recorded)
+        valid = intact and recorded["converter"] == CONVERTER and bool(manifest.digest)
     except (AttributeError, KeyError, TypeError):
-        good = False
-    if not good:
-        raise Unusable("it is damaged, or was made by another version of kb")
+        valid = False
+    if not valid:
+        raise InvalidArtifact("it is damaged, or was made by another version of kb")
     return ModelFiles(folder / ONNX, folder / TOKENIZER, manifest, manifest.precision)
 
 
-def write_form(folder: Path, onnx: bytes, tokenizer: Path, manifest: Manifest) -> None:
+def save_model(folder: Path, onnx: bytes, tokenizer: Path, manifest: Manifest) -> None:
     """Write a model into the new `folder`, down to the disk."""
     folder.mkdir()
     (folder / ONNX).write_bytes(onnx)
     shutil.copyfile(tokenizer, folder / TOKENIZER)
-    said = {name: value for name, value in asdict(manifest).items() if IMPLIED.get(name) != value}
-    (folder / MANIFEST).write_text(json.dumps(said | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")
+    defaults = asdict(Manifest())
+    record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
+    (folder / MANIFEST).write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")
     for path in (*folder.iterdir(), folder):
-        sync(path)
+        fsync(path)
 
 
-def sync(path: Path) -> None:
+def fsync(path: Path) -> None:
     """Have the file or folder on the disk. Windows cannot do this for folders, and does not need it."""
     if os.name == "nt" and path.is_dir():
         return

@@ -1,4 +1,4 @@
-"""Any sentence-transformers model in the form that the engine runs. Needs the extra `export`."""
+"""Export of sentence-transformers models into artifacts that the engine runs. Needs the extra `export`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    Dense,
+    Dropout,
+    LayerNorm,
+    Normalize,
+    Pooling,
+    Transformer,
+)
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import Manifest, read_form, write_form
-from kb.embed.models.fetch import TOKENIZER, WEIGHTS, in_one_line, sha256
+from kb.embed.models.artifact import Manifest, load_model, save_model
+from kb.embed.models.fetch import TOKENIZER, WEIGHTS, one_line, sha256
 from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
@@ -26,9 +34,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OPSET = 17
-LEAST_COSINE = 0.9999
-NO_WINDOW = 1 << 20
-USUAL_WINDOW = 512
+MIN_COSINE = 0.9999
+UNLIMITED_WINDOW = 1 << 20
+DEFAULT_WINDOW = 512
+MODULES = (Transformer, Pooling, Dense, Normalize, LayerNorm, Dropout)
+QUERY_PROMPTS = ("query",)
+PASSAGE_PROMPTS = ("document", "passage", "corpus")
 SAMPLES = (
     "Where do I put the key?",
     "",
@@ -39,65 +50,114 @@ SAMPLES = (
 )
 
 
-class _Sentence(torch.nn.Module):  # type: ignore[misc] # it is not there when types are checked
-    """The model from token ids and their mask to vectors of length 1."""
+class _UnitEncoder(torch.nn.Module):  # type: ignore[misc] # it is not there when types are checked
+    """The model from token ids and their mask to vectors of length 1, truncated if it asks for that."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """Vectors of shape (batch, dimensions)."""
+        """Return vectors of shape (batch, dimensions)."""
         features = self.model({"input_ids": input_ids, "attention_mask": attention_mask})
-        return torch.nn.functional.normalize(features["sentence_embedding"], dim=-1)
+        return torch.nn.functional.normalize(features["sentence_embedding"][:, : self.model.truncate_dim], dim=-1)
 
 
 def export(name: str, folder: Path) -> ModelFiles:
     """Write the model `name` (a folder, or a name on the model hub) into the new `folder`, and compare both.
 
     Raises:
-        ModelError: there is no such model, it cannot be exported, its vectors differ, or the folder is not empty.
+        ModelError: there is no such model, kb cannot represent it, its window holds no chunk, its vectors differ, or
+            the folder is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
         raise ModelError(f"The folder {folder} is not empty: name another one.")
     model = _load(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
-        made = Path(scratch, "made")
-        _write(model, name.rstrip("/").rpartition("/")[2], made)
-        _compare(model, read_form(made))
+        artifact = Path(scratch, "artifact")
+        _write(model, name.rstrip("/").rpartition("/")[2], artifact)
+        _compare(model, load_model(artifact))
         folder.mkdir(exist_ok=True)
-        made.replace(folder)
-    return read_form(folder)
+        artifact.replace(folder)
+    return load_model(folder)
 
 
 def _load(name: str) -> SentenceTransformer:
     try:
         model = SentenceTransformer(name, device="cpu", model_kwargs={"attn_implementation": "eager"})
     except (OSError, ValueError) as error:
-        raise ModelError(f"The model {name} cannot be loaded: {in_one_line(error)}") from error
-    if not hasattr(model.tokenizer, "backend_tokenizer"):
-        raise ModelError(f"The model {name} has no tokenizer of the kind that kb reads (tokenizer.json).")
-    if any(model.prompts.values()):
-        log.warning("%s asks for words before each text (%s), which kb does not add.", name, ", ".join(model.prompts))
+        raise ModelError(f"The model {name} cannot be loaded: {one_line(error)}") from error
+    if fault := _fault(model):
+        raise ModelError(f"The model {name} {fault}, which kb cannot represent.")
+    named = [prompt for prompt, text in model.prompts.items() if text]
+    if named and not any(_prefixes(model)):
+        log.warning("%s has prompts (%s), but none for queries or documents: kb adds none.", name, ", ".join(named))
     return model.float().eval()
+
+
+def _fault(model: SentenceTransformer) -> str | None:
+    """Return what of the model cannot be represented; None if all of it can."""
+    if unknown := [type(part).__name__ for part in model if not isinstance(part, MODULES)]:
+        return f"has modules of the kind {', '.join(unknown)}"
+    if not isinstance(model[0], Transformer) or sum(isinstance(part, Pooling) for part in model) != 1:
+        return "is not one transformer with one pooling"
+    if not hasattr(model.tokenizer, "backend_tokenizer"):
+        return "has no fast tokenizer (tokenizer.json)"
+    if any((model[0].query_length, model[0].document_length, model[0].query_expansion)):
+        return "reads queries and documents of different lengths"
+    if any(_prefixes(model)) and not _pooling(model).include_prompt:
+        return "leaves its prompts out of the pooling"
+    if model.similarity_fn_name != "cosine" and (model.truncate_dim or not _is_normalized(model)):
+        return f"compares vectors that are not of length 1 by {model.similarity_fn_name}"
+    return None
+
+
+def _prefixes(model: SentenceTransformer) -> tuple[str, str]:
+    """Return the prompts for queries and for passages; a name that stands for neither does not count."""
+    query, passage = (
+        next(filter(None, (model.prompts.get(name) for name in names)), "")
+        for names in (QUERY_PROMPTS, PASSAGE_PROMPTS)
+    )
+    return query, passage
+
+
+def _pooling(model: SentenceTransformer) -> Pooling:
+    return next(part for part in model if isinstance(part, Pooling))
+
+
+def _is_normalized(model: SentenceTransformer) -> bool:
+    return isinstance(model[-1], Normalize)
 
 
 def _write(model: SentenceTransformer, name: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         tokenizer = Path(scratch, TOKENIZER)
         model.tokenizer.backend_tokenizer.save(str(tokenizer))
-        manifest = Manifest(
-            model=name,
-            sources={WEIGHTS: _digest(model), TOKENIZER: sha256(tokenizer)},
-            dimensions=_dimensions(model),
-            window=_window(model),
-        )
-        write_form(folder, _graph(model), tokenizer, manifest)
+        save_model(folder, _graph(model), tokenizer, _manifest(model, name, tokenizer))
+
+
+def _manifest(model: SentenceTransformer, name: str, tokenizer: Path) -> Manifest:
+    query_prefix, passage_prefix = _prefixes(model)
+    mode = _pooling(model).pooling_mode
+    with model.truncate_embeddings(None):
+        dimensions = int(model.get_embedding_dimension())
+    kept = min(model.truncate_dim or dimensions, dimensions)
+    return Manifest(
+        model=name,
+        sources={WEIGHTS: _digest(model), TOKENIZER: sha256(tokenizer)},
+        dimensions=kept,
+        window=_window(model),
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
+        pooling=mode if isinstance(mode, str) else "+".join(mode),
+        normalize=_is_normalized(model),
+        truncate_dim=kept if kept < dimensions else None,
+    )
 
 
 def _graph(model: SentenceTransformer) -> bytes:
-    """The model as ONNX."""
+    """Return the model as ONNX."""
     buffer = io.BytesIO()
     tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 0, 0]])
     names = ["input_ids", "attention_mask"]
@@ -105,7 +165,7 @@ def _graph(model: SentenceTransformer) -> bytes:
         # It warns of its age, and of shapes it may have fixed: the comparison afterwards is what tells.
         with torch.no_grad(), warnings.catch_warnings(action="ignore"):
             torch.onnx.export(
-                _Sentence(model),
+                _UnitEncoder(model),
                 (tokens, (tokens > 0).long()),
                 buffer,
                 dynamo=False,  # the other exporter fixes shapes in many of these models
@@ -115,24 +175,26 @@ def _graph(model: SentenceTransformer) -> bytes:
                 dynamic_axes={**{each: {0: "batch", 1: "sequence"} for each in names}, "embedding": {0: "batch"}},
             )
     except (RuntimeError, TypeError, ValueError) as error:
-        raise ModelError(f"The model cannot be exported: {in_one_line(error)}") from error
+        raise ModelError(f"The model cannot be exported: {one_line(error)}") from error
     return buffer.getvalue()
 
 
 def _compare(model: SentenceTransformer, files: ModelFiles) -> None:
     """Check that what was written gives the vectors of the model."""
-    expected = model.encode(list(SAMPLES), prompt="", normalize_embeddings=True)
-    least = float(np.sum(OnnxEmbedder(files, "cpu").embed(SAMPLES) * expected, axis=1).min())
-    if not least >= LEAST_COSINE:  # a NaN is not, either
-        raise ModelError(
-            f"The exported model's vectors differ from those of sentence-transformers (cosine {least:.5f})."
-        )
+    embedder = OnnxEmbedder(files, "cpu")
+    for prefix, embed in zip(_prefixes(model), (embedder.embed_queries, embedder.embed_passages), strict=True):
+        expected = model.encode(list(SAMPLES), prompt=prefix, normalize_embeddings=True)
+        cosine = float(np.sum(embed(SAMPLES) * expected, axis=1).min())
+        if not cosine >= MIN_COSINE:  # a NaN is not, either
+            raise ModelError(
+                f"The exported model's vectors differ from those of sentence-transformers (cosine {cosine:.5f})."
+            )
 
 
 def _digest(model: SentenceTransformer) -> str:
-    """The SHA-256 of all weights and of how they are put together: the same whenever the model is exported."""
+    """Return the SHA-256 of all weights and of how they are put together: the same whenever the model is exported."""
     digest = hashlib.sha256()
-    parts = [[type(part).__name__, getattr(part, "pooling_mode", None)] for part in model]
+    parts = [[type(part).__name__, _variant(part)] for part in model]
     digest.update(json.dumps(parts, default=str).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
@@ -140,11 +202,14 @@ def _digest(model: SentenceTransformer) -> str:
     return digest.hexdigest()
 
 
-def _dimensions(model: SentenceTransformer) -> int:
-    return int(model.encode("", prompt="").shape[0])
+def _variant(part: torch.nn.Module) -> object:
+    """Return what a module does beside its weights, if it is not what its kind does by default."""
+    if isinstance(part, Dense) and not isinstance(part.activation_function, torch.nn.Tanh):
+        return type(part.activation_function).__name__
+    return getattr(part, "pooling_mode", None)
 
 
 def _window(model: SentenceTransformer) -> int:
-    """The most tokens of a text; where the model says nothing, what most can read."""
+    """Return the most tokens of a text; where the model says nothing, what most can read."""
     window = model.max_seq_length or model.tokenizer.model_max_length
-    return int(window) if window and window < NO_WINDOW else USUAL_WINDOW
+    return int(window) if window and window < UNLIMITED_WINDOW else DEFAULT_WINDOW

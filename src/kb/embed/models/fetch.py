@@ -40,7 +40,7 @@ def fetch(folder: Path) -> Path:
         try:
             raw = get(folder)
         except (OSError, subprocess.SubprocessError) as error:
-            failures.append(f"{source}: {in_one_line(error)}")
+            failures.append(f"{source}: {one_line(error)}")
         else:
             verify(raw)
             return raw
@@ -106,6 +106,6 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def in_one_line(error: Exception) -> str:
-    """What an error says."""
+def one_line(error: Exception) -> str:
+    """Return what an error says."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -130,7 +130,7 @@ def _embeddings(builder: _Builder) -> str:
         + builder.weights["embeddings.token_type_embeddings.weight"][0],
     )
     places = builder.add("Slice", places, builder.integers(0), length, builder.integers(0))
-    return _normalised(builder, builder.add("Add", words, places), "embeddings.LayerNorm")
+    return _layer_norm(builder, builder.add("Add", words, places), "embeddings.LayerNorm")
 
 
 def _mask_bias(builder: _Builder) -> str:
@@ -149,10 +149,10 @@ def _layer(builder: _Builder, hidden: str, bias: str, name: str) -> str:
     attended = _dense(
         builder, _attention(builder, hidden, bias, f"{name}.attention.self"), f"{name}.attention.output.dense"
     )
-    hidden = _normalised(builder, builder.add("Add", attended, hidden), f"{name}.attention.output.LayerNorm")
+    hidden = _layer_norm(builder, builder.add("Add", attended, hidden), f"{name}.attention.output.LayerNorm")
     inner = _gelu(builder, _dense(builder, hidden, f"{name}.intermediate.dense"))
     outer = _dense(builder, inner, f"{name}.output.dense")
-    return _normalised(builder, builder.add("Add", outer, hidden), f"{name}.output.LayerNorm")
+    return _layer_norm(builder, builder.add("Add", outer, hidden), f"{name}.output.LayerNorm")
 
 
 def _attention(builder: _Builder, hidden: str, bias: str, name: str) -> str:
@@ -179,7 +179,7 @@ def _dense(builder: _Builder, values: str, name: str) -> str:
     return builder.add("Add", builder.add("MatMul", values, matrix), builder.weight(f"{name}.bias"))
 
 
-def _normalised(builder: _Builder, values: str, name: str) -> str:
+def _layer_norm(builder: _Builder, values: str, name: str) -> str:
     """Layer normalisation over the last axis."""
     scale, shift = builder.weight(f"{name}.weight"), builder.weight(f"{name}.bias")
     return builder.add("LayerNormalization", values, scale, shift, axis=-1, epsilon=EPSILON)

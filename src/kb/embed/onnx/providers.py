@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OPENVINO_BF16 = '{"CPU": {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": "%d"}}'
-WHY_NOT = {
+PRECISION_HINTS = {
     "fp16": " (a CPU turns it into fp32 and back, which only costs time)",
     "int8": " (a GPU is fast in fp16)",
 }
@@ -42,13 +42,13 @@ class Device:
     rows: tuple[int, ...] = ()
 
     @property
-    def most_rows(self) -> int | None:
+    def max_rows(self) -> int | None:
         """The most texts of a batch, where that is limited."""
         return max(self.rows, default=None)
 
     def shape(self, rows: int, length: int) -> tuple[int, int]:
         """The shape of the arrays that hold `rows` texts of up to `length` tokens."""
-        return _at_least(rows, self.rows), _at_least(length, self.lengths)
+        return _round_up(rows, self.rows), _round_up(length, self.lengths)
 
 
 DEVICES = (
@@ -78,8 +78,10 @@ def candidates(wanted: str, precision: str) -> list[Device]:
     found = [device for device in named if precision in device.precisions]
     if not found:
         possible = " or ".join(dict.fromkeys(each for device in named for each in device.precisions))
-        where = "no device here computes" if wanted == "auto" else f"{wanted} does not compute"
-        raise ModelError(f"KB_PRECISION: {where} in {precision}{WHY_NOT.get(precision, '')}: take {possible}.")
+        subject = "no device here computes" if wanted == "auto" else f"{wanted} does not compute"
+        raise ModelError(
+            f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}: take {possible}."
+        )
     return found
 
 
@@ -94,13 +96,13 @@ def provider_options(device: Device, threads: int, cache: Path | None) -> dict[s
             "use_tf32": "0",
         }
     if device.name == "rocm":
-        kept = {"migraphx_model_cache_dir": str(cache)} if cache else {}
-        return {"migraphx_mem_limit": str(GPU_MEMORY), **kept}
+        caching = {"migraphx_model_cache_dir": str(cache)} if cache else {}
+        return {"migraphx_mem_limit": str(GPU_MEMORY), **caching}
     if device.provider == "OpenVINOExecutionProvider":
         return {"device_type": "CPU", "load_config": OPENVINO_BF16 % threads}
     return {}
 
 
-def _at_least(number: int, choices: Sequence[int]) -> int:
-    """The least of `choices` that is not below `number`; `number` itself if there is none."""
+def _round_up(number: int, choices: Sequence[int]) -> int:
+    """Return the least of `choices` that is not below `number`; `number` itself if there is none."""
     return next((choice for choice in choices if choice >= number), number)

@@ -58,12 +58,12 @@ def open_session(
     return session
 
 
-def _refusal(device: Device, machine: Machine, otherwise: str) -> ModelError:
-    return ModelError(f"KB_DEVICE: {device.name} cannot be used: {machine.library_fault(device) or otherwise}.")
+def _refusal(device: Device, machine: Machine, reason: str) -> ModelError:
+    return ModelError(f"KB_DEVICE: {device.name} cannot be used: {machine.library_fault(device) or reason}.")
 
 
-def this_machine() -> Machine:
-    """What is found here."""
+def detect_machine() -> Machine:
+    """Return what ONNX Runtime was built with and what is plugged in here."""
     return Machine(
         providers=onnxruntime.get_available_providers(),
         libraries=Path(onnxruntime.__file__).parent / "capi",

@@ -55,6 +55,7 @@ def add_missing(connection: apsw.Connection, dimensions: int) -> None:
             v2.add_columns(connection, newest, table)
         for sql in list(_missing(connection, newest)):
             connection.execute(sql)
+        v2.add_columns(connection, newest, "vector_space")
     newest.close()
 
 

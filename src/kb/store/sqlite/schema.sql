@@ -111,10 +111,12 @@ CREATE TABLE last_ids (
 ) WITHOUT ROWID;
 INSERT INTO last_ids VALUES ('documents', 0), ('chunks', 0), ('jobs', 0);
 
--- What made the vectors; see space.py.
+-- What made the vectors; see vector_space.py. No prefix is NULL.
 CREATE TABLE vector_space (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   model TEXT NOT NULL,
   precision TEXT NOT NULL,
-  digest TEXT NOT NULL
+  digest TEXT NOT NULL,
+  query_prefix TEXT,
+  passage_prefix TEXT
 );

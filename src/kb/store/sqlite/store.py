@@ -18,7 +18,7 @@ from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
-from kb.store.sqlite.vector_space import settle_space
+from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SqliteStore:
         self._path = path
         self._writer = connect(path)
         prepare_schema(self._writer, path, space.dimensions)
-        settle_space(self._writer, path, space)
+        bind_space(self._writer, path, space)
         self._write_lock = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         for _ in range(READERS):

@@ -1,41 +1,42 @@
-"""What made the database's vectors, recorded in it: vectors of two models or precisions cannot be compared."""
+"""What made the database's vectors, recorded in it: those of two models, precisions or prefixes cannot be compared."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
 from kb.store.rows import VectorSpace
-from kb.store.sqlite.connection import connect
-from kb.store.sqlite.schema import create
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import apsw
 
-BEFORE_IT_WAS_RECORDED = VectorSpace(
+DEFAULT_SPACE = VectorSpace(
     dimensions=384,
     model="all-MiniLM-L6-v2",
     precision="fp32",
     digest="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
-"""What every database was made with that says nothing of it."""
+"""The default model's, and that of every database that records none."""
 
 
-def settle_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> None:
+def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> None:
     """Record `space` in a database without vectors; check it against the record of one that has some.
 
     Raises:
-        StoreError: the vectors are of another model or precision. One line, with the remedy.
+        StoreError: the vectors are of another model, precision or prefix. One line, with the remedy.
     """
     with connection:
-        _make_table(connection)
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
             _record(connection, space)
         elif not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get:
-            _record(connection, BEFORE_IT_WAS_RECORDED)
-    [(model, precision, digest)] = connection.execute("SELECT model, precision, digest FROM vector_space")
-    recorded = VectorSpace(space.dimensions, model, precision, digest)
+            _record(connection, DEFAULT_SPACE)
+    [(model, precision, digest, *prefixes)] = connection.execute(
+        "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, '') FROM vector_space"
+    )
+    recorded = VectorSpace(space.dimensions, model, precision, digest, *prefixes)
     if recorded != space:
         raise StoreError(
             f"The database {path} holds vectors of {recorded}, and the model makes those of {space}:"
@@ -43,25 +44,17 @@ def settle_space(connection: apsw.Connection, path: Path, space: VectorSpace) ->
         )
 
 
-def _make_table(connection: apsw.Connection) -> None:
-    """Make the table in a database that was made before there was one."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vector_space'").fetchall():
-        return
-    newest = connect(Path(":memory:"))
-    create(newest, BEFORE_IT_WAS_RECORDED.dimensions)
-    connection.execute(newest.execute("SELECT sql FROM sqlite_schema WHERE name = 'vector_space'").get)
-    newest.close()
-
-
 def _record(connection: apsw.Connection, space: VectorSpace) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO vector_space VALUES (1, ?, ?, ?)", (space.model, space.precision, space.digest)
+        "INSERT OR REPLACE INTO vector_space (only, model, precision, digest, query_prefix, passage_prefix)"
+        " VALUES (1, ?, ?, ?, nullif(?, ''), nullif(?, ''))",
+        (space.model, space.precision, space.digest, space.query_prefix, space.passage_prefix),
     )
 
 
 def _remedy(recorded: VectorSpace, space: VectorSpace) -> str:
-    if (recorded.model, recorded.digest) == (space.model, space.digest):
+    if replace(recorded, precision=space.precision) == space:
         return f"set KB_PRECISION={recorded.precision}"
-    if recorded == BEFORE_IT_WAS_RECORDED:
+    if recorded == DEFAULT_SPACE:
         return "unset KB_MODEL_DIR"
-    return f"set KB_MODEL_DIR to the folder of {recorded.model}"
+    return f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"
