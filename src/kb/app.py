@@ -27,6 +27,7 @@ from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.versions import VersionMiddleware
 from kb.documents.originals import KeptFiles
 from kb.embed.open import open_embedder
+from kb.files import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
@@ -35,7 +36,8 @@ from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.services import Engine
 from kb.settings import Settings
 from kb.store.gauges import Gauges
-from kb.store.open import make_folder, open_store, sole_user
+from kb.store.lock import sole_user
+from kb.store.open import open_store
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Watch
 from kb.telemetry.tracing import traces_of

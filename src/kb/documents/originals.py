@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from kb.api.errors import DiskFull
-from kb.documents.staging import sync, sync_folder
+from kb.files import sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,8 +46,8 @@ class KeptFiles:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _link_or_copy(staged, path)
-            sync_folder(path.parent)
-            sync_folder(self._folder)
+            sync(path.parent)
+            sync(self._folder)
         except OSError as error:
             if DiskFull.is_why(error):
                 raise DiskFull from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from kb.api.errors import DiskFull
+from kb.files import sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
     name = f"{uuid4().hex}-{depth}" if depth else uuid4().hex
     try:
         digest = _copy(content, folder / name)
-        sync_folder(folder)
+        sync(folder)
     except BaseException as error:
         discard(name, folder)
         if isinstance(error, OSError) and DiskFull.is_why(error):
@@ -62,18 +63,3 @@ def _copy(content: BinaryIO, path: Path) -> str:
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    if os.name != "nt":  # Windows cannot open folders, and needs no sync of them
-        sync(folder)
-
-
-def sync(path: Path) -> None:
-    """Have a file on disk, or the names in a folder."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

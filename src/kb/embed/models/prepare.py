@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import FP32, MANIFEST, Manifest, ModelFiles, Unusable, read_form, sync, write_form
+from kb.embed.models.artifact import FP32, MANIFEST, Manifest, ModelFiles, Unusable, read_form, write_form
 from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, in_one_line, verify
+from kb.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

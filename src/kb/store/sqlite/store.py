@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kb.store.rows import VectorSpace
 
-READERS = 8
+READ_CONNECTIONS = 8
 
 
 class SqliteTransaction:
@@ -72,7 +72,7 @@ class SqliteStore:
         settle_space(self._writer, path, space)
         self._write_lock = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
-        for _ in range(READERS):
+        for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
         self._vectors = Vectors(self._writer, space.dimensions)
 
@@ -116,7 +116,7 @@ class SqliteStore:
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
         with self._write_lock:
-            for _ in range(READERS):
+            for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
             self._writer.close()
 
