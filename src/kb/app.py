@@ -142,7 +142,7 @@ def start(settings: Settings, watch: Watch, stack: ExitStack) -> Engine:
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     kept = KeptFiles(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch)
+    worker = Worker(store, embedder, settings.staging_dir, kept, limits, watch, settings.keep_jobs_days)
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(READERS, "kb-search"))
@@ -168,4 +168,5 @@ async def ready(request: Request) -> bool:
 
 def _answers(engine: Engine) -> bool:
     with engine.store.read() as tx:
-        return tx.counts().schema_version > 0
+        tx.jobs.pending()
+    return True

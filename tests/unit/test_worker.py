@@ -10,9 +10,7 @@ from kb.api.errors import KbError
 from kb.documents.originals import KeptFiles
 from kb.documents.save import update_note
 from kb.store.rows import Filter, NewJob
-from kb.store.sqlite.store import SqliteStore
 from kb.worker.loop import MAX_ATTEMPTS, Worker
-from tests.spaces import space
 
 
 class Failing:
@@ -38,10 +36,9 @@ def failing(embedder):
 
 
 @pytest.fixture
-def store(tmp_path, embedder):
-    opened = SqliteStore(tmp_path / "kb.db", space(embedder.dimensions))
-    yield opened
-    opened.close()
+def store(make_store):
+    with make_store() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -173,3 +170,47 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
 
 def test_errors_of_ours_have_a_message_by_themselves():
     assert str(KbError()) == "The engine failed to handle the request; its log says why."
+
+
+def test_done_jobs_go_when_their_time_has_come_and_their_documents_stay(store, worker, failing, tmp_path):
+    (tmp_path / "staging" / "a").write_bytes(b"words of a file")
+    old = ended(store, submit(store, worker, kind="file", staged="a", filename="a.txt"))
+    young = ended(store, submit(store, worker, text="young"))
+    assert (old.status, young.status) == ("done", "done")
+    with store.write() as tx:
+        lost = tx.jobs.add(NewJob("note", text="lost"))
+        tx.jobs.fail(lost, "no")
+        for job_id in (old.id, lost):
+            tx.connection.execute("UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000' WHERE id = ?", (job_id,))
+    kept = KeptFiles(tmp_path / "files", keep=True)
+    second = Worker(store, failing, tmp_path / "staging", kept, keep_jobs_days=30)
+    second.start()
+    try:
+        eventually_gone(store, old.id)
+    finally:
+        second.stop()
+    with store.read() as tx:
+        assert tx.jobs.get(young.id).status == "done"
+        assert tx.jobs.get(lost).status == "failed"
+        document = tx.documents.get(old.document_id)
+    assert (document.filename, kept.path(document.content_hash).read_bytes()) == ("a.txt", b"words of a file")
+    assert found(store, "file") == ["words of a file"]
+
+
+def eventually_gone(store, job_id):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with store.read() as tx:
+            if tx.jobs.get(job_id) is None:
+                return
+        time.sleep(0.005)
+    pytest.fail("the job is still there")
+
+
+def test_without_a_limit_done_jobs_stay(store, worker):
+    job = ended(store, submit(store, worker, text="for ever"))
+    with store.write() as tx:
+        tx.connection.execute("UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000'")
+    ended(store, submit(store, worker, text="and one after it"))
+    with store.read() as tx:
+        assert tx.jobs.get(job.id).status == "done"

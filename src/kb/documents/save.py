@@ -21,7 +21,6 @@ def save(
     source_path: str | None,
     tags: Sequence[str],
     *,
-    is_title_given: bool = False,
     part_of: int | None = None,
 ) -> int:
     """Write content that came in; answers the document's id (requirement E-11).
@@ -33,7 +32,7 @@ def save(
     outdated: set[str] = set()
     tags = [*tags, *content.own_tags]
     known = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
-    is_new = known is None or (is_title_given and known.title != content.title)
+    is_new = known is None or (content.title_given and known.title != content.title)
     if known is None and source_path is not None:
         known = tx.documents.at_path(source_path)
     if known is None:
@@ -41,6 +40,8 @@ def save(
     if is_new:
         tx.documents.replace(known.id, content)
         outdated = set(known.own_tags)
+    elif content.filename and content.filename != known.filename:
+        tx.documents.rename(known.id, content.filename)
     tx.documents.change_tags(known.id, add=tags, remove=outdated)
     return known.id
 
@@ -59,17 +60,12 @@ def update_note(
     """
     with store.read() as tx:
         note = _note(tx, document_id, if_match)
-        title = given_title(note, tx.documents.chunks(document_id))
+    title = note.title if note.title_given else None
     [content] = with_vectors([draft_note(text, title, embedder)], embedder)
     with store.write() as tx:
         _note(tx, document_id, if_match)
         tx.documents.replace(document_id, content)
         return _note(tx, document_id, None), tx.documents.chunks(document_id)
-
-
-def given_title(note: Document, chunks: Sequence[Chunk]) -> str | None:
-    """The note's title if someone gave it one, for then its chunks stand under it; None if it is its first line."""
-    return note.title if any(chunk.header for chunk in chunks) else None
 
 
 def _note(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:

@@ -17,13 +17,8 @@ PART = 1 << 20
 """How many bytes are held in memory at a time."""
 
 
-def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
+def stage(content: BinaryIO, folder: Path) -> tuple[str, str]:
     """Copy a file into the staging folder; it is on disk, and so is its name, when this returns.
-
-    Args:
-        content: the file.
-        folder: the staging folder.
-        depth: how deep the file was inside others. The name keeps it, for `depth_of`.
 
     Returns:
         Its name there, and the SHA-256 of its content.
@@ -31,7 +26,7 @@ def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
     Raises:
         DiskFull: there is no room for it; nothing of it is left.
     """
-    name = f"{uuid4().hex}-{depth}" if depth else uuid4().hex
+    name = uuid4().hex
     try:
         digest = _copy(content, folder / name)
         sync(folder)
@@ -47,11 +42,6 @@ def discard(name: str | None, folder: Path) -> None:
     """Remove a staged file that no job will ask for."""
     if name:
         (folder / name).unlink(missing_ok=True)
-
-
-def depth_of(staged: str) -> int:
-    """How deep a staged file was inside others: 0 for one that was sent by itself."""
-    return int(staged.partition("-")[2] or 0)
 
 
 def _copy(content: BinaryIO, path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,13 +48,16 @@ class Draft:
     attachments: Sequence[Attachment] = ()
     own_tags: Sequence[str] = ()
     date: str | None = None
+    filename: str | None = None
+    title_given: bool = False
 
 
 def draft_note(text: str, title: str | None, embedder: Embedder) -> Draft:
     """A note; one without a title is listed under its first line."""
     extracted = Extracted(NOTE, title, text, (Section(0, len(text)),))
     content_hash = sha256(text.encode()).hexdigest()
-    return _draft(extracted, title or first_line(text), title, content_hash, embedder)
+    draft = _draft(extracted, title or first_line(text), title, content_hash, embedder)
+    return replace(draft, title_given=title is not None)
 
 
 def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder, sandbox: Sandbox) -> Draft:
@@ -72,7 +75,7 @@ def draft_file(path: Path, filename: str, title: str | None, embedder: Embedder,
     draft = _draft(extracted, name, header, content_hash, embedder)
     if not draft.chunks:
         raise Unreadable("The file holds no text.")
-    return draft
+    return replace(draft, filename=filename, title_given=title is not None)
 
 
 def with_vectors(
@@ -87,7 +90,17 @@ def with_vectors(
         vectors[start : start + SLICE] = embedder.embed(inputs[start : start + SLICE])
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     return [
-        Content(draft.doc_type, draft.title, draft.content_hash, draft.chunks, own, tuple(draft.own_tags), draft.date)
+        Content(
+            draft.doc_type,
+            draft.title,
+            draft.content_hash,
+            draft.chunks,
+            own,
+            tuple(draft.own_tags),
+            draft.date,
+            draft.filename,
+            draft.title_given,
+        )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]
 

@@ -142,7 +142,7 @@ def get_file(document_id: Id, engine: EngineDep) -> StreamingResponse:
     with engine.store.read() as tx:
         document = existing(tx, document_id)
         path_name = (document.source_path or "").rpartition("/")[2]
-        name = path_name or tx.documents.filename(document_id) or document.title
+        name = path_name or document.filename or document.title
     path = engine.kept.path(document.content_hash)
     try:
         if document.doc_type == NOTE:

@@ -206,7 +206,7 @@ def _receipt(engine: Engine, job_id: int) -> JobAccepted:
 
 
 def _receipt_of(job: rows.Job | None) -> JobAccepted:
-    assert job is not None  # noqa: S101 - jobs are never deleted
+    assert job is not None  # noqa: S101 - what is asked for here was found, or is too young to expire
     return JobAccepted(job_id=job.id, status=job.status, document_id=job.document_id, error=job.error)
 
 

@@ -20,7 +20,7 @@ def status(engine: EngineDep) -> Status:
         counts = tx.counts()
     return Status(
         version=__version__,
-        schema_version=counts.schema_version,
+        schema_version=engine.store.schema_version,
         model=ModelStatus(
             name=embedder.model,
             dimensions=embedder.dimensions,

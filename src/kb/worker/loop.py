@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -44,6 +45,12 @@ MAX_ATTEMPTS = 3
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
 
+EXPIRE_SECONDS = 3600.0
+"""How often done jobs are looked through for those whose time has come."""
+
+EXPIRED = 1000
+"""How many of them go in one transaction: writers wait for it."""
+
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
@@ -56,6 +63,7 @@ class Worker:
         kept: what keeps them afterwards.
         limits: what reading one file may take.
         watch: where it is counted what was done.
+        keep_jobs_days: for how many days done jobs stay; 0 is for ever.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class Worker:
         kept: KeptFiles,
         limits: Limits | None = None,
         watch: Watch | None = None,
+        keep_jobs_days: int = 0,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -73,6 +82,8 @@ class Worker:
         self._kept = kept
         self._sandbox = Sandbox(limits)
         self._watch = watch or Watch()
+        self._keep_jobs_days = keep_jobs_days
+        self._expire_at = time.monotonic()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -130,7 +141,20 @@ class Worker:
         if jobs:
             with self._watch.traces.span("ingest", attributes={"kb.jobs": len(jobs)}):
                 self._do(jobs)
+        else:
+            self._expire()
         return bool(jobs)
+
+    def _expire(self) -> None:
+        """Delete the done jobs whose time has come; new work goes first."""
+        if not self._keep_jobs_days or time.monotonic() < self._expire_at:
+            return
+        while not (self._stopping or self._wake.is_set()):
+            with self._store.write() as tx:
+                expired = tx.jobs.expire(self._keep_jobs_days, EXPIRED)
+            if expired < EXPIRED:
+                self._expire_at = time.monotonic() + EXPIRE_SECONDS
+                return
 
     def _do(self, jobs: Sequence[Job]) -> None:
         unfinished, failed = {job.id for job in jobs}, True
@@ -198,9 +222,7 @@ class Worker:
         if job.part_of and tx.documents.get(job.part_of) is None:
             return tx.jobs.fail(job.id, "The document that it came in was deleted.")
         same = tx.documents.with_content(content.content_hash, job.source_path, note=job.kind == "note")
-        document_id = save(
-            tx, content, job.source_path, job.tags, is_title_given=job.title is not None, part_of=job.part_of
-        )
+        document_id = save(tx, content, job.source_path, job.tags, part_of=job.part_of)
         tx.jobs.finish(job.id, document_id)
         if job.staged:
             self._kept.add(self._staging / job.staged, content.content_hash)

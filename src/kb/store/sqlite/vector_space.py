@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
 from kb.store.rows import VectorSpace
-from kb.store.sqlite.connection import connect
-from kb.store.sqlite.schema import create
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import apsw
 
 BEFORE_IT_WAS_RECORDED = VectorSpace(
@@ -29,7 +28,6 @@ def settle_space(connection: apsw.Connection, path: Path, space: VectorSpace) ->
         StoreError: the vectors are of another model or precision. One line, with the remedy.
     """
     with connection:
-        _make_table(connection)
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
             _record(connection, space)
         elif not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get:
@@ -41,16 +39,6 @@ def settle_space(connection: apsw.Connection, path: Path, space: VectorSpace) ->
             f"The database {path} holds vectors of {recorded}, and the model makes those of {space}:"
             f" {_remedy(recorded, space)}, or take an empty KB_DATA_DIR and add the documents again."
         )
-
-
-def _make_table(connection: apsw.Connection) -> None:
-    """Make the table in a database that was made before there was one."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vector_space'").fetchall():
-        return
-    newest = connect(Path(":memory:"))
-    create(newest, BEFORE_IT_WAS_RECORDED.dimensions)
-    connection.execute(newest.execute("SELECT sql FROM sqlite_schema WHERE name = 'vector_space'").get)
-    newest.close()
 
 
 def _record(connection: apsw.Connection, space: VectorSpace) -> None:
