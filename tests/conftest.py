@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -20,6 +21,7 @@ from filelock import FileLock
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.eventually import SECONDS, eventually
+from tests.stores import STORES
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -54,6 +56,12 @@ def model_files(raw_model, model_cache):
 @pytest.fixture(scope="session")
 def embedder(model_files):
     return OnnxEmbedder(model_files, "cpu")
+
+
+@pytest.fixture(params=STORES)
+def make_store(request, tmp_path):
+    """Opens a store, and then the same one again: `with make_store(dimensions=8) as store`."""
+    return partial(STORES[request.param], tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
 from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
+from kb.files import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
@@ -39,7 +40,8 @@ from kb.routes.services import Services
 from kb.search.service import SearchService
 from kb.settings import Settings, listed, reveal
 from kb.store.gauges import Gauges
-from kb.store.open import make_folder, open_store, sole_user
+from kb.store.lock import sole_user
+from kb.store.open import open_store
 from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
@@ -162,7 +164,9 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
-    worker = Worker(store, embedder, settings.staging_dir, originals, limits, instruments)
+    worker = Worker(
+        store, embedder, settings.staging_dir, originals, limits, instruments, keep_jobs_days=settings.keep_jobs_days
+    )
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))

@@ -125,6 +125,8 @@ class Settings(EngineAccess):
         precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO; auto is fp32. A database
             keeps to one.
         keep_files: keep what was uploaded, so that it can be downloaded again.
+        keep_jobs_days: for how many days done jobs are listed, and their idempotency keys known; 0 is for ever. What
+            they made stays, and so do failed jobs.
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: how long reading one file may take.
         parse_memory_mb: how much memory that may take, in MiB.
@@ -144,6 +146,7 @@ class Settings(EngineAccess):
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
     precision: Literal["auto", "fp32", "fp16", "int8", "bf16"] = "auto"
     keep_files: bool = True
+    keep_jobs_days: Annotated[int, Field(ge=0)] = 30
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048

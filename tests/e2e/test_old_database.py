@@ -16,7 +16,7 @@ async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_p
     store_v2.build(tmp_path / "kb.db", store_v2.SCHEMAS[name])
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
-            assert (await client.status())["schema_version"] == 3
+            assert (await client.status())["schema_version"] == 4
             found = await client.search(query="lighthouses", tags=["sea"], fts_only=True)
             assert {result["document_id"] for result in found["results"]} == {3, 9}
             before = await client.document(3)

@@ -13,24 +13,16 @@ import pytest
 from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.documents.originals import Originals
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
-from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from tests.eventually import eventually
-from tests.spaces import space
+from tests.stores import sqlite
 
 pytestmark = pytest.mark.requirement("E-10")
 
 
 FAULT = """CREATE TRIGGER fault BEFORE INSERT ON jobs WHEN NEW.source_path = '/m#b.txt'
   BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"""
-
-
-@contextmanager
-def opened(folder, embedder):
-    store = SqliteStore(folder / "kb.db", space(embedder.spec.dimensions))
-    yield store
-    store.close()
 
 
 @contextmanager
@@ -49,9 +41,9 @@ def sql(folder, statement):
 
 
 @pytest.fixture
-def store(tmp_path, embedder):
-    with opened(tmp_path, embedder) as store:
-        yield store
+def store(make_store):
+    with make_store() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -211,15 +203,15 @@ def test_no_message_makes_more_than_so_many_documents(store, send):
 
 def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, embedder, staging):
     (staging / "mail").write_bytes(message(("a.txt", "1"), ("b.txt", "2")).as_bytes())
-    with opened(tmp_path, embedder) as store, store.write() as tx:
+    with sqlite(tmp_path) as store, store.write() as tx:
         job_id = tx.jobs.add(NewJob("file", staged="mail", filename="m.eml", source_path="/m"))
     sql(tmp_path, FAULT)
-    with opened(tmp_path, embedder) as store, working(store, embedder, staging):
+    with sqlite(tmp_path) as store, working(store, embedder, staging):
         eventually("the job is tried again", lambda: any(job.attempts > 1 for job in jobs(store)))
         assert [job.id for job in jobs(store)] == [job_id]
         assert documents(store) == {}
     sql(tmp_path, "DROP TRIGGER fault")
-    with opened(tmp_path, embedder) as store, working(store, embedder, staging):
+    with sqlite(tmp_path) as store, working(store, embedder, staging):
         until_idle(store)
         assert documents(store).keys() == {"/m", "/m#a.txt", "/m#b.txt"}
         assert len(jobs(store)) == 3

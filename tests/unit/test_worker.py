@@ -11,11 +11,9 @@ from kb.api.models import ENDED
 from kb.documents.originals import Originals
 from kb.documents.update import update_note
 from kb.store.rows import Filter, NewJob
-from kb.store.sqlite.store import SqliteStore
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
 from tests.eventually import eventually
-from tests.spaces import space
 
 SLICE = 4
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 300
@@ -52,10 +50,9 @@ def failing(embedder):
 
 
 @pytest.fixture
-def store(tmp_path, embedder):
-    opened = SqliteStore(tmp_path / "kb.db", space(embedder.spec.dimensions))
-    yield opened
-    opened.close()
+def store(make_store):
+    with make_store() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -258,3 +255,37 @@ async def test_whoever_waits_hears_of_every_kind_of_end(store, worker, failing, 
     gave_up = await heard(store, worker, submit(store, worker, text="doomed"))
     assert [job.status for job in (done, failed, orphan, gave_up)] == ["done", "failed", "failed", "failed"]
     assert ["empty" in failed.error, "deleted" in orphan.error, "log" in gave_up.error] == [True] * 3
+
+
+def test_done_jobs_go_when_their_time_has_come_and_their_documents_stay(store, worker, failing, tmp_path):
+    (tmp_path / "staging" / "a").write_bytes(b"words of a file")
+    old = ended(store, submit(store, worker, kind="file", staged="a", filename="a.txt"))
+    young = ended(store, submit(store, worker, text="young"))
+    assert (old.status, young.status) == ("done", "done")
+    with store.write() as tx:
+        lost = tx.jobs.add(NewJob("note", text="lost"))
+        tx.jobs.fail(lost, "no")
+        for job_id in (old.id, lost):
+            tx.connection.execute("UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000' WHERE id = ?", (job_id,))
+    originals = Originals(tmp_path / "files", keep=True)
+    second = Worker(store, failing, tmp_path / "staging", originals, keep_jobs_days=30)
+    second.start()
+    try:
+        eventually("the job is gone", lambda: job_of(store, old.id) is None)
+    finally:
+        second.stop()
+    with store.read() as tx:
+        assert tx.jobs.get(young.id).status == "done"
+        assert tx.jobs.get(lost).status == "failed"
+        document = tx.documents.get(old.document_id)
+    with originals.open(document) as kept:
+        assert (document.filename, kept.read()) == ("a.txt", b"words of a file")
+    assert found(store, "file") == ["words of a file"]
+
+
+def test_without_a_limit_done_jobs_stay(store, worker):
+    job = ended(store, submit(store, worker, text="for ever"))
+    with store.write() as tx:
+        tx.connection.execute("UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000'")
+    ended(store, submit(store, worker, text="and one after it"))
+    assert job_of(store, job.id).status == "done"

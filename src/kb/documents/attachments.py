@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from kb.documents.staging import depth_of, discard, stage
+from kb.documents.staging import discard, stage
 from kb.formats.text.encoding import clean, one_line
 from kb.store.rows import NewJob
 
@@ -31,17 +31,25 @@ _MAX_NAME: Final = 200
 @contextmanager
 def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> Iterator[list[NewJob]]:
     """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them."""
-    depth = depth_of(job.staged or "") + 1
+    depth = job.depth + 1
     selected = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
     if len(selected) < len(attachments):
         logger.warning("job %s: %s of its attachments are left out", job.id, len(attachments) - len(selected))
     jobs: list[NewJob] = []
     try:
         for attachment, name in zip(selected, _names(selected), strict=True):
-            staged, digest = stage(io.BytesIO(attachment.data), staging, depth)
+            staged, digest = stage(io.BytesIO(attachment.data), staging)
             path = f"{job.source_path or f'job:{job.id}'}#{name}"
             jobs.append(
-                NewJob("file", source_path=path, tags=job.tags, staged=staged, filename=name, content_hash=digest)
+                NewJob(
+                    "file",
+                    source_path=path,
+                    tags=job.tags,
+                    staged=staged,
+                    filename=name,
+                    content_hash=digest,
+                    depth=depth,
+                )
             )
         yield jobs
     except BaseException:

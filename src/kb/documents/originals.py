@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from kb.api.errors import DiskFull, NotFound
 from kb.api.models import NOTE
-from kb.documents.staging import sync, sync_folder
+from kb.files import sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,8 +63,8 @@ class Originals:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _link_or_copy(staged, path)
-            sync_folder(path.parent)
-            sync_folder(self._folder)
+            sync(path.parent)
+            sync(self._folder)
         except OSError as error:
             if DiskFull.is_why(error):
                 raise DiskFull from error

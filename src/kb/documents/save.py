@@ -19,7 +19,6 @@ def save(
     source_path: str | None,
     tags: Sequence[str],
     *,
-    is_title_given: bool = False,
     part_of: int | None = None,
 ) -> tuple[int, bool]:
     """Write content that came in; return the document's id, and whether it held this content (requirement E-11).
@@ -31,7 +30,7 @@ def save(
     outdated: set[str] = set()
     tags = [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
-    is_changed = same is None or (is_title_given and same.title != content.title)
+    is_changed = same is None or (content.title_given and same.title != content.title)
     if document is None and source_path is not None:
         document = tx.documents.at_path(source_path)
     if document is None:
@@ -39,5 +38,7 @@ def save(
     if is_changed:
         tx.documents.replace(document.id, content)
         outdated = set(document.own_tags)
+    elif content.filename and content.filename != document.filename:
+        tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
     return document.id, same is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from kb.api.errors import DiskFull
+from kb.files import sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +17,8 @@ BLOCK_SIZE = 1 << 20
 """How many bytes are held in memory at a time."""
 
 
-def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
+def stage(content: BinaryIO, folder: Path) -> tuple[str, str]:
     """Copy a file into the staging folder; it is on disk, and so is its name, when this returns.
-
-    Args:
-        content: the file.
-        folder: the staging folder.
-        depth: how deep the file was inside others. The name keeps it, for `depth_of`.
 
     Returns:
         Its name there, and the SHA-256 of its content.
@@ -30,10 +26,10 @@ def stage(content: BinaryIO, folder: Path, depth: int = 0) -> tuple[str, str]:
     Raises:
         DiskFull: there is no room for it; nothing of it is left.
     """
-    name = f"{uuid4().hex}-{depth}" if depth else uuid4().hex
+    name = uuid4().hex
     try:
         digest = _copy(content, folder / name)
-        sync_folder(folder)
+        sync(folder)
     except BaseException as error:
         discard(name, folder)
         if isinstance(error, OSError) and DiskFull.is_why(error):
@@ -48,11 +44,6 @@ def discard(name: str | None, folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def depth_of(staged: str) -> int:
-    """How deep a staged file was inside others: 0 for one that was sent by itself."""
-    return int(staged.partition("-")[2] or 0)
-
-
 def _copy(content: BinaryIO, path: Path) -> str:
     digest = sha256()
     with path.open("xb") as file:
@@ -62,18 +53,3 @@ def _copy(content: BinaryIO, path: Path) -> str:
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    if os.name != "nt":  # Windows cannot open folders, and needs no sync of them
-        sync(folder)
-
-
-def sync(path: Path) -> None:
-    """Have a file on disk, or the names in a folder."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,7 +10,7 @@ from kb.documents.lookup import existing_document
 from kb.ingest.draft import draft_note, embed_drafts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
@@ -31,17 +31,12 @@ def update_note(
     """
     with store.read() as tx:
         note = _matching(tx, document_id, if_match)
-        title = given_title(note, tx.documents.chunks(document_id))
+    title = note.title if note.title_given else None
     [content] = embed_drafts([draft_note(text, title, embedder)], embedder)
     with store.write() as tx:
         _matching(tx, document_id, if_match)
         tx.documents.replace(document_id, content)
         return existing_document(tx, document_id), tx.documents.chunks(document_id)
-
-
-def given_title(note: Document, chunks: Sequence[Chunk]) -> str | None:
-    """Return the note's title if someone gave it one, for then its chunks stand under it."""
-    return note.title if any(chunk.header for chunk in chunks) else None
 
 
 def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:

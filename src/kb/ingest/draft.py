@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +51,8 @@ class Draft:
     attachments: Sequence[Attachment] = ()
     own_tags: Sequence[str] = ()
     date: str | None = None
+    filename: str | None = None
+    title_given: bool = False
 
 
 def draft_note(text: str, title: str | None, embedder: Embedder, content_hash: str | None = None) -> Draft:
@@ -63,7 +65,8 @@ def draft_note(text: str, title: str | None, embedder: Embedder, content_hash: s
         content_hash: the SHA-256 of the text, where it is at hand.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
-    return _draft(NOTE, Extracted.of_text(text), title or first_line(text), title, content_hash, embedder)
+    draft = _draft(NOTE, Extracted.of_text(text), title or first_line(text), title, content_hash, embedder)
+    return replace(draft, title_given=title is not None)
 
 
 def draft_file(
@@ -89,7 +92,7 @@ def draft_file(
     draft = _draft(doc_type, extracted, name, header, content_hash or _digest(path), embedder)
     if not draft.chunks:
         raise Unreadable("The file holds no text.")
-    return draft
+    return replace(draft, filename=filename, title_given=title is not None)
 
 
 def embed_drafts(drafts: Sequence[Draft], embedder: Embedder) -> list[Content]:
@@ -109,7 +112,17 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
     vectors = np.concatenate(slices) if slices else np.empty((0, 0), np.float32)
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     return [
-        Content(draft.doc_type, draft.title, draft.content_hash, draft.chunks, own, tuple(draft.own_tags), draft.date)
+        Content(
+            draft.doc_type,
+            draft.title,
+            draft.content_hash,
+            draft.chunks,
+            own,
+            tuple(draft.own_tags),
+            draft.date,
+            draft.filename,
+            draft.title_given,
+        )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]
 

@@ -128,7 +128,7 @@ def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
     with services.store.read() as tx:
         document = existing_document(tx, document_id)
         path_name = (document.source_path or "").rpartition("/")[2]
-        name = path_name or tx.documents.filename(document_id) or document.title
+        name = path_name or document.filename or document.title
     file = services.originals.open(document)
     return StreamingResponse(
         iter(partial(file.read, BLOCK_SIZE), b""),

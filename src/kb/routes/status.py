@@ -22,7 +22,7 @@ def status(services: ServicesDep) -> Status:
         counts = tx.counts()
     return Status(
         version=__version__,
-        schema_version=counts.schema_version,
+        schema_version=services.store.schema_version,
         model=ModelStatus(
             name=embedder.spec.name,
             dimensions=embedder.spec.dimensions,

@@ -44,7 +44,7 @@ class Gauges(Collector):
         yield GaugeMetricFamily("kb_queue_age_seconds", "Age of the oldest queued job.", counts.queue_age)
         yield GaugeMetricFamily("kb_chunks", "Chunks in the indexes.", counts.chunks)
         yield GaugeMetricFamily("kb_database_bytes", "Size of the database.", counts.size)
-        yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", counts.vectors_size)
+        yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", self._store.vectors_size)
 
     def _by_type(self, counts: Counts) -> dict[str, int]:
         known = {name: count for name, count in counts.documents.items() if name in self._doc_types}

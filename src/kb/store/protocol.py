@@ -1,7 +1,7 @@
 """What the engine asks of a store.
 
 All work happens in a transaction: `with store.read() as tx` sees one moment of the database, `with store.write() as tx`
-changes it whole or not at all. A transaction's methods are grouped by what they are about.
+changes it whole or not at all, one after the other. A transaction's methods are grouped by what they are about.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ class Documents(Protocol):
         """Write a new document; answers its id. `part_of` is the document whose file it came in."""
 
     def replace(self, document_id: int, content: Content) -> None:
-        """Replace all that the document holds, in place, and set `updated_at` (requirement N-2)."""
+        """Replace all that the document holds, in place, and set `updated_at` (requirement N-2).
+
+        The file name stays if the content has none.
+        """
+
+    def rename(self, document_id: int, filename: str) -> None:
+        """Set what the document's file is called; nothing else changes."""
 
     def delete(self, document_id: int) -> None:
         """Leave no chunk, FTS entry or vector behind (requirement E-6)."""
@@ -51,9 +57,6 @@ class Documents(Protocol):
     def tags(self) -> list[tuple[str, int]]:
         """Every tag in use with the number of its documents."""
 
-    def filename(self, document_id: int) -> str | None:
-        """What the file was called that the document came from, as far as its jobs tell."""
-
     def take_unneeded_files(self) -> list[str]:
         """The hashes of the files that lost their last document; they are not noted any more after this."""
 
@@ -61,7 +64,9 @@ class Documents(Protocol):
 class Jobs(Protocol):
     """The queue."""
 
-    def add(self, job: NewJob) -> int: ...
+    def add(self, job: NewJob) -> int:
+        """Queue a job and return its id, or the id of the job that was accepted under its idempotency key."""
+
     def get(self, job_id: int) -> Job | None: ...
     def with_key(self, idempotency_key: str) -> Job | None:
         """The job that was accepted under this key."""
@@ -100,6 +105,12 @@ class Jobs(Protocol):
     def fail(self, job_id: int, error: str) -> None: ...
     def retry(self, job_id: int) -> bool:
         """Queue a failed job again whose content is still there; answers whether it was one."""
+
+    def expire(self, days: int, limit: int) -> int:
+        """Delete at most `limit` jobs that were done so many days ago, the oldest first; return how many.
+
+        Nothing of their documents goes. Failed jobs stay.
+        """
 
     def drop_content(self, job_id: int) -> None:
         """The staged file is of no use any more."""
@@ -156,9 +167,21 @@ class Transaction(Protocol):
 class Store(Protocol):
     """A database of documents. Safe to use from several threads; a transaction belongs to one."""
 
+    @property
+    def schema_version(self) -> int: ...
+    @property
+    def vectors_size(self) -> int:
+        """How many bytes the newest vectors take in memory."""
+
     def read(self) -> AbstractContextManager[Transaction]: ...
     def write(self) -> AbstractContextManager[Transaction]:
-        """Commits, durably, when the block ends; rolls back when it raises."""
+        """Commit, durably, when the block ends; roll back when it raises.
+
+        Writes are serialised: between the beginning of one and its end there is no other, from this process or another
+        one. So what a write has read stays true until it commits, and its callers may look first and then write: that
+        the same content is one document, and that a path has one, rests on this. (That a key has one job is a unique
+        index besides.) A backend whose database lets two writers in takes a lock of its own.
+        """
 
     def check(self) -> None:
         """Read something.

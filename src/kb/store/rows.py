@@ -65,7 +65,11 @@ class VectorSpace:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself."""
+    """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself.
+
+    `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
+    itself.
+    """
 
     doc_type: str
     title: str
@@ -74,6 +78,8 @@ class Content:
     vectors: NDArray[np.float32]
     own_tags: tuple[str, ...] = ()
     date: str | None = None
+    filename: str | None = None
+    title_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,8 @@ class Document:
     updated_at: str | None
     date: str | None = None
     own_tags: tuple[str, ...] = ()
+    filename: str | None = None
+    title_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +150,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with)."""
+    """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with).
+
+    `part_of` is the document that the file was inside, `depth` how many files it was inside.
+    """
 
     kind: JobKind
     title: str | None = None
@@ -155,6 +166,7 @@ class NewJob:
     request_hash: str | None = None
     content_hash: str | None = None
     part_of: int | None = None
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +192,15 @@ class Job:
     request_hash: str | None = None
     content_hash: str | None = None
     part_of: int | None = None
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The size of things: sizes in bytes, of the database and of the vectors in memory.
-
-    `queue_age` is for how many seconds the oldest queued job has waited.
-    """
+    """How much is in the database: `size` is in bytes, `queue_age` for how many seconds the oldest queued job waits."""
 
     documents: dict[str, int]
     chunks: int
     jobs: dict[str, int]
     queue_age: float
-    schema_version: int
     size: int
-    vectors_size: int

@@ -123,9 +123,7 @@ class Ingestion:
             tx.jobs.drop_content(job.id)
             self._discard(attached)
             return "failed"
-        document_id, was_there = save(
-            tx, content, job.source_path, job.tags, is_title_given=job.title is not None, part_of=job.part_of
-        )
+        document_id, was_there = save(tx, content, job.source_path, job.tags, part_of=job.part_of)
         tx.jobs.finish(job.id, document_id)
         if job.staged:
             self._originals.add(self._staging / job.staged, content.content_hash)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,12 @@ SHORT_NOTES, SHORT_CHARS = 8, 2000
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
 
+EXPIRE_SECONDS = 3600.0
+"""How often done jobs are looked through for those whose time has come."""
+
+EXPIRED = 1000
+"""How many of them go in one transaction: writers wait for it."""
+
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
@@ -54,6 +61,7 @@ class Worker:
         originals: what keeps them afterwards.
         limits: what reading one file may take.
         instruments: where it is counted what was done.
+        keep_jobs_days: for how many days done jobs stay; 0 is for ever.
     """
 
     def __init__(
@@ -64,6 +72,7 @@ class Worker:
         originals: Originals,
         limits: Limits | None = None,
         instruments: Instruments | None = None,
+        keep_jobs_days: int = 0,
     ) -> None:
         self.ends = JobEnds()
         self._store = store
@@ -72,6 +81,8 @@ class Worker:
         self._sandbox = Sandbox(limits)
         self._instruments = instruments or Instruments()
         self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._instruments)
+        self._keep_jobs_days = keep_jobs_days
+        self._expire_at = time.monotonic()
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -131,7 +142,20 @@ class Worker:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
                     self._do_short_notes()
+        else:
+            self._expire()
         return bool(jobs)
+
+    def _expire(self) -> None:
+        """Delete the done jobs whose time has come; new work goes first."""
+        if not self._keep_jobs_days or time.monotonic() < self._expire_at:
+            return
+        while not (self._stopping or self._wake.is_set()):
+            with self._store.write() as tx:
+                expired = tx.jobs.expire(self._keep_jobs_days, EXPIRED)
+            if expired < EXPIRED:
+                self._expire_at = time.monotonic() + EXPIRE_SECONDS
+                return
 
     def _do_short_notes(self) -> None:
         """Do notes of a few lines, which do not wait until a book is through; what fails of them is theirs alone."""

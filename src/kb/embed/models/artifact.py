@@ -8,12 +8,12 @@ the two files hash to. Hashing them costs each start 60 ms, and nothing else wou
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from kb.embed.models.fetch import NAME, TOKENIZER, WEIGHTS, sha256
+from kb.files import sync
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,18 +107,7 @@ def save_model(folder: Path, onnx: bytes, tokenizer: Path, manifest: Manifest) -
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
     (folder / MANIFEST).write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")
     for path in (*folder.iterdir(), folder):
-        fsync(path)
-
-
-def fsync(path: Path) -> None:
-    """Have the file or folder on the disk. Windows cannot do this for folders, and does not need it."""
-    if os.name == "nt" and path.is_dir():
-        return
-    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(path)
 
 
 def _hashes(folder: Path) -> dict[str, str]:

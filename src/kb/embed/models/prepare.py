@@ -15,17 +15,9 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import (
-    FP32,
-    MANIFEST,
-    InvalidArtifact,
-    Manifest,
-    ModelFiles,
-    fsync,
-    load_model,
-    save_model,
-)
+from kb.embed.models.artifact import FP32, MANIFEST, InvalidArtifact, Manifest, ModelFiles, load_model, save_model
 from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, one_line, verify
+from kb.files import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,4 +156,4 @@ def _replace(new: Path, target: Path, old: Path) -> None:
     if target.exists():
         target.replace(old)
     new.replace(target)
-    fsync(target.parent)
+    sync(target.parent)

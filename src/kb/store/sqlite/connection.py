@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import sqlite_vec
+from apsw import bestpractice
 
 from kb.api.errors import StoreError
 
@@ -14,17 +15,25 @@ if TYPE_CHECKING:
 
 BUSY_MS = 10_000
 
-# One statement a call: APSW stops after the first statement that returns a row.
-PRAGMAS = (
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA recursive_triggers = ON",
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -65536",
-    "PRAGMA mmap_size = 1073741824",
-    "PRAGMA trusted_schema = OFF",
+PRACTICES = (
+    bestpractice.connection_wal,
+    bestpractice.connection_enable_foreign_keys,
+    bestpractice.connection_recursive_triggers,
 )
+"""Those that fit.
+
+`apply` would reach every connection of the process, and `library_logging` all of its SQLite. `connection_dqs` would
+break triggers of version 2 with strings in double quotes. `connection_optimize` would let plans depend on what the
+tables looked like when they were last analyzed: the queue's statements would read whole tables, and none gains by it.
+"""
+
+PRAGMAS = {
+    "synchronous": "FULL",
+    "temp_store": "MEMORY",
+    "cache_size": -65536,
+    "mmap_size": 1 << 30,
+    "trusted_schema": "OFF",
+}
 
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
@@ -35,14 +44,16 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     """
     try:
         connection = apsw.Connection(str(path))
-        connection.set_busy_timeout(BUSY_MS)
+        bestpractice.connection_busy_timeout(connection, BUSY_MS)
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)  # noqa: FBT003 - likewise
-        for pragma in PRAGMAS:
-            connection.execute(pragma).fetchall()
+        for apply in PRACTICES:
+            apply(connection)
+        for name, value in PRAGMAS.items():
+            connection.pragma(name, value)
         if read_only:
-            connection.execute("PRAGMA query_only = ON")
+            connection.pragma("query_only", "ON")
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection

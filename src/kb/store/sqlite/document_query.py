@@ -138,8 +138,7 @@ def _source(execute: Execute, groups: Sequence[str], sort: Sort) -> tuple[str, s
         if (is_one and sort == "id") or _carriers(execute, rarest) < MANY:
             distinct = "" if is_one else "DISTINCT "
             carriers = f"SELECT {distinct}document_id FROM document_tags WHERE tag_id IN ({rarest})"
-            # CROSS JOIN: SQLite shall begin on the left, where the documents of a tag stand in order.
-            return f"({carriers}) CROSS JOIN documents ON id = document_id", "document_id"
+            return f"({carriers}) JOIN documents ON id = document_id", "document_id"
     return "documents", "id"
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.store.rows import Hit
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted
-from kb.store.sqlite.values import PLACE, TAGS, Execute, iso, place, strings
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.values import Execute, hit_of, mapped
 from kb.vectors.scored import EMPTY_SCORES, Scored
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.store.rows import Filter
+    from kb.store.rows import Filter, Hit
     from kb.store.sqlite.vectors import Vectors
     from kb.vectors.snapshot import Snapshot
 
@@ -51,16 +51,8 @@ class SqliteIndex:
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
-        rows = self._execute(
-            f"SELECT chunks.id, documents.id, title, source_path, doc_type, text, {TAGS}, created_at, updated_at,"
-            f" date, {PLACE} FROM chunks JOIN documents ON documents.id = document_id"
-            " WHERE chunks.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(chunk_ids),),
-        )
-        found = {
-            row[0]: Hit(*[*row[:6], place(*row[10:]), strings(row[6]), iso(row[7]), iso(row[8]), row[9]])
-            for row in rows
-        }
+        rows = self._execute(statements("search")["select_hits"], (json.dumps(chunk_ids),))
+        found = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
         return [found[chunk_id] for chunk_id in chunk_ids]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,9 @@ class VectorTable:
         return f"DELETE FROM chunks_vec WHERE {self.key} = ?"
 
 
-def schema(dimensions: int, text: str = "text") -> str:
-    """The newest schema; `text` is the full-text column that holds a chunk's text."""
-    sql = files(__package__).joinpath("schema.sql").read_text()
-    return sql.replace("{dimensions}", str(dimensions)).replace("{text}", text)
-
-
-def create(connection: apsw.Connection, dimensions: int, text: str = "text") -> None:
+def create(connection: apsw.Connection, dimensions: int) -> None:
     """Make every table in a new database, or none."""
+    sql = files(__package__).joinpath("schema.sql").read_text("utf-8")
     with connection:
-        connection.execute(schema(dimensions, text))
+        connection.execute(sql.replace("{dimensions}", str(dimensions)))
         connection.pragma("user_version", SCHEMA_VERSION)

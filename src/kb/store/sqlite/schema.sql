@@ -1,5 +1,6 @@
 -- The newest schema. A new database is made from this file; an older one by migrations/, which must end here too.
--- {dimensions} is the length of a vector, {text} the name of the full-text column that holds a chunk's text.
+-- Each column that version 2 lacked is NULL or has a default: a program of that version can still write.
+-- {dimensions} is the length of a vector.
 
 CREATE TABLE documents (
   id INTEGER PRIMARY KEY,
@@ -11,7 +12,9 @@ CREATE TABLE documents (
   updated_at TEXT,
   date TEXT,
   own_tags TEXT NOT NULL DEFAULT '[]',
-  part_of INTEGER
+  part_of INTEGER,
+  uploaded_as TEXT,
+  title_given INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
@@ -32,7 +35,6 @@ CREATE TABLE document_tags (
 ) WITHOUT ROWID;
 CREATE INDEX document_tags_tag ON document_tags (tag_id, document_id);
 
--- Each column that version 2 lacked has a default: a program of that version can still write.
 CREATE TABLE chunks (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
@@ -50,17 +52,17 @@ CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
 -- The text first: it was the only column in version 2, and its readers may count on that.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-  {text}, header, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+  text, header, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
-  INSERT INTO chunks_fts (rowid, {text}, header) VALUES (new.id, new.text, new.header);
+  INSERT INTO chunks_fts (rowid, text, header) VALUES (new.id, new.text, new.header);
 END;
 CREATE TRIGGER chunks_ad AFTER DELETE ON chunks BEGIN
-  INSERT INTO chunks_fts (chunks_fts, rowid, {text}, header) VALUES ('delete', old.id, old.text, old.header);
+  INSERT INTO chunks_fts (chunks_fts, rowid, text, header) VALUES ('delete', old.id, old.text, old.header);
 END;
 CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
-  INSERT INTO chunks_fts (chunks_fts, rowid, {text}, header) VALUES ('delete', old.id, old.text, old.header);
-  INSERT INTO chunks_fts (rowid, {text}, header) VALUES (new.id, new.text, new.header);
+  INSERT INTO chunks_fts (chunks_fts, rowid, text, header) VALUES ('delete', old.id, old.text, old.header);
+  INSERT INTO chunks_fts (rowid, text, header) VALUES (new.id, new.text, new.header);
 END;
 
 CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}]);
@@ -86,11 +88,12 @@ CREATE TABLE jobs (
   created_at TEXT NOT NULL,
   started_at TEXT,
   heartbeat_at TEXT,
-  finished_at TEXT
+  finished_at TEXT,
+  depth INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
-CREATE INDEX jobs_document ON jobs (document_id);
+CREATE INDEX jobs_done ON jobs (COALESCE(finished_at, created_at)) WHERE status = 'done';
 CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);
 
 -- Kept files, by the hash of their content, that lost their last document: they are removed after the transaction.

@@ -18,6 +18,7 @@ from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
+from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.store.rows import VectorSpace
+    from kb.store.sqlite.values import Execute
 
-READERS = 8
+READ_CONNECTIONS = 8
 
 
 class SqliteTransaction:
@@ -45,16 +47,15 @@ class SqliteTransaction:
         return SqliteIndex(self.connection, self._vectors)
 
     def counts(self) -> Counts:
-        """The size of things."""
-        execute = self.connection.execute
+        """How much is in the database."""
+        execute: Execute = self.connection.execute
+        documents, jobs = statements("documents"), statements("jobs")
         return Counts(
-            documents=dict(execute("SELECT doc_type, count(*) FROM documents GROUP BY doc_type ORDER BY 1")),
-            chunks=execute("SELECT count(*) FROM chunks").get,
-            jobs=dict(execute("SELECT status, count(*) FROM jobs GROUP BY status")),
+            documents=dict(execute(documents["count_by_type"])),
+            chunks=execute(documents["count_chunks"]).get,
+            jobs=dict(execute(jobs["count_by_status"])),
             queue_age=self.jobs.queue_age(),
-            schema_version=SCHEMA_VERSION,
             size=self.connection.pragma("page_count") * self.connection.pragma("page_size"),
-            vectors_size=self._vectors.seen_by(self.connection).size,
         )
 
 
@@ -65,6 +66,8 @@ class SqliteStore:
         StoreError: the file cannot be opened, or is of another version or model.
     """
 
+    schema_version = SCHEMA_VERSION
+
     def __init__(self, path: Path, space: VectorSpace) -> None:
         self._path = path
         self._writer = connect(path)
@@ -72,9 +75,15 @@ class SqliteStore:
         bind_space(self._writer, path, space)
         self._write_lock = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
-        for _ in range(READERS):
+        for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
         self._vectors = Vectors(self._writer, space.dimensions)
+
+    @property
+    def vectors_size(self) -> int:
+        """How many bytes the newest vectors take in memory."""
+        with self.read() as tx:
+            return self._vectors.seen_by(tx.connection).size
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
@@ -128,7 +137,7 @@ class SqliteStore:
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
         with self._write_lock:
-            for _ in range(READERS):
+            for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
             self._writer.close()
 
@@ -137,4 +146,4 @@ class SqliteStore:
             removed = set(documents.removed)
             lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
             number = self._vectors.publish(lasting, removed)
-            self._writer.execute("UPDATE generation SET number = ?", (number,))
+            self._writer.execute(statements("search")["update_generation"], (number,))

@@ -1,39 +1,193 @@
-"""From SQL's values to rows."""
+"""From SQL's values to rows, each by the name of its column."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from inspect import signature
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from kb.store.rows import Place
+from kb.store.rows import Chunk, Document, Hit, Job, Place
+
+if TYPE_CHECKING:
+    import apsw
+    from _typeshed import DataclassInstance
+
+    from kb.api.models import JobStatus
 
 Execute = Callable[..., Any]
 """A connection's `execute`; APSW cannot know the types of a statement's columns."""
 
-NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
-"""The current time as it is stored: SQLite's own form, to the millisecond, in UTC."""
-
-PLACE = "line_start, line_end, char_start, char_end, heading, page"
-TAGS = (
-    "(SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id"
-    " WHERE document_id = documents.id)"
-)
-
-
-def next_ids(execute: Execute, table: str, count: int) -> range:
-    """So many ids above every one that was ever given, kept for rows of `table`."""
-    last: int = execute(
-        f"UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM {table})) + ? WHERE name = ? RETURNING id",
-        (count, table),
-    ).get
-    return range(last - count + 1, last + 1)
+Row = TypeVar("Row")
 
 
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
     """A stored time in ISO 8601."""
     return f"{stored.replace(' ', 'T')}Z" if stored else None
+
+
+def strings(array: str) -> tuple[str, ...]:
+    """A JSON array of strings."""
+    return tuple(json.loads(array)) if array != "[]" else ()
+
+
+def mapped(make: Callable[..., Row], cursor: apsw.Cursor) -> list[Row]:
+    """Return what `make` makes of each row; its parameters are the columns, by name and in order.
+
+    Raises:
+        TypeError: the columns are others, or stand in another order.
+    """
+    if (first := next(cursor, None)) is None:
+        return []
+    # A cursor describes its columns only while it has rows.
+    _check(make, cursor.get_description())
+    return [make(*row) for row in chain((first,), cursor)]
+
+
+@cache
+def _check(make: Callable[..., object], columns: tuple[tuple[str, str], ...]) -> None:
+    names, parameters = [name for name, _ in columns], list(signature(make).parameters)
+    if names != parameters:
+        raise TypeError(f"{make.__name__} takes {parameters}, and the columns are {names}.")
+
+
+def document_of(
+    id: int,  # noqa: A002 - a column's name
+    title: str,
+    source_path: str | None,
+    doc_type: str,
+    content_hash: str,
+    tags: str,
+    created_at: str,
+    updated_at: str | None,
+    date: str | None,
+    own_tags: str,
+    filename: str | None,
+    title_given: int,
+) -> Document:
+    return Document(
+        id,
+        title,
+        source_path,
+        doc_type,
+        content_hash,
+        strings(tags),
+        iso(created_at),
+        iso(updated_at),
+        date,
+        strings(own_tags),
+        filename,
+        bool(title_given),
+    )
+
+
+def chunk_of(
+    id: int,  # noqa: A002 - a column's name
+    index: int,
+    header: str,
+    text: str,
+    line_start: int,
+    line_end: int,
+    char_start: int,
+    char_end: int,
+    heading: str,
+    page: int | None,
+) -> Chunk:
+    return Chunk(id, index, header, text, Place(line_start, line_end, char_start, char_end, strings(heading), page))
+
+
+def hit_of(
+    chunk_id: int,
+    document_id: int,
+    title: str,
+    source_path: str | None,
+    doc_type: str,
+    text: str,
+    line_start: int,
+    line_end: int,
+    char_start: int,
+    char_end: int,
+    heading: str,
+    page: int | None,
+    tags: str,
+    created_at: str,
+    updated_at: str | None,
+    date: str | None,
+) -> Hit:
+    return Hit(
+        chunk_id,
+        document_id,
+        title,
+        source_path,
+        doc_type,
+        text,
+        Place(line_start, line_end, char_start, char_end, strings(heading), page),
+        strings(tags),
+        iso(created_at),
+        iso(updated_at),
+        date,
+    )
+
+
+def job_of(
+    id: int,  # noqa: A002 - a column's name
+    status: JobStatus,
+    kind: Literal["note", "file"],
+    title: str | None,
+    filename: str | None,
+    source_path: str | None,
+    tags: str,
+    progress: float,
+    document_id: int | None,
+    error: str | None,
+    created_at: str,
+    started_at: str | None,
+    finished_at: str | None,
+    attempts: int,
+    text: str | None,
+    staged: str | None,
+    request_hash: str | None,
+    content_hash: str | None,
+    part_of: int | None,
+    depth: int,
+) -> Job:
+    return Job(
+        id,
+        status,
+        kind,
+        title,
+        filename,
+        source_path,
+        strings(tags),
+        progress,
+        document_id,
+        error,
+        iso(created_at),
+        iso(started_at),
+        iso(finished_at),
+        attempts,
+        text,
+        staged,
+        request_hash,
+        content_hash,
+        part_of,
+        depth,
+    )
+
+
+def columns_of(row: DataclassInstance) -> dict[str, Any]:
+    """Return a row's fields by name. `asdict` would copy what is in them."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
+
+
+def next_ids(execute: Execute, take: str, count: int) -> range:
+    """So many ids above every one that was ever given, kept by the statement `take`."""
+    last: int = execute(take, (count,)).get
+    return range(last - count + 1, last + 1)
 
 
 def stored(instant: datetime | None) -> str | None:
@@ -43,16 +197,6 @@ def stored(instant: datetime | None) -> str | None:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
 
 
-def place(line_start: int, line_end: int, char_start: int, char_end: int, heading: str, page: int | None) -> Place:
-    """The columns of `PLACE`."""
-    return Place(line_start, line_end, char_start, char_end, tuple(json.loads(heading)), page)
-
-
 def array(texts: Sequence[str]) -> str:
     """Strings as a JSON array."""
-    return json.dumps(texts, ensure_ascii=False)
-
-
-def strings(array: str) -> tuple[str, ...]:
-    """A JSON array of strings, such as `TAGS`."""
-    return tuple(json.loads(array))
+    return json.dumps(texts, ensure_ascii=False) if texts else "[]"

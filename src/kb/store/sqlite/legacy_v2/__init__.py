@@ -1,1 +1,1 @@
-"""From one version of the schema to the next: what SQL can say in numbered files, and the rest beside them."""
+"""Databases of version 2, which are brought to version 3; the numbered migrations go on from there."""

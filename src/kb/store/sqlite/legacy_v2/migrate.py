@@ -1,350 +1,81 @@
-"""The tables of version 2, whatever their columns were called.
-
-A table is altered where that is enough: missing columns are added. It is made anew, with every row and every column it
-had, where version 2 declared what version 3 cannot keep to: a path that must not be NULL, a hash that must be unique,
-a text that goes by another name. Such a name stays readable as a generated column.
-"""
+"""From version 2 to 3, and from an early build's version 3 to what it became."""
 
 from __future__ import annotations
 
-import json
-import re
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from hashlib import sha256
-from pathlib import PurePosixPath
+import logging
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
+
 from kb.api.errors import StoreError
-from kb.store.sqlite.schema import VectorTable
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.legacy_v2.backup import back_up
+from kb.store.sqlite.legacy_v2.detect import TABLES, check_columns, full_text_column
+from kb.store.sqlite.legacy_v2.fill import fill
+from kb.store.sqlite.legacy_v2.tables import add_columns, drop_stray_vectors, fit_tables, missing_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    import apsw
-
-TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")
-ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
-    "documents": {
-        "title": ("name", "filename"),
-        "source_path": ("path", "file_path", "filepath", "source", "uri", "url"),
-        "doc_type": ("type", "kind", "file_type"),
-        "content_hash": ("hash", "file_hash", "sha256", "checksum"),
-        "created_at": ("created", "added_at", "ingested_at", "indexed_at"),
-    },
-    "chunks": {
-        "document_id": ("doc_id",),
-        "chunk_index": ("position", "idx", "index", "seq", "ordinal", "chunk_number"),
-        "text": ("content", "chunk_text", "body"),
-        "page": ("page_number", "page_num"),
-    },
-    "tags": {"name": ("tag", "label")},
-    "document_tags": {"document_id": ("doc_id",)},
-}
-"""What version 2 may have called a column."""
-
-NEEDED = (("documents", "id"), ("chunks", "id"), ("chunks", "document_id"), ("chunks", "text"),
-          ("tags", "id"), ("tags", "name"), ("document_tags", "document_id"), ("document_tags", "tag_id"),
-          ("jobs", "id"), ("jobs", "status"))  # fmt: skip
-"""Without these columns a database of version 2 cannot be read."""
-
-FALLBACKS = {
-    "title": "''",
-    "doc_type": "''",
-    "content_hash": "''",
-    "created_at": "''",
-    "chunk_index": "0",
-    "text": "''",
-}
-"""What stands in a column that must have a value until 0003_fill.sql finds a better one."""
-
-JOB_COLUMNS = {
-    "text": ("content", "note_text", "note", "body"),
-    "filename": ("file_name", "original_filename", "file_path", "path"),
-    "title": ("name",),
-    "kind": ("type", "job_type"),
-    "error": ("error_message", "message"),
-    "document_id": ("doc_id",),
-    "finished_at": ("completed_at",),
-}
-"""Columns of version 2's jobs whose values version 3 keeps elsewhere."""
-
-JOB_PAYLOADS = ("payload", "data", "params", "input")
-"""Columns in which version 2 may have kept a job as JSON."""
-
-LINE_CHARS = 80
+logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column as it is declared."""
-
-    name: str
-    type: str
-    not_null: bool
-    default: str | None
-    key: int
-
-    @property
-    def needed(self) -> bool:
-        """Whether a row cannot be written without it."""
-        return self.not_null and self.default is None and not self.key
-
-    @property
-    def optional_definition(self) -> str:
-        """Its definition, so that rows can be written without it."""
-        return f'"{self.name}" {self.type}' + ("" if self.default is None else f" DEFAULT ({self.default})")
-
-
-def has_its_tables(connection: apsw.Connection) -> bool:
-    """Whether the database is of version 2 and no other."""
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    return names.issuperset((*TABLES, "chunks_fts", "chunks_vec")) and "generation" not in names
-
-
-def check_columns(connection: apsw.Connection, path: Path) -> None:
-    """Whether there is what nothing can stand in for.
+def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
+    """From version 2 to 3, in one transaction, after a copy: whatever interrupts it, the database is one or the other.
 
     Raises:
-        StoreError: a column is missing; it says which.
+        StoreError: something in the database does not fit, or it cannot be copied; it is as it was.
     """
-    for table, column in NEEDED:
-        present = _columns(connection, table)
-        if column not in present and not _alias(table, column, present):
-            raise StoreError(f"The database {path} cannot be migrated from version 2: {table} has no column {column}.")
+    check_columns(connection, path)
+    logger.info("migrating from version 2, which takes minutes if the database is large")
+    back_up(connection, path.with_name(f"{path.name}.v2-backup"))
+    # Tables that others refer to may be made anew: the references are checked when all is done.
+    connection.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        _to_version_3(connection, dimensions)
+        connection.execute("COMMIT")
+        logger.info("migrated")
+    except BaseException as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if isinstance(error, apsw.Error):
+            raise StoreError(f"The database {path} cannot be migrated from version 2: {error}.") from error
+        raise
+    finally:
+        connection.pragma("foreign_keys", True)  # noqa: FBT003 - likewise
 
 
-def full_text_column(connection: apsw.Connection) -> str:
-    """The name of the full-text column that holds a chunk's text."""
-    names = _columns(connection, "chunks_fts")
-    return next((name for name in ("text", *ALIASES["chunks"]["text"]) if name in names), "text")
-
-
-def fit_tables(connection: apsw.Connection, newest: apsw.Connection, text: str) -> None:
-    """Give the tables every column of the `newest` schema; leave full text, triggers and indexes to be made.
-
-    Raises:
-        apsw.Error: what the tables hold does not fit: an id that is no number, say.
-    """
-    _keep_last_ids(connection, newest)
-    _drop_what_is_made_again(connection, newest)
-    _set_foreign_jobs_aside(connection, newest)
-    for table in TABLES:
-        before = _columns(connection, table)
-        if _misfit(connection, newest, table):
-            _make_anew(connection, newest, table)
-        else:
+def complete(connection: apsw.Connection, dimensions: int) -> None:
+    """Add the columns, tables and indexes that a database of an early build's version 3 lacks."""
+    with _version_3(dimensions) as newest, connection:
+        for table in TABLES:
             add_columns(connection, newest, table)
-        if table == "jobs":
-            _fill_jobs(connection, before)
-    if text not in _columns(connection, "chunks"):
-        connection.execute(f'ALTER TABLE chunks ADD COLUMN "{text}" TEXT GENERATED ALWAYS AS (text) VIRTUAL')
+        for sql in list(missing_objects(connection, newest)):
+            connection.execute(sql)
 
 
-def _columns(connection: apsw.Connection, table: str) -> dict[str, Column]:
-    rows = connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_xinfo('{table}')")
-    return {row[0].lower(): Column(row[0], row[1], bool(row[2]), row[3], row[4]) for row in rows}
+def _to_version_3(connection: apsw.Connection, dimensions: int) -> None:
+    text = full_text_column(connection)
+    with _version_3(dimensions, text) as newest:
+        fit_tables(connection, newest, text)
+        fill(connection)
+        drop_stray_vectors(connection)
+        for sql in missing_objects(connection, newest):
+            connection.execute(sql)
+    connection.execute("INSERT INTO generation VALUES (1, 0)")
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    connection.pragma("user_version", 3)
 
 
-def _keep_last_ids(connection: apsw.Connection, newest: apsw.Connection) -> None:
-    connection.execute(_definition(newest, "last_ids"))
-    counted = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").get
-    for table in ("documents", "chunks", "jobs"):
-        used = f"SELECT max(id) AS id FROM {table}"
-        if counted:
-            used += f" UNION ALL SELECT seq FROM sqlite_sequence WHERE name = '{table}'"
-        connection.execute(
-            f"INSERT INTO last_ids SELECT '{table}', COALESCE(max(CAST(id AS INTEGER)), 0) FROM ({used})"
-        )
-
-
-def _drop_what_is_made_again(connection: apsw.Connection, newest: apsw.Connection) -> None:
-    ours = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL"
-    names = {name for (name,) in newest.execute(ours)}
-    rows = connection.execute(
-        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL"
-    ).fetchall()
-    for kind, name, sql in rows:
-        if name in names or (kind == "trigger" and "chunks_fts" in str(sql)):
-            connection.execute(f'DROP {kind} "{name}"')
-    connection.execute("DROP TABLE chunks_fts")
-
-
-def _set_foreign_jobs_aside(connection: apsw.Connection, newest: apsw.Connection) -> None:
-    """Jobs whose ids are no numbers stay readable under another name; the queue begins anew."""
-    if connection.execute("SELECT 1 FROM jobs WHERE typeof(id) <> 'integer' LIMIT 1").get:
-        connection.execute("ALTER TABLE jobs RENAME TO jobs_v2")
-        connection.execute(_definition(newest, "jobs"))
-
-
-def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) -> bool:
-    """Whether rows of version 3 cannot be written into the table as it was declared."""
-    old, new = _columns(connection, table), _columns(newest, table)
-    missing = [column for name, column in new.items() if name not in old]
-    return (
-        any(column.needed or _alias(table, column.name, old) for column in missing)
-        or any(column.needed for name, column in old.items() if name not in new)
-        or any(old[name].not_null and not column.not_null for name, column in new.items() if name in old)
-        or bool(_promises(connection, table) - _promises(newest, table))
-        or bool(_promises(newest, table, indexes=False) - _promises(connection, table))
-        or re.search(r"\bCHECK\b", _definition(connection, table), re.IGNORECASE) is not None
-    )
-
-
-def _alias(table: str, column: str, present: dict[str, Column]) -> str | None:
-    return next((name for name in ALIASES.get(table, {}).get(column, ()) if name in present), None)
-
-
-def _promises(connection: apsw.Connection, table: str, *, indexes: bool = True) -> set[tuple[object, ...]]:
-    """What the table must keep to beyond its columns: what is unique, what refers to other tables."""
-    promises: set[tuple[object, ...]] = set()
-    listed = connection.execute(f"SELECT name, origin FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
-    for name, origin in listed:
-        if indexes or origin != "c":
-            names = connection.execute(f"SELECT name FROM pragma_index_info('{name}')").fetchall()
-            promises.add(("unique", frozenset(names)))
-    if indexes:
-        rows = connection.execute(f'SELECT "from", "table" FROM pragma_foreign_key_list(\'{table}\')')
-        promises |= {("refers", *row) for row in rows}
-    return promises
-
-
-def _definition(connection: apsw.Connection, table: str) -> str:
-    sql: str = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).get
-    return sql
-
-
-def add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
-    """Give a table the columns that it lacks of the `newest` schema."""
-    present = _columns(connection, table)
-    for name, column in _columns(newest, table).items():
-        if name not in present:
-            not_null = f" NOT NULL DEFAULT {column.default}" if column.not_null else ""
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column.name} {column.type}{not_null}")
-
-
-def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
-    """The table as version 3 declares it, with the rows and the other columns of version 2."""
-    old, new = _columns(connection, table), _columns(newest, table)
-    indexes = _own_objects(connection, table)
-    made = _definition(newest, table).replace(f"CREATE TABLE {table}", f"CREATE TABLE {table}_v3", 1)
-    connection.execute(made)
-    sources = {name: _source(table, column, old) for name, column in new.items()}
-    for name, column in old.items():
-        if name in sources.values():
-            continue
-        connection.execute(f"ALTER TABLE {table}_v3 ADD COLUMN {column.optional_definition}")
-        sources[name] = name
-    _copy(connection, table, sources)
-    connection.execute(f"DROP TABLE {table}")
-    # Renaming in the old way leaves alone what refers to the name, which is complete again now.
-    connection.execute("PRAGMA legacy_alter_table = ON")
-    connection.execute(f"ALTER TABLE {table}_v3 RENAME TO {table}")
-    connection.execute("PRAGMA legacy_alter_table = OFF")
-    for name in new:
-        if (alias := _alias(table, name, old)) and name not in old:
-            connection.execute(f'ALTER TABLE {table} ADD COLUMN "{alias}" GENERATED ALWAYS AS ({name}) VIRTUAL')
-    for sql in indexes:
-        connection.execute(sql)
-
-
-def _own_objects(connection: apsw.Connection, table: str) -> list[str]:
-    rows = connection.execute(
-        "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type IN ('index', 'trigger')"
-        " AND sql IS NOT NULL AND sql NOT LIKE 'CREATE UNIQUE%'",
-        (table,),
-    )
-    return [sql for (sql,) in rows]
-
-
-def _source(table: str, column: Column, old: dict[str, Column]) -> str | None:
-    """The column of version 2 that holds what `column` shall."""
-    name = column.name.lower()
-    return name if name in old else _alias(table, name, old)
-
-
-def _copy(connection: apsw.Connection, table: str, sources: dict[str, str | None]) -> None:
-    values = []
-    new = _columns(connection, f"{table}_v3")
-    for name, source in sources.items():
-        column = new[name]
-        instead = column.default if column.default is not None else FALLBACKS.get(name)
-        value = f'"{source}"' if source else "NULL"
-        values.append(f"COALESCE({value}, {instead})" if column.not_null and instead is not None else value)
-    names = ", ".join(f'"{name}"' for name in sources)
-    # Nothing keeps a document from carrying a tag twice in a table without a primary key.
-    insert = "INSERT OR IGNORE" if table == "document_tags" else "INSERT"
-    connection.execute(f"{insert} INTO {table}_v3 ({names}) SELECT {', '.join(values)} FROM {table}")
-
-
-def _fill_jobs(connection: apsw.Connection, before: dict[str, Column]) -> None:
-    """What version 2 kept under other names, and in one piece of JSON."""
-    if "kind" not in before:
-        connection.execute("UPDATE jobs SET kind = ''")
-    for column, names in JOB_COLUMNS.items():
-        for name in filter(before.__contains__, names):
-            first, second = (column, f'"{name}"') if column in before else (f'"{name}"', column)
-            connection.execute(f"UPDATE jobs SET {column} = COALESCE({first}, {second})")
-    for payload in filter(before.__contains__, JOB_PAYLOADS):
-        for column in ("text", "title", "filename", "source_path"):
-            connection.execute(f"UPDATE jobs SET {column} = COALESCE({column}, {_in_json(payload, column)})")
-        if "tags" not in before:
-            connection.execute(f"UPDATE jobs SET tags = COALESCE({_in_json(payload, 'tags')}, tags)")
-
-
-def _in_json(payload: str, key: str) -> str:
-    return f'CASE WHEN json_valid("{payload}") THEN "{payload}" ->> \'$.{key}\' END'
-
-
-def drop_stray_vectors(connection: apsw.Connection) -> None:
-    """Vectors of no chunk would be found, and then not be there."""
-    table = VectorTable.of(connection)
-    known = {chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunks")}
-    kept = {key for (key,) in connection.execute(f"SELECT {table.key} FROM chunks_vec")}
-    connection.executemany(table.delete, [(key,) for key in kept - known])
-
-
-def _utc(value: object) -> str | None:
-    """A time as version 3 keeps it; a time without a zone is UTC already."""
-    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", value):
-        return value
-    with suppress(ValueError, OverflowError, OSError):
-        seconds = re.fullmatch(r"\d{9,11}(\.\d*)?", str(value))
-        moment = datetime.fromtimestamp(float(str(value)), UTC) if seconds else datetime.fromisoformat(str(value))
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03}"
-    return None
-
-
-def _json_strings(value: object) -> str:
-    """Tags as a JSON array, from one or from words between commas."""
-    names: object = str(value or "").split(",")
-    with suppress(ValueError):
-        names = json.loads(str(value))
-    if not isinstance(names, list):
-        names = [names]
-    return json.dumps([str(name).strip() for name in names if str(name or "").strip()], ensure_ascii=False)
-
-
-def _first_line(text: object) -> str:
-    lines = (" ".join(line.strip("#*_-> \t").split()) for line in str(text or "").splitlines())
-    return next(filter(None, lines), "")[:LINE_CHARS]
-
-
-def _blank_end(text: str) -> str:
-    return text[len(text.rstrip()) :]
-
-
-FUNCTIONS: dict[str, Callable[..., object]] = {
-    "utc": _utc,
-    "json_strings": _json_strings,
-    "file_name": lambda path: PurePosixPath(str(path).replace("\\", "/")).name if path else None,
-    "first_line": _first_line,
-    "sha256": lambda text: sha256(str(text).encode()).hexdigest(),
-    "characters": lambda text: len(str(text)),
-    "line_ends": lambda text: str(text).count("\n"),
-    "last_blank": _blank_end,
-}
-"""What 0003_fill.sql cannot say in SQL. (SQL's own `length` ends at a NUL.)"""
+@contextmanager
+def _version_3(dimensions: int, text: str = "text") -> Iterator[apsw.Connection]:
+    """An empty database of version 3; `text` is the full-text column that holds a chunk's text."""
+    sql = files(__package__).joinpath("schema_v3.sql").read_text("utf-8")
+    newest = connect(Path(":memory:"))
+    newest.execute(sql.replace("{dimensions}", str(dimensions)).replace("{text}", text))
+    yield newest
+    newest.close()

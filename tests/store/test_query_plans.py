@@ -111,6 +111,7 @@ ACTS = {
     "stalled jobs": lambda tx: tx.jobs.release_stalled(10),
     "finishing a job": lambda tx: (tx.jobs.finish(2, 1), tx.jobs.fail(3, "no")),
     "staged files": lambda tx: tx.jobs.staged(),
+    "the jobs whose time has come": lambda tx: tx.jobs.expire(30, 1000),
 }
 
 
@@ -129,13 +130,13 @@ def store(tmp_path_factory):
 
 def plans_of(store, act):
     """What SQLite plans for each statement on our tables that the act runs."""
-    statements = []
+    statements = {}
     with store.write() as tx:
-        tx.connection.exec_trace = lambda _, sql, bindings: statements.append((sql, bindings)) or True
+        tx.connection.exec_trace = lambda _, sql, bindings: statements.update({sql: bindings}) or True
         act(tx)
         tx.connection.exec_trace = None
         plans = []
-        for sql, bindings in dict.fromkeys(statements):
+        for sql, bindings in statements.items():
             plans += [row[3] for row in tx.connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
     return plans
 

@@ -30,7 +30,7 @@ def database(tmp_path, embedder):
 def forget(path):
     """Make the database one of before the record was kept."""
     connection = apsw.Connection(str(path))
-    connection.execute("DROP TABLE vector_space")
+    connection.execute("DELETE FROM vector_space")
     connection.close()
 
 

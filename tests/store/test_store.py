@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
-import apsw
 import numpy as np
 import pytest
 
+from kb.documents.save import save
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
-from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
-from tests.spaces import space
 
 DIMENSIONS = 8
 ALL = Filter()
 
 
-@pytest.fixture(params=["sqlite"])
-def store(request, tmp_path):
-    opened = SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
-    yield opened
-    opened.close()
+@pytest.fixture
+def store(make_store):
+    with make_store(dimensions=DIMENSIONS) as opened:
+        yield opened
 
 
 def unit(seed):
@@ -189,20 +187,25 @@ def test_a_reader_that_many_writes_overtook_still_sees_its_own_moment(store):
         assert seen.vec.tolist() == pytest.approx([1.0])
 
 
-def test_vectors_survive_growth_deletion_and_reopening(store, tmp_path):
-    documents = [add(store, f"number {number}", seed=number) for number in range(2500)]
-    with store.write() as tx:
-        for document_id in documents[:2400:2]:
-            tx.documents.delete(document_id)
-    left = documents[1:2400:2] + documents[2400:]
-    add(store, "late", seed=9999)
-    expected = [ids_of(store, document_id)[0] for document_id in left[-3:]]
-    for opened in (store, SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))):
-        everything = find(opened, (), unit(2499), limit=5000)
-        assert everything.ids.size == len(left) + 1
-        assert everything.ids[np.argmax(everything.vec)] == expected[-1]
-        assert find(opened, ("late",), unit(9999)).vec.max() == pytest.approx(1.0)
-    opened.close()
+def test_vectors_survive_growth_deletion_and_reopening(make_store):
+    with make_store(dimensions=DIMENSIONS) as store:
+        documents = [add(store, f"number {number}", seed=number) for number in range(2500)]
+        with store.write() as tx:
+            for document_id in documents[:2400:2]:
+                tx.documents.delete(document_id)
+        left = documents[1:2400:2] + documents[2400:]
+        add(store, "late", seed=9999)
+        [last] = ids_of(store, left[-1])
+        everything_is_found(store, len(left) + 1, last)
+    with make_store(dimensions=DIMENSIONS) as store:
+        everything_is_found(store, len(left) + 1, last)
+
+
+def everything_is_found(store, count, last):
+    everything = find(store, (), unit(2499), limit=5000)
+    assert everything.ids.size == count
+    assert everything.ids[np.argmax(everything.vec)] == last
+    assert find(store, ("late",), unit(9999)).vec.max() == pytest.approx(1.0)
 
 
 @pytest.mark.requirement("N-5")
@@ -305,26 +308,6 @@ def test_a_document_that_is_added_and_replaced_in_one_transaction_is_there_once(
     assert found.vec.tolist() == pytest.approx([1.0])
 
 
-def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store):
-    documents = [add(store, f"number {number}", seed=number) for number in range(2400)]
-
-    def fail():
-        with store.write() as tx:
-            for document_id in documents[:1800]:
-                tx.documents.delete(document_id)
-            tx.connection.set_commit_hook(lambda: True)
-
-    with pytest.raises(apsw.ConstraintError):
-        fail()
-    with store.write() as tx:
-        tx.connection.set_commit_hook(None)
-    for number in (0, 1799, 2399):
-        found = find(store, (), unit(number), limit=1)
-        assert found.ids.tolist() == ids_of(store, documents[number])
-    late = add(store, "late", seed=9999)
-    assert find(store, (), unit(9999), limit=1).ids.tolist() == ids_of(store, late)
-
-
 def test_readers_and_a_writer_work_at_once(store):
     stop, errors = threading.Event(), []
 
@@ -372,15 +355,148 @@ def test_a_prefix_admits_what_begins_with_it_and_nothing_else(store, prefix, ins
     assert len(find(store, (), unit(0), where).ids) == len(ids)
 
 
-def test_a_database_of_an_earlier_build_gets_the_columns_it_lacks(tmp_path):
-    store = SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
-    document_id = add(store, "kept")
-    store.close()
-    connection = apsw.Connection(str(tmp_path / "kb.db"))
-    for table, column in (("documents", "date"), ("documents", "own_tags"), ("jobs", "content_hash")):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    connection.close()
-    store = SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
+def test_a_document_keeps_the_name_of_its_file_and_whether_its_title_was_given(store):
+    plain = add(store, "plain")
+    with store.write() as tx:
+        named = tx.documents.add(
+            replace(content("words", doc_type="text"), filename="a.txt", title_given=True), None, ()
+        )
     with store.read() as tx:
-        assert (tx.documents.get(document_id).date, tx.documents.get(document_id).own_tags) == (None, ())
-    store.close()
+        found = [(tx.documents.get(id_).filename, tx.documents.get(id_).title_given) for id_ in (plain, named)]
+    assert found == [(None, False), ("a.txt", True)]
+    with store.write() as tx:
+        tx.documents.replace(named, content("other words", doc_type="text"))
+        assert (tx.documents.get(named).filename, tx.documents.get(named).title_given) == ("a.txt", False)
+        tx.documents.rename(plain, "b.txt")
+        assert tx.documents.get(plain).filename == "b.txt"
+        assert tx.documents.get(plain).updated_at is None
+
+
+def test_the_same_file_under_another_name_is_the_same_document_with_the_last_name(store):
+    for filename in ("first.txt", "second.txt", None):
+        with store.write() as tx:
+            document_id, _ = save(tx, replace(content("words", doc_type="text"), filename=filename), None, ())
+    with store.read() as tx:
+        [document] = tx.documents.page(ALL, sort="id", limit=10, cursor=None)
+    assert (document.id, document.filename) == (document_id, "second.txt")
+
+
+def test_a_job_comes_back_as_it_was_accepted(store):
+    job = NewJob("file", "T", "/p", ("a", "b"), None, "staged", "a.txt", "key", "request", "content", 7, 2)
+    with store.write() as tx:
+        job_id = tx.jobs.add(job)
+    with store.read() as tx:
+        found = tx.jobs.get(job_id)
+        assert tx.jobs.with_key("key") == found
+    for name in (
+        "kind",
+        "title",
+        "source_path",
+        "tags",
+        "text",
+        "staged",
+        "filename",
+        "request_hash",
+        "content_hash",
+        "part_of",
+        "depth",
+    ):
+        assert getattr(found, name) == getattr(job, name), name
+    assert (found.status, found.attempts, found.progress, found.document_id) == ("queued", 0, 0, None)
+
+
+def test_a_key_has_one_job(store):
+    with store.write() as tx:
+        first = tx.jobs.add(NewJob("note", text="one", idempotency_key="key"))
+        assert tx.jobs.add(NewJob("note", text="two", idempotency_key="key")) == first
+        assert tx.jobs.add(NewJob("note", text="three", idempotency_key="other")) > first
+        assert tx.jobs.get(first).text == "one"
+        assert tx.jobs.pending() == 2
+
+
+def at_once(count, act):
+    """What so many threads get that begin together."""
+    barrier = threading.Barrier(count)
+
+    def begin(number):
+        barrier.wait()
+        return act(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(begin, range(count)))
+
+
+@pytest.mark.requirement("E-11")
+@pytest.mark.parametrize("source_path", [None, "/one"])
+def test_two_writers_of_one_content_at_once_make_one_document(store, source_path):
+    def write(number):
+        with store.write() as tx:
+            return save(tx, content("the same words"), source_path, [f"tag {number}"])[0]
+
+    for _ in range(10):
+        [document_id] = set(at_once(4, write))
+    with store.read() as tx:
+        [document] = tx.documents.page(ALL, sort="id", limit=10, cursor=None)
+    assert (document.id, len(document.tags)) == (document_id, 4)
+
+
+@pytest.mark.requirement("E-11")
+def test_two_writers_at_one_path_at_once_leave_one_of_their_contents_there(store):
+    def write(number):
+        with store.write() as tx:
+            return save(tx, content(f"words of {number}", seed=number), "/one", ())[0]
+
+    [document_id] = set(at_once(4, write))
+    with store.read() as tx:
+        [chunk] = tx.documents.chunks(document_id)
+        assert tx.counts().chunks == 1
+    assert find(store, (), unit(int(chunk.text[-1]))).ids.tolist() == [chunk.id]
+
+
+def test_two_submissions_under_one_key_at_once_are_one_job(store):
+    def submit(number):
+        with store.write() as tx:
+            known = tx.jobs.with_key("key")
+            return known.id if known else tx.jobs.add(NewJob("note", text=f"text {number}", idempotency_key="key"))
+
+    assert len(set(at_once(4, submit))) == 1
+    with store.read() as tx:
+        assert len(tx.jobs.page(status=None, limit=10, before=None)) == 1
+
+
+def test_done_jobs_expire_and_take_nothing_along_that_a_document_needs(store):
+    with store.write() as tx:
+        message = tx.documents.add(replace(content("a message", doc_type="eml"), filename="m.eml"), "job:1#m", ())
+        inside = tx.documents.add(content("inside", doc_type="text", seed=5), "job:1#m#a", (), message)
+        jobs = [tx.jobs.add(NewJob("file", staged=f"staged{number}", part_of=message)) for number in range(5)]
+        done, done_too, failed, running, queued = jobs
+        tx.jobs.claim(4)
+        for job_id in (done, done_too):
+            tx.jobs.finish(job_id, message)
+        tx.jobs.fail(failed, "no")
+    with store.write() as tx:
+        assert tx.jobs.expire(1, 10) == 0
+        time.sleep(0.002)  # times are kept to the millisecond
+        assert tx.jobs.expire(0, 1) == 1
+        assert tx.jobs.expire(0, 10) == 1
+        assert tx.jobs.expire(0, 10) == 0
+        assert [job.id for job in tx.jobs.page(status=None, limit=10, before=None)] == [queued, running, failed]
+        assert tx.jobs.staged() == {"staged2", "staged3", "staged4"}
+        assert (tx.documents.get(message).filename, tx.documents.get(inside).source_path) == ("m.eml", "job:1#m#a")
+        assert tx.documents.take_unneeded_files() == []
+        assert tx.jobs.add(NewJob("note", text="an id is not given twice")) > queued
+        tx.documents.delete(message)
+        assert tx.documents.get(inside) is None
+
+
+def test_what_is_counted_is_what_is_there(store):
+    add(store, "one", "two")
+    add(store, "three", doc_type="text")
+    with store.write() as tx:
+        tx.jobs.add(NewJob("note", text="text"))
+    with store.read() as tx:
+        counts = tx.counts()
+    assert (counts.documents, counts.chunks, counts.jobs) == ({"note": 1, "text": 1}, 3, {"queued": 1})
+    assert counts.size > 0
+    assert counts.queue_age >= 0
+    assert store.vectors_size == 3 * 4 * DIMENSIONS

@@ -1,0 +1,28 @@
+"""One engine at a time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from kb.api.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def sole_user(path: Path) -> Iterator[None]:
+    """Hold the lock at `path`: an engine keeps the vectors in memory, so no other may write.
+
+    Raises:
+        StoreError: another engine has it.
+    """
+    try:
+        with FileLock(path, timeout=0):
+            yield
+    except Timeout:
+        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}); stop it first.") from None

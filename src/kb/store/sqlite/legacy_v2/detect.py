@@ -1,0 +1,92 @@
+"""Databases of version 2: known by their tables, whatever the columns were called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kb.api.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import apsw
+
+TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")
+ALIASES: dict[str, dict[str, tuple[str, ...]]] = {
+    "documents": {
+        "title": ("name", "filename"),
+        "source_path": ("path", "file_path", "filepath", "source", "uri", "url"),
+        "doc_type": ("type", "kind", "file_type"),
+        "content_hash": ("hash", "file_hash", "sha256", "checksum"),
+        "created_at": ("created", "added_at", "ingested_at", "indexed_at"),
+    },
+    "chunks": {
+        "document_id": ("doc_id",),
+        "chunk_index": ("position", "idx", "index", "seq", "ordinal", "chunk_number"),
+        "text": ("content", "chunk_text", "body"),
+        "page": ("page_number", "page_num"),
+    },
+    "tags": {"name": ("tag", "label")},
+    "document_tags": {"document_id": ("doc_id",)},
+}
+"""What version 2 may have called a column."""
+
+NEEDED = (("documents", "id"), ("chunks", "id"), ("chunks", "document_id"), ("chunks", "text"),
+          ("tags", "id"), ("tags", "name"), ("document_tags", "document_id"), ("document_tags", "tag_id"),
+          ("jobs", "id"), ("jobs", "status"))  # fmt: skip
+"""Without these columns a database of version 2 cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it is declared."""
+
+    name: str
+    type: str
+    not_null: bool
+    default: str | None
+    key: int
+
+    @property
+    def needed(self) -> bool:
+        """Whether a row cannot be written without it."""
+        return self.not_null and self.default is None and not self.key
+
+    @property
+    def optional_definition(self) -> str:
+        """Its definition, so that rows can be written without it."""
+        return f'"{self.name}" {self.type}' + ("" if self.default is None else f" DEFAULT ({self.default})")
+
+
+def has_its_tables(connection: apsw.Connection) -> bool:
+    """Whether the database is of version 2 and no other."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    return names.issuperset((*TABLES, "chunks_fts", "chunks_vec")) and "generation" not in names
+
+
+def check_columns(connection: apsw.Connection, path: Path) -> None:
+    """Whether there is what nothing can stand in for.
+
+    Raises:
+        StoreError: a column is missing; it says which.
+    """
+    for table, column in NEEDED:
+        present = columns_of(connection, table)
+        if column not in present and not alias_of(table, column, present):
+            raise StoreError(f"The database {path} cannot be migrated from version 2: {table} has no column {column}.")
+
+
+def full_text_column(connection: apsw.Connection) -> str:
+    """The name of the full-text column that holds a chunk's text."""
+    names = columns_of(connection, "chunks_fts")
+    return next((name for name in ("text", *ALIASES["chunks"]["text"]) if name in names), "text")
+
+
+def columns_of(connection: apsw.Connection, table: str) -> dict[str, Column]:
+    rows = connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_xinfo('{table}')")
+    return {row[0].lower(): Column(row[0], row[1], bool(row[2]), row[3], row[4]) for row in rows}
+
+
+def alias_of(table: str, column: str, present: dict[str, Column]) -> str | None:
+    return next((name for name in ALIASES.get(table, {}).get(column, ()) if name in present), None)

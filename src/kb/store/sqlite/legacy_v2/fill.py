@@ -1,0 +1,70 @@
+"""What fill.sql cannot say in SQL, and the filling."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import apsw
+
+LINE_CHARS = 80
+
+
+def fill(connection: apsw.Connection) -> None:
+    """Fill the columns that version 2 did not have."""
+    for name, function in FUNCTIONS.items():
+        connection.create_scalar_function(name, function, 1, deterministic=True)
+    connection.execute(files(__package__).joinpath("fill.sql").read_text("utf-8"))
+
+
+def _utc(value: object) -> str | None:
+    """A time as version 3 keeps it; a time without a zone is UTC already."""
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", value):
+        return value
+    with suppress(ValueError, OverflowError, OSError):
+        seconds = re.fullmatch(r"\d{9,11}(\.\d*)?", str(value))
+        moment = datetime.fromtimestamp(float(str(value)), UTC) if seconds else datetime.fromisoformat(str(value))
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03}"
+    return None
+
+
+def _json_strings(value: object) -> str:
+    """Tags as a JSON array, from one or from words between commas."""
+    names: object = str(value or "").split(",")
+    with suppress(ValueError):
+        names = json.loads(str(value))
+    if not isinstance(names, list):
+        names = [names]
+    return json.dumps([str(name).strip() for name in names if str(name or "").strip()], ensure_ascii=False)
+
+
+def _first_line(text: object) -> str:
+    lines = (" ".join(line.strip("#*_-> \t").split()) for line in str(text or "").splitlines())
+    return next(filter(None, lines), "")[:LINE_CHARS]
+
+
+def _blank_end(text: str) -> str:
+    return text[len(text.rstrip()) :]
+
+
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "utc": _utc,
+    "json_strings": _json_strings,
+    "file_name": lambda path: PurePosixPath(str(path).replace("\\", "/")).name if path else None,
+    "first_line": _first_line,
+    "sha256": lambda text: sha256(str(text).encode()).hexdigest(),
+    "characters": lambda text: len(str(text)),
+    "line_ends": lambda text: str(text).count("\n"),
+    "last_blank": _blank_end,
+}
+"""What fill.sql cannot say in SQL. (SQL's own `length` ends at a NUL.)"""

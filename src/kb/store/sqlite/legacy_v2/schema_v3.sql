@@ -1,0 +1,120 @@
+-- Version 3, where the migration from version 2 ends and those of ../migrations begin. It does not change any more.
+-- {dimensions} is the length of a vector, {text} the name of the full-text column that holds a chunk's text.
+
+CREATE TABLE documents (
+  id INTEGER PRIMARY KEY,
+  title TEXT NOT NULL,
+  source_path TEXT,
+  doc_type TEXT NOT NULL,
+  content_hash TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  updated_at TEXT,
+  date TEXT,
+  own_tags TEXT NOT NULL DEFAULT '[]',
+  part_of INTEGER
+);
+CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
+CREATE INDEX documents_source_path ON documents (source_path);
+CREATE INDEX documents_content_hash ON documents (content_hash);
+CREATE INDEX documents_created_at ON documents (created_at);
+CREATE INDEX documents_doc_type ON documents (doc_type);
+CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at));
+CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at));
+
+CREATE TABLE tags (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE document_tags (
+  document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  tag_id INTEGER NOT NULL REFERENCES tags (id),
+  PRIMARY KEY (document_id, tag_id)
+) WITHOUT ROWID;
+CREATE INDEX document_tags_tag ON document_tags (tag_id, document_id);
+
+-- Each column that version 2 lacked has a default: a program of that version can still write.
+CREATE TABLE chunks (
+  id INTEGER PRIMARY KEY,
+  document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  chunk_index INTEGER NOT NULL,
+  header TEXT NOT NULL DEFAULT '',
+  text TEXT NOT NULL,
+  heading TEXT NOT NULL DEFAULT '[]',
+  page INTEGER,
+  line_start INTEGER NOT NULL DEFAULT 0,
+  line_end INTEGER NOT NULL DEFAULT 0,
+  char_start INTEGER NOT NULL DEFAULT 0,
+  char_end INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
+
+-- The text first: it was the only column in version 2, and its readers may count on that.
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (
+  {text}, header, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
+  INSERT INTO chunks_fts (rowid, {text}, header) VALUES (new.id, new.text, new.header);
+END;
+CREATE TRIGGER chunks_ad AFTER DELETE ON chunks BEGIN
+  INSERT INTO chunks_fts (chunks_fts, rowid, {text}, header) VALUES ('delete', old.id, old.text, old.header);
+END;
+CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
+  INSERT INTO chunks_fts (chunks_fts, rowid, {text}, header) VALUES ('delete', old.id, old.text, old.header);
+  INSERT INTO chunks_fts (rowid, {text}, header) VALUES (new.id, new.text, new.header);
+END;
+
+CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}]);
+
+CREATE TABLE jobs (
+  id INTEGER PRIMARY KEY,
+  status TEXT NOT NULL DEFAULT 'queued',
+  kind TEXT NOT NULL DEFAULT 'note',
+  title TEXT,
+  filename TEXT,
+  source_path TEXT,
+  tags TEXT NOT NULL DEFAULT '[]',
+  text TEXT,
+  staged TEXT,
+  content_hash TEXT,
+  progress REAL NOT NULL DEFAULT 0,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  idempotency_key TEXT,
+  request_hash TEXT,
+  part_of INTEGER,
+  document_id INTEGER,
+  error TEXT,
+  created_at TEXT NOT NULL,
+  started_at TEXT,
+  heartbeat_at TEXT,
+  finished_at TEXT
+);
+CREATE INDEX jobs_status ON jobs (status, id);
+CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
+CREATE INDEX jobs_document ON jobs (document_id);
+CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);
+
+-- Kept files, by the hash of their content, that lost their last document: they are removed after the transaction.
+CREATE TABLE unneeded_files (content_hash TEXT PRIMARY KEY) WITHOUT ROWID;
+
+-- How often chunks were written: which moment of the vectors in memory a transaction sees.
+CREATE TABLE generation (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  number INTEGER NOT NULL
+);
+INSERT INTO generation VALUES (1, 0);
+
+-- The highest id ever given: an id is never used twice, so ids in memory stay ascending and a stale one finds nothing.
+-- AUTOINCREMENT would do the same, but cannot be added to a table of version 2.
+CREATE TABLE last_ids (
+  name TEXT PRIMARY KEY,
+  id INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO last_ids VALUES ('documents', 0), ('chunks', 0), ('jobs', 0);
+
+-- What made the vectors.
+CREATE TABLE vector_space (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  model TEXT NOT NULL,
+  precision TEXT NOT NULL,
+  digest TEXT NOT NULL
+);

@@ -1,0 +1,227 @@
+"""The tables of version 2, made such that version 3 can write them.
+
+A table is altered where that is enough: missing columns are added. It is made anew, with every row and every column it
+had, where version 2 declared what version 3 cannot keep to: a path that must not be NULL, a hash that must be unique,
+a text that goes by another name. Such a name stays readable as a generated column.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kb.store.sqlite.legacy_v2.detect import TABLES, Column, alias_of, columns_of
+from kb.store.sqlite.schema import VectorTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import apsw
+
+FALLBACKS = {
+    "title": "''",
+    "doc_type": "''",
+    "content_hash": "''",
+    "created_at": "''",
+    "chunk_index": "0",
+    "text": "''",
+}
+"""What stands in a column that must have a value until fill.sql finds a better one."""
+
+JOB_COLUMNS = {
+    "text": ("content", "note_text", "note", "body"),
+    "filename": ("file_name", "original_filename", "file_path", "path"),
+    "title": ("name",),
+    "kind": ("type", "job_type"),
+    "error": ("error_message", "message"),
+    "document_id": ("doc_id",),
+    "finished_at": ("completed_at",),
+}
+"""Columns of version 2's jobs whose values version 3 keeps elsewhere."""
+
+JOB_PAYLOADS = ("payload", "data", "params", "input")
+"""Columns in which version 2 may have kept a job as JSON."""
+
+
+def fit_tables(connection: apsw.Connection, newest: apsw.Connection, text: str) -> None:
+    """Give the tables every column of the `newest` schema; leave full text, triggers and indexes to be made.
+
+    Raises:
+        apsw.Error: what the tables hold does not fit: an id that is no number, say.
+    """
+    _keep_last_ids(connection, newest)
+    _drop_what_is_made_again(connection, newest)
+    _set_foreign_jobs_aside(connection, newest)
+    for table in TABLES:
+        before = columns_of(connection, table)
+        if _misfit(connection, newest, table):
+            _make_anew(connection, newest, table)
+        else:
+            add_columns(connection, newest, table)
+        if table == "jobs":
+            _fill_jobs(connection, before)
+    if text not in columns_of(connection, "chunks"):
+        connection.execute(f'ALTER TABLE chunks ADD COLUMN "{text}" TEXT GENERATED ALWAYS AS (text) VIRTUAL')
+
+
+def _keep_last_ids(connection: apsw.Connection, newest: apsw.Connection) -> None:
+    connection.execute(_definition(newest, "last_ids"))
+    counted = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").get
+    for table in ("documents", "chunks", "jobs"):
+        used = f"SELECT max(id) AS id FROM {table}"
+        if counted:
+            used += f" UNION ALL SELECT seq FROM sqlite_sequence WHERE name = '{table}'"
+        connection.execute(
+            f"INSERT INTO last_ids SELECT '{table}', COALESCE(max(CAST(id AS INTEGER)), 0) FROM ({used})"
+        )
+
+
+def _drop_what_is_made_again(connection: apsw.Connection, newest: apsw.Connection) -> None:
+    ours = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL"
+    names = {name for (name,) in newest.execute(ours)}
+    rows = connection.execute(
+        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL"
+    ).fetchall()
+    for kind, name, sql in rows:
+        if name in names or (kind == "trigger" and "chunks_fts" in str(sql)):
+            connection.execute(f'DROP {kind} "{name}"')
+    connection.execute("DROP TABLE chunks_fts")
+
+
+def _set_foreign_jobs_aside(connection: apsw.Connection, newest: apsw.Connection) -> None:
+    """Jobs whose ids are no numbers stay readable under another name; the queue begins anew."""
+    if connection.execute("SELECT 1 FROM jobs WHERE typeof(id) <> 'integer' LIMIT 1").get:
+        connection.execute("ALTER TABLE jobs RENAME TO jobs_v2")
+        connection.execute(_definition(newest, "jobs"))
+
+
+def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) -> bool:
+    """Whether rows of version 3 cannot be written into the table as it was declared."""
+    old, new = columns_of(connection, table), columns_of(newest, table)
+    missing = [column for name, column in new.items() if name not in old]
+    return (
+        any(column.needed or alias_of(table, column.name, old) for column in missing)
+        or any(column.needed for name, column in old.items() if name not in new)
+        or any(old[name].not_null and not column.not_null for name, column in new.items() if name in old)
+        or bool(_promises(connection, table) - _promises(newest, table))
+        or bool(_promises(newest, table, indexes=False) - _promises(connection, table))
+        or re.search(r"\bCHECK\b", _definition(connection, table), re.IGNORECASE) is not None
+    )
+
+
+def _promises(connection: apsw.Connection, table: str, *, indexes: bool = True) -> set[tuple[object, ...]]:
+    """What the table must keep to beyond its columns: what is unique, what refers to other tables."""
+    promises: set[tuple[object, ...]] = set()
+    listed = connection.execute(f"SELECT name, origin FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
+    for name, origin in listed:
+        if indexes or origin != "c":
+            names = connection.execute(f"SELECT name FROM pragma_index_info('{name}')").fetchall()
+            promises.add(("unique", frozenset(names)))
+    if indexes:
+        rows = connection.execute(f'SELECT "from", "table" FROM pragma_foreign_key_list(\'{table}\')')
+        promises |= {("refers", *row) for row in rows}
+    return promises
+
+
+def _definition(connection: apsw.Connection, table: str) -> str:
+    sql: str = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).get
+    return sql
+
+
+def add_columns(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
+    """Give a table the columns that it lacks of the `newest` schema."""
+    present = columns_of(connection, table)
+    for name, column in columns_of(newest, table).items():
+        if name not in present:
+            not_null = f" NOT NULL DEFAULT {column.default}" if column.not_null else ""
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column.name} {column.type}{not_null}")
+
+
+def _make_anew(connection: apsw.Connection, newest: apsw.Connection, table: str) -> None:
+    """The table as version 3 declares it, with the rows and the other columns of version 2."""
+    old, new = columns_of(connection, table), columns_of(newest, table)
+    indexes = _own_objects(connection, table)
+    made = _definition(newest, table).replace(f"CREATE TABLE {table}", f"CREATE TABLE {table}_v3", 1)
+    connection.execute(made)
+    sources = {name: _source(table, column, old) for name, column in new.items()}
+    for name, column in old.items():
+        if name in sources.values():
+            continue
+        connection.execute(f"ALTER TABLE {table}_v3 ADD COLUMN {column.optional_definition}")
+        sources[name] = name
+    _copy(connection, table, sources)
+    connection.execute(f"DROP TABLE {table}")
+    # Renaming in the old way leaves alone what refers to the name, which is complete again now.
+    connection.execute("PRAGMA legacy_alter_table = ON")
+    connection.execute(f"ALTER TABLE {table}_v3 RENAME TO {table}")
+    connection.execute("PRAGMA legacy_alter_table = OFF")
+    for name in new:
+        if (alias := alias_of(table, name, old)) and name not in old:
+            connection.execute(f'ALTER TABLE {table} ADD COLUMN "{alias}" GENERATED ALWAYS AS ({name}) VIRTUAL')
+    for sql in indexes:
+        connection.execute(sql)
+
+
+def _own_objects(connection: apsw.Connection, table: str) -> list[str]:
+    rows = connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type IN ('index', 'trigger')"
+        " AND sql IS NOT NULL AND sql NOT LIKE 'CREATE UNIQUE%'",
+        (table,),
+    )
+    return [sql for (sql,) in rows]
+
+
+def _source(table: str, column: Column, old: dict[str, Column]) -> str | None:
+    """The column of version 2 that holds what `column` shall."""
+    name = column.name.lower()
+    return name if name in old else alias_of(table, name, old)
+
+
+def _copy(connection: apsw.Connection, table: str, sources: dict[str, str | None]) -> None:
+    values = []
+    new = columns_of(connection, f"{table}_v3")
+    for name, source in sources.items():
+        column = new[name]
+        instead = column.default if column.default is not None else FALLBACKS.get(name)
+        value = f'"{source}"' if source else "NULL"
+        values.append(f"COALESCE({value}, {instead})" if column.not_null and instead is not None else value)
+    names = ", ".join(f'"{name}"' for name in sources)
+    # Nothing keeps a document from carrying a tag twice in a table without a primary key.
+    insert = "INSERT OR IGNORE" if table == "document_tags" else "INSERT"
+    connection.execute(f"{insert} INTO {table}_v3 ({names}) SELECT {', '.join(values)} FROM {table}")
+
+
+def _fill_jobs(connection: apsw.Connection, before: dict[str, Column]) -> None:
+    """What version 2 kept under other names, and in one piece of JSON."""
+    if "kind" not in before:
+        connection.execute("UPDATE jobs SET kind = ''")
+    for column, names in JOB_COLUMNS.items():
+        for name in filter(before.__contains__, names):
+            first, second = (column, f'"{name}"') if column in before else (f'"{name}"', column)
+            connection.execute(f"UPDATE jobs SET {column} = COALESCE({first}, {second})")
+    for payload in filter(before.__contains__, JOB_PAYLOADS):
+        for column in ("text", "title", "filename", "source_path"):
+            connection.execute(f"UPDATE jobs SET {column} = COALESCE({column}, {_in_json(payload, column)})")
+        if "tags" not in before:
+            connection.execute(f"UPDATE jobs SET tags = COALESCE({_in_json(payload, 'tags')}, tags)")
+
+
+def _in_json(payload: str, key: str) -> str:
+    return f'CASE WHEN json_valid("{payload}") THEN "{payload}" ->> \'$.{key}\' END'
+
+
+def drop_stray_vectors(connection: apsw.Connection) -> None:
+    """Vectors of no chunk would be found, and then not be there."""
+    table = VectorTable.of(connection)
+    known = {chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunks")}
+    kept = {key for (key,) in connection.execute(f"SELECT {table.key} FROM chunks_vec")}
+    connection.executemany(table.delete, [(key,) for key in kept - known])
+
+
+def missing_objects(connection: apsw.Connection, newest: apsw.Connection) -> Iterator[str]:
+    """What makes the objects that are in the newest schema and not in this database."""
+    objects = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
+    present = {name for name, _ in connection.execute(objects)}
+    for name, sql in newest.execute(objects):
+        if name not in present and not name.startswith(("chunks_fts_", "chunks_vec_", "sqlite_")):
+            yield sql

@@ -1,0 +1,139 @@
+-- Documents with their tags and chunks.
+
+-- name: select_documents
+-- Documents with their tags. `document_query.py` makes {source} and {condition}.
+SELECT
+  id, title, source_path, doc_type, content_hash,
+  (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
+    WHERE document_id = documents.id) AS tags,
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given
+FROM {source} WHERE {condition} LIMIT ?
+
+-- name: select_chunks
+-- A document's chunks in order.
+SELECT id, chunk_index AS "index", header, text, line_start, line_end, char_start, char_end, heading, page
+FROM chunks WHERE document_id = ? ORDER BY chunk_index
+
+-- name: find_by_content
+-- The oldest note, or else file, that holds this content under this path. The plus keeps the path, which many documents
+-- may lack, from being looked up instead of the hash.
+SELECT id FROM documents
+WHERE content_hash = :content_hash AND +source_path IS :source_path AND (doc_type = 'note') = :note
+ORDER BY id LIMIT 1
+
+-- name: find_by_path
+-- The oldest document at a path.
+SELECT id FROM documents WHERE source_path = ? ORDER BY id LIMIT 1
+
+-- name: select_changed_at
+-- When a document was changed, or else added.
+SELECT COALESCE(updated_at, created_at) FROM documents WHERE id = ?
+
+-- name: take_document_ids
+-- So many ids above every one that was ever given; the last of them.
+UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM documents)) + ? WHERE name = 'documents' RETURNING id
+
+-- name: take_chunk_ids
+-- Likewise for chunks.
+UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? WHERE name = 'chunks' RETURNING id
+
+-- name: insert_document
+-- A new document.
+INSERT INTO documents (
+  id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at
+) VALUES (
+  :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given,
+  strftime('%Y-%m-%d %H:%M:%f', 'now')
+)
+
+-- name: update_document
+-- What a document holds; a file keeps its name if the new content came without one.
+UPDATE documents SET
+  title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
+  uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given,
+  updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE id = :id
+
+-- name: update_filename
+-- What the file is called that a document came from.
+UPDATE documents SET uploaded_as = ? WHERE id = ?
+
+-- name: touch_document
+-- A document was changed.
+UPDATE documents SET updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
+
+-- name: delete_document
+-- A document by itself; what was kept of it.
+DELETE FROM documents WHERE id = ? RETURNING content_hash, doc_type
+
+-- name: select_kept
+-- What may be kept of a document's file.
+SELECT content_hash, doc_type FROM documents WHERE id = ?
+
+-- name: select_parts
+-- The documents that came inside a document.
+SELECT id, source_path FROM documents WHERE part_of = ?
+
+-- name: insert_chunk
+-- A chunk; triggers write its full text.
+INSERT INTO chunks (
+  id, document_id, chunk_index, header, text, heading, page, line_start, line_end, char_start, char_end
+) VALUES (
+  :id, :document_id, :index, :header, :text, :heading, :page, :line_start, :line_end, :char_start, :char_end
+)
+
+-- name: select_chunk_ids
+-- A document's chunks.
+SELECT id FROM chunks WHERE document_id = ?
+
+-- name: delete_chunks
+-- A document's chunks; triggers remove their full text.
+DELETE FROM chunks WHERE document_id = ?
+
+-- name: count_by_type
+-- How many documents there are of each type.
+SELECT doc_type, count(*) FROM documents GROUP BY doc_type ORDER BY doc_type
+
+-- name: count_chunks
+-- How many chunks there are.
+SELECT count(*) FROM chunks
+
+-- name: select_tags
+-- Every tag in use with the number of its documents.
+SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY name ORDER BY name
+
+-- name: select_tags_of
+-- A document's tags.
+SELECT name FROM document_tags JOIN tags ON tags.id = tag_id WHERE document_id = ?
+
+-- name: insert_tag
+-- A tag, unless there is one of that name.
+INSERT INTO tags (name) VALUES (?) ON CONFLICT DO NOTHING
+
+-- name: tag_document
+-- A document carries a tag.
+INSERT INTO document_tags SELECT ?, id FROM tags WHERE name = ? ON CONFLICT DO NOTHING
+
+-- name: untag_document
+-- A document carries a tag no more.
+DELETE FROM document_tags WHERE document_id = ? AND tag_id = (SELECT id FROM tags WHERE name = ?) RETURNING tag_id
+
+-- name: clear_tags_of
+-- A document carries no tags any more.
+DELETE FROM document_tags WHERE document_id = ? RETURNING tag_id
+
+-- name: delete_unused_tag
+-- A tag, if no document carries it.
+DELETE FROM tags WHERE id = ? AND NOT EXISTS (SELECT 1 FROM document_tags WHERE tag_id = tags.id)
+
+-- name: is_file_needed
+-- Whether a document came from the file with this content.
+SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = ? AND doc_type <> 'note')
+
+-- name: note_unneeded_file
+-- A kept file lost its last document.
+INSERT INTO unneeded_files VALUES (?) ON CONFLICT DO NOTHING
+
+-- name: take_unneeded_files
+-- The files that were noted, which are not any more.
+DELETE FROM unneeded_files RETURNING content_hash

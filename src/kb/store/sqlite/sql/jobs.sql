@@ -1,0 +1,117 @@
+-- The queue.
+
+-- name: select_jobs
+-- Jobs; {condition} is put in.
+SELECT
+  id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
+  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth
+FROM jobs WHERE {condition}
+
+-- name: find_by_key
+-- The job that was accepted under an idempotency key.
+SELECT id FROM jobs WHERE idempotency_key = ?
+
+-- name: take_job_ids
+-- So many ids above every one that was ever given; the last of them.
+UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + ? WHERE name = 'jobs' RETURNING id
+
+-- name: insert_job
+-- A queued job; nothing if there is one under its key.
+INSERT INTO jobs (
+  id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
+  part_of, depth, created_at
+) VALUES (
+  :id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
+  :content_hash, :part_of, :depth, strftime('%Y-%m-%d %H:%M:%f', 'now')
+) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
+
+-- name: count_pending
+-- How many jobs are queued or running.
+SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')
+
+-- name: count_by_status
+-- How many jobs there are in each state.
+SELECT status, count(*) FROM jobs GROUP BY status
+
+-- name: queue_age
+-- For how many seconds the oldest queued job has waited; NULL if there is none.
+SELECT 86400 * (julianday(strftime('%Y-%m-%d %H:%M:%f', 'now')) - julianday(created_at))
+FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
+
+-- name: attempts_of_oldest
+-- How often the oldest queued job was begun.
+SELECT attempts FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
+
+-- name: claim
+-- Queued jobs begin: those that were begun before, or those that were not.
+UPDATE jobs SET
+  status = 'running', started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+  heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE id IN (SELECT id FROM jobs WHERE status = 'queued' AND (attempts > 0) = ? ORDER BY id LIMIT ?)
+RETURNING id
+
+-- name: claim_short
+-- Short new notes begin that replace nothing.
+UPDATE jobs SET
+  status = 'running', started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+  heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE id IN (
+  SELECT id FROM jobs
+  WHERE status = 'queued' AND kind = 'note' AND source_path IS NULL AND attempts = 0 AND length(text) <= ?
+  ORDER BY id LIMIT ?
+) RETURNING id
+
+-- name: heartbeat
+-- A job is still being worked on.
+UPDATE jobs SET heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
+
+-- name: set_progress
+-- How far a job is.
+UPDATE jobs SET progress = ? WHERE id = ?
+
+-- name: release_all
+-- Every running job is queued again.
+UPDATE jobs SET status = 'queued' WHERE status = 'running'
+
+-- name: release_stalled
+-- Running jobs are queued again that gave no sign of life since so long ago, as in '-120 seconds'.
+UPDATE jobs SET status = 'queued'
+WHERE status = 'running' AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
+RETURNING id
+
+-- name: release
+-- A running job is queued again, so many attempts later.
+UPDATE jobs SET status = 'queued', attempts = attempts + ? WHERE id = ? AND status = 'running'
+
+-- name: finish
+-- A job is done; its text is in the document now.
+UPDATE jobs SET
+  status = 'done', document_id = ?, progress = 1, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), text = NULL,
+  staged = NULL
+WHERE id = ?
+
+-- name: fail
+-- A job failed.
+UPDATE jobs SET status = 'failed', error = ?, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
+
+-- name: retry
+-- A failed job is queued again, if its content is there.
+UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
+WHERE id = ? AND status = 'failed' AND (text IS NOT NULL OR staged IS NOT NULL)
+RETURNING id
+
+-- name: expire
+-- Jobs are deleted that were done so long ago, as in '-30 days'; the oldest ones first.
+DELETE FROM jobs WHERE id IN (
+  SELECT id FROM jobs INDEXED BY jobs_done
+  WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
+  ORDER BY COALESCE(finished_at, created_at) LIMIT ?
+) RETURNING id
+
+-- name: drop_content
+-- A job's staged file is of no use any more.
+UPDATE jobs SET staged = NULL WHERE id = ?
+
+-- name: select_staged
+-- The staged files that jobs wait with.
+SELECT staged FROM jobs WHERE staged IS NOT NULL

@@ -1,0 +1,161 @@
+"""A database of an earlier version is brought to the newest by number, each step whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+
+import pytest
+
+from kb.api.errors import StoreError
+from kb.store.rows import Filter
+from kb.store.sqlite.migrate import OLDEST_NUMBERED, migrations
+from kb.store.sqlite.schema import SCHEMA_VERSION
+from kb.store.sqlite.store import SqliteStore
+from tests import store_v3
+from tests.interrupted import killed_at_each_statement
+from tests.spaces import space
+from tests.store.test_store import look
+from tests.store_v2 import connect, vector
+
+ALIAS = "ALTER TABLE documents ADD COLUMN filename GENERATED ALWAYS AS (title) VIRTUAL"
+EARLY = (
+    "ALTER TABLE documents DROP COLUMN date",
+    "ALTER TABLE documents DROP COLUMN own_tags",
+    "ALTER TABLE jobs DROP COLUMN content_hash",
+    "DROP TABLE vector_space",
+    "DROP INDEX jobs_document",
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "kb.db"
+
+
+def opened(path):
+    return closing(SqliteStore(path, space()))
+
+
+def migrated(path):
+    with opened(path):
+        pass
+    return connect(path)
+
+
+def objects(connection):
+    """All that the schema declares, without the spaces and the comments that a migration writes otherwise."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return {name: re.sub(r"\s*([(),])\s*", r"\1", " ".join(sql.split())) for name, sql in rows}
+
+
+def test_the_numbers_go_from_the_oldest_to_the_newest_without_a_gap():
+    assert [number for number, _ in migrations(after=0)] == list(range(OLDEST_NUMBERED + 1, SCHEMA_VERSION + 1))
+
+
+@pytest.mark.requirement("D-1")
+@pytest.mark.parametrize("changes", [(), EARLY])
+def test_what_migrations_lead_to_is_what_a_new_database_begins_with(path, tmp_path, changes):
+    store_v3.build(path, *changes)
+    old, new = migrated(path), migrated(tmp_path / "new.db")
+    assert old.pragma("user_version") == new.pragma("user_version") == SCHEMA_VERSION
+    if changes:  # what was added late stands at the end
+        for table in ("documents", "jobs"):
+            assert columns(old, table) == columns(new, table)
+        assert objects(old).keys() == objects(new).keys()
+    else:
+        assert objects(old) == objects(new)
+
+
+def columns(connection, table):
+    return set(connection.execute(f"SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_xinfo('{table}')"))
+
+
+@pytest.mark.requirement("S-8")
+@pytest.mark.requirement("D-2")
+def test_all_that_stood_in_it_stands_there_still(path):
+    store_v3.build(path)
+    connection = connect(path)
+    before = store_v3.answers(connection)
+    connection.close()
+    after = store_v3.answers(migrated(path))
+    for table, rows in before.items():
+        assert len(rows) == len(after[table])
+        for old, new in zip(rows, after[table], strict=True):
+            assert old.items() <= (new | {"status": old.get("status")}).items()
+
+
+@pytest.mark.parametrize("changes", [(), (ALIAS,)])
+def test_what_was_told_by_other_means_stands_in_columns(path, changes):
+    store_v3.build(path, *changes)
+    with opened(path) as store, store.read() as tx:
+        documents = tx.documents.page(Filter(), sort="id", limit=10, cursor=None)
+        assert {document.id: document.title_given for document in documents} == store_v3.TITLES_GIVEN
+        assert {document.id: document.filename for document in documents} == store_v3.FILENAMES
+        assert {id_: tx.jobs.get(id_).depth for id_ in store_v3.DEPTHS} == store_v3.DEPTHS
+        assert tx.jobs.with_key("key1").request_hash == "request1"
+        found = look(tx, ("lamp",), vector(5), Filter(), 1)
+        assert set(found.ids.tolist()) == {1, 5}
+
+
+@pytest.mark.requirement("D-2")
+def test_a_program_of_version_2_can_still_write(path):
+    store_v3.build(path)
+    connection = migrated(path)
+    connection.execute(
+        "INSERT INTO documents (title, doc_type, content_hash, created_at) VALUES ('x', 'note', 'h', '2026-01-01')"
+    )
+    connection.execute("INSERT INTO jobs (created_at) VALUES ('2026-01-01')")
+    connection.close()
+    with opened(path) as store, store.write() as tx:
+        assert (tx.documents.get(9).filename, tx.documents.get(9).title_given) == (None, False)
+        assert tx.jobs.get(12).depth == 0
+        assert tx.jobs.expire(1, 100) == 8
+
+
+@pytest.mark.requirement("D-2")
+def test_killed_before_any_statement_it_is_of_one_version_or_the_next(tmp_path):
+    database = tmp_path / "whole" / "kb.db"
+    database.parent.mkdir()
+    store_v3.build(database)
+    *killed, finished = killed_at_each_statement("migrate", database, tmp_path / "killed")
+    versions = [version_of(path) for path in killed]
+    assert versions == sorted(versions)
+    assert (versions[0], version_of(finished)) == (3, SCHEMA_VERSION)
+    assert versions.count(3) > 8
+    for path in killed:
+        with opened(path) as store, store.read() as tx:
+            assert tx.documents.get(3).filename == "second.txt"
+
+
+def version_of(path):
+    """The version of a database that is wholly of that version."""
+    connection = connect(path)
+    version = connection.pragma("user_version")
+    names = {name for table in ("documents", "jobs") for name, *_ in columns(connection, table)}
+    new = {"uploaded_as", "title_given", "depth"}
+    assert names & new == (new if version > 3 else set())
+    named = not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'jobs_document'").get
+    assert named == (version > 3)
+    if version > 3:
+        assert connection.execute("SELECT uploaded_as FROM documents WHERE id = 3").get == "second.txt"
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+    return version
+
+
+def test_one_that_fails_leaves_the_version_before_it_and_says_which(path):
+    store_v3.build(path, "ALTER TABLE jobs ADD COLUMN depth TEXT")
+    connection = connect(path)
+    before = objects(connection)
+    with pytest.raises(StoreError, match=r"cannot be migrated to version 4: .*duplicate column"):
+        migrated(path)
+    assert objects(connection) == before
+    assert connection.pragma("user_version") == 3
+
+
+def test_one_of_the_newest_version_is_not_written_to_when_it_opens(path):
+    migrated(path).close()
+    changed = path.read_bytes()
+    migrated(path).close()
+    assert path.read_bytes() == changed

@@ -1,0 +1,98 @@
+"""What is true of the store in SQLite, beyond what every store must do."""
+
+from __future__ import annotations
+
+import ast
+import re
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import kb.store.sqlite
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.schema import create
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.store import SqliteStore
+from tests.spaces import space
+from tests.store.test_store import DIMENSIONS, add, find, ids_of, unit
+
+FOLDER = Path(kb.store.sqlite.__file__).parent
+FILES = sorted(path.stem for path in (FOLDER / "sql").glob("*.sql"))
+NAMED = [(file, name) for file in FILES for name in statements(file)]
+PUT_IN = {"source": "documents", "condition": "id = 1"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def strict():
+    """The schema, where a text in double quotes is an error."""
+    connection = connect(Path(":memory:"))
+    create(connection, DIMENSIONS)
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+    return connection
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_each_statement_fits_the_schema_and_says_what_it_does(strict, file, name):
+    sql = statements(file)[name]
+    assert sql.startswith("-- ")
+    prepared = []
+    strict.exec_trace = lambda _, sql, __: bool(prepared.append(sql))  # prepared, and not run
+    with pytest.raises(apsw.ExecTraceAbort):
+        strict.execute(sql.format_map(PUT_IN) if "{" in sql else sql, bindings(sql))
+    strict.exec_trace = None
+    assert len(prepared) == 1
+
+
+def bindings(sql):
+    return dict.fromkeys(re.findall(r":(\w+)", sql)) or (None,) * sql.count("?")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_each_statement_is_asked_for_by_its_name(file):
+    written = re.findall(r"^-- name: (\w+)$", (FOLDER / "sql" / f"{file}.sql").read_text(), re.MULTILINE)
+    assert len(written) == len(set(written)) == len(statements(file))
+    used = {
+        node.value for path in FOLDER.glob("*.py") for node in ast.walk(ast.parse(path.read_text())) if is_text(node)
+    }
+    assert set(written) <= used
+
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store):
+    documents = [add(store, f"number {number}", seed=number) for number in range(2400)]
+
+    def fail():
+        with store.write() as tx:
+            for document_id in documents[:1800]:
+                tx.documents.delete(document_id)
+            tx.connection.set_commit_hook(lambda: True)
+
+    with pytest.raises(apsw.ConstraintError):
+        fail()
+    with store.write() as tx:
+        tx.connection.set_commit_hook(None)
+    for number in (0, 1799, 2399):
+        found = find(store, None, unit(number), limit=1)
+        assert found.ids.tolist() == ids_of(store, documents[number])
+    late = add(store, "late", seed=9999)
+    assert find(store, None, unit(9999), limit=1).ids.tolist() == ids_of(store, late)
+
+
+def test_while_one_connection_writes_no_other_can_begin_to(store, tmp_path):
+    with closing(apsw.Connection(str(tmp_path / "kb.db"))) as other:
+        with store.write() as tx:
+            assert tx.documents.at_path("/p") is None
+            with pytest.raises(apsw.BusyError):
+                other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE; ROLLBACK")
