@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 API = "/api/v1"
 MAX_JSON = 16 << 20
 MAX_SEARCHES = 6
-"""How many searches run at once: fewer than the store has connections for readers."""
+"""How many searches use the model at once: fewer than the store has connections for readers."""
 
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 

@@ -12,6 +12,7 @@ from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
 from kb.ingest.draft import draft_note, embed_drafts
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import DEFAULT_SPACE
+from tests import store_v3
 from tests.spaces import space
 
 
@@ -85,11 +86,9 @@ def test_one_of_an_exported_model_names_it(tmp_path, database):
 
 
 @pytest.mark.requirement("D-2")
-def test_one_of_before_prefixes_were_recorded_opens_with_the_default_model(database):
-    connection = apsw.Connection(str(database))
-    for column in ("query_prefix", "passage_prefix"):
-        connection.execute(f"ALTER TABLE vector_space DROP COLUMN {column}")
-    connection.close()
+def test_one_of_before_prefixes_were_recorded_opens_with_the_default_model(tmp_path):
+    database = tmp_path / "kb.db"
+    store_v3.build(database)
     with pytest.raises(StoreError, match="unset KB_MODEL_DIR"):
         SqliteStore(database, space(passage_prefix="passage: "))
     SqliteStore(database, space()).close()

@@ -83,10 +83,10 @@ def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store
     with store.write() as tx:
         tx.connection.set_commit_hook(None)
     for number in (0, 1799, 2399):
-        found = find(store, None, unit(number), limit=1)
+        found = find(store, (), unit(number), limit=1)
         assert found.ids.tolist() == ids_of(store, documents[number])
     late = add(store, "late", seed=9999)
-    assert find(store, None, unit(9999), limit=1).ids.tolist() == ids_of(store, late)
+    assert find(store, (), unit(9999), limit=1).ids.tolist() == ids_of(store, late)
 
 
 def test_while_one_connection_writes_no_other_can_begin_to(store, tmp_path):

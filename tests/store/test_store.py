@@ -84,6 +84,25 @@ def test_each_leg_finds_its_best_and_each_candidate_has_both_scores(store):
     np.testing.assert_allclose(found.vec, [unit(1) @ unit(10), 1.0], rtol=1e-6)
 
 
+def test_full_text_finds_as_many_as_asked_for_and_scores_any_chunk(store):
+    document_id = add(store, "apple", "apple apple", "pear", 'an "apple" a day')
+    ids = np.array(ids_of(store, document_id))
+    with store.read() as tx:
+        selection = tx.index.select(ALL)
+        every = selection.full_text(["apple"], 10)
+        assert every.ids.tolist() == ids[[0, 1, 3]].tolist()
+        assert selection.full_text(["apple"], 1).ids.tolist() == [every.ids[np.argmax(every.scores)]]
+        assert selection.full_text_scores(["apple"], ids)[[0, 1, 3]].tolist() == every.scores.tolist()
+        assert np.isnan(selection.full_text_scores(["apple"], ids)[2])
+        assert selection.full_text([], 10).ids.size == selection.full_text(['"', "\0"], 10).ids.size == 0
+
+
+def test_an_analyzer_tells_words_apart_as_the_full_text_does(store):
+    with store.read() as tx:
+        stems = list(tx.index.analyzer.stems("🐘 Cafés sailing: naïve"))
+    assert stems == [(2, 7, "cafe"), (8, 15, "sail"), (17, 22, "naiv")]
+
+
 def test_a_leg_that_does_not_run_scores_nothing(store):
     add(store, "apple")
     assert np.isnan(find(store, ("apple",)).vec).all()

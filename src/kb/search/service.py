@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ from kb.search.retrieve import Retriever
 from kb.search.token_budget import TokenBudget
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from collections.abc import Iterator
+    from concurrent.futures import Executor, Future
 
     import numpy as np
     from numpy.typing import NDArray
@@ -48,8 +50,8 @@ class SearchService:
         embedder: the model that reads queries.
         pool: where the model works while the full-text leg does.
         instruments: the instruments.
-        limit: how many searches run at once, the others wait. Fewer than the store has connections for readers: what
-            does not ask the model need not wait for it.
+        limit: how many searches may use the model at once, the others wait. Fewer than the store has connections for
+            readers: what does not ask the model need not wait for it.
     """
 
     def __init__(self, store: Store, embedder: Embedder, pool: Executor, instruments: Instruments, limit: int) -> None:
@@ -57,7 +59,7 @@ class SearchService:
         self._embedder = embedder
         self._pool = pool
         self._instruments = instruments
-        self._running = BoundedSemaphore(limit)
+        self._with_model = BoundedSemaphore(limit)
 
     def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
@@ -68,15 +70,21 @@ class SearchService:
             grouped: whether a document's next best passages come with its best one.
             max_tokens: the most tokens of text in all of them.
         """
+        best = best_documents if grouped else best_passages
         budget = TokenBudget(max_tokens, self._count_tokens)
-        with self._running:
-            vector = self._pool.submit(self._embed, query.text) if query.text is not None else None
-            with self._store.read() as tx:
-                retriever = Retriever(tx.index, query, vector, self._instruments)
-                found = best_documents(retriever, top) if grouped else best_passages(retriever, top)
-                total = count(found)
-                results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
-                return Answer(results, total - count(results), tx.jobs.pending())
+        with self._vector(query.text) as vector, self._store.read() as tx:
+            found = best(Retriever(tx.index, query, vector, self._instruments), top)
+            total = count(found)
+            results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
+            return Answer(results, total - count(results), tx.jobs.pending())
+
+    @contextmanager
+    def _vector(self, text: str | None) -> Iterator[Future[NDArray[np.float32]] | None]:
+        if text is None:
+            yield None
+        else:
+            with self._with_model:
+                yield self._pool.submit(self._embed, text)
 
     def _embed(self, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):

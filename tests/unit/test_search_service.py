@@ -1,0 +1,105 @@
+"""A search through the service: the real store and the real model, which waits where a test says so."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from kb.app import MAX_SEARCHES
+from kb.search.query import Query
+from kb.search.service import SearchService
+from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.sqlite.store import SqliteStore
+from kb.telemetry.instruments import FollowingPool, Watch
+from tests.spaces import space
+
+
+class Model:
+    """The model, which works once `go` is set; `begun` counts what it was asked for. A `broken` one fails."""
+
+    def __init__(self, embedder):
+        self._embedder = embedder
+        self.begun = threading.Semaphore(0)
+        self.go = threading.Event()
+        self.broken = False
+
+    def __getattr__(self, name):
+        return getattr(self._embedder, name)
+
+    def embed(self, texts):
+        self.begun.release()
+        self.go.wait()
+        if self.broken:
+            raise MemoryError
+        return self._embedder.embed(texts)
+
+
+@pytest.fixture
+def model(embedder):
+    return Model(embedder)
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(tmp_path / "kb.db", space())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def service(store, model):
+    with FollowingPool(MAX_SEARCHES) as pool:
+        yield SearchService(store, model, pool, Watch(), MAX_SEARCHES)
+        model.go.set()
+
+
+def add(store, texts, vector):
+    """A document with a chunk for each text, all with the same vector."""
+    chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+    content = Content("note", texts[0], texts[0], chunks, np.tile(vector, (len(texts), 1)))
+    with store.write() as tx:
+        return tx.documents.add(content, None, ())
+
+
+@pytest.mark.requirement("E-9")
+def test_what_does_not_ask_the_model_does_not_wait_for_searches_that_do(store, service, model, embedder):
+    add(store, ["The lamp is lit at dusk."], embedder.embed(["lamp"])[0])
+    with ThreadPoolExecutor(20) as clients:
+        searches = [clients.submit(service.search, Query.parse("lamp", Filter()), 1) for _ in range(20)]
+        try:
+            for _ in range(MAX_SEARCHES):
+                assert model.begun.acquire(timeout=60)
+            with ThreadPoolExecutor(2) as others:
+                words_only = others.submit(service.search, Query.parse("lamps", Filter(), vectors=False), 1)
+                others.submit(store.check).result(60)
+                assert [passage.highlights for passage in words_only.result(60).results] == [[(4, 8)]]
+        finally:
+            model.go.set()
+        assert {search.result().results[0].text for search in searches} == {"The lamp is lit at dusk."}
+
+
+def test_a_model_that_fails_fails_its_search_and_no_later_one(store, service, model, embedder):
+    add(store, ["The lamp is lit at dusk."], embedder.embed(["lamp"])[0])
+    model.go.set()
+    model.broken = True
+    for _ in range(MAX_SEARCHES + 1):
+        with pytest.raises(MemoryError):
+            service.search(Query.parse("lamp", Filter()), 1)
+    model.broken = False
+    assert len(service.search(Query.parse("lamp", Filter()), 1).results) == 1
+
+
+def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, service, model, embedder):
+    vector = embedder.embed(["lamp"])[0]
+    documents = [add(store, [f"Lamp {number}." for number in range(700)], vector)]
+    documents += [add(store, [text], -vector) for text in ("Snow.", "Ice.")]
+    model.go.set()
+    found = service.search(Query.parse("lamp", Filter()), 3, grouped=True).results
+    assert [(passage.document_id, len(passage.more)) for passage in found] == list(
+        zip(documents, (2, 0, 0), strict=True)
+    )
+    assert model.begun.acquire(blocking=False)
+    assert not model.begun.acquire(blocking=False)
