@@ -7,9 +7,14 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from tests.conftest import ROOT
+from tests.eventually import eventually, eventually_async
 
 PYTEST = (sys.executable, "-m", "pytest", "-q")
+
+pytestmark = pytest.mark.timeout(1200)  # whole runs of pytest, beside the one that they are part of
 
 
 def test_every_process_collects_the_same_tests_in_the_same_order():
@@ -32,3 +37,11 @@ def test_a_suite_that_a_shell_starts_in_its_background_can_interrupt_what_it_sta
     ctrl_c = "tests/cli/test_ends.py::test_ctrl_c_ends_quietly"
     ended = subprocess.run([*in_background, *PYTEST, "-n", "1", ctrl_c], cwd=ROOT, capture_output=True, check=False)
     assert ended.returncode == 0, ended.stdout.decode()
+
+
+async def test_who_waits_in_vain_is_told_for_what_and_what_there_was_instead(monkeypatch):
+    monkeypatch.setattr("tests.eventually.SECONDS", 0.01)
+    with pytest.raises(pytest.fail.Exception, match=r"0.01 seconds: high tide; last seen: 'ebb'"):
+        eventually("high tide", lambda: "ebb", until=lambda tide: tide == "flood")
+    with pytest.raises(pytest.fail.Exception, match=r"0.01 seconds: high tide; last seen: 'ebb'"):
+        await eventually_async("high tide", lambda: "ebb", until=lambda tide: tide == "flood")
