@@ -16,7 +16,6 @@ from kb.embed.onnx.embedder import OnnxEmbedder
 FED = {
     "a window of 64": {"window": 64},
     "prefixes": {"query_prefix": "query: ", "passage_prefix": "passage: "},
-    "both": {"window": 64, "query_prefix": "Represent this for searching: ", "passage_prefix": "passage: "},
 }
 SHARE = 0.9
 
