@@ -33,7 +33,7 @@ class SqliteDocuments:
 
     def get(self, document_id: int) -> Document | None:
         """The document, if there is one."""
-        return next(iter(self._documents("documents", "id = ?", (document_id, 1))), None)
+        return next(iter(self._documents("documents", "id = ?", (document_id,))), None)
 
     def chunks(self, document_id: int) -> list[Chunk]:
         """A document's chunks in order."""
@@ -42,7 +42,9 @@ class SqliteDocuments:
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
         wanted = page_of(self._execute, where, sort, cursor)
-        return self._documents(wanted.source, wanted.rest, (*wanted.parameters, limit)) if wanted else []
+        if wanted is None:
+            return []
+        return self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit))
 
     def cursor_after(self, document_id: int) -> str:
         """A text from which `page` goes on after the document, in either order."""

@@ -7,7 +7,7 @@ SELECT
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
   created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given
-FROM {source} WHERE {condition} LIMIT ?
+FROM {source} WHERE {condition}
 
 -- name: select_chunks
 -- A document's chunks in order.
