@@ -20,8 +20,8 @@ from filelock import FileLock
 
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
-from tests.eventually import SECONDS, eventually
-from tests.stores import STORES
+from tests.support.eventually import SECONDS, eventually
+from tests.support.stores import STORES
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"

@@ -30,13 +30,13 @@ from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
 from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
-from kb.files import make_folder
+from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
+from kb.routes.dependencies import Services
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
-from kb.routes.services import Services
 from kb.search.service import SearchService
 from kb.settings import Settings, listed, reveal
 from kb.store.gauges import Gauges

@@ -31,7 +31,7 @@ from kb_mcp.middleware.metrics import CallMetrics
 from kb_mcp.middleware.rate_limit import GCRA, RateLimit
 from kb_mcp.server import create_server, register_surface
 from kb_mcp.settings import Settings
-from kb_mcp.tools.answers import AnswerLimiter
+from kb_mcp.tools.answer_limiter import AnswerLimiter
 from kb_mcp.upload_store import UploadLimits, UploadStore
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastmcp.utilities.versions import VersionSpec
 
     from kb.client.client import EngineClient
-    from kb_mcp.tools.answers import AnswerLimiter
+    from kb_mcp.tools.answer_limiter import AnswerLimiter
     from kb_mcp.upload_store import UploadStore
 
 INSTRUCTIONS: Final = (

@@ -13,7 +13,7 @@ import pytest
 
 import kb_cli
 from tests.conftest import KEY, without_settings
-from tests.eventually import SECONDS
+from tests.support.eventually import SECONDS
 
 KB = (sys.executable, "-m", "kb_cli.main")
 WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")

@@ -16,7 +16,7 @@ import pytest
 
 from kb_cli.runtime.exit_codes import MEANINGS
 from tests.conftest import free_port
-from tests.eventually import SECONDS, eventually
+from tests.support.eventually import SECONDS, eventually
 
 
 @pytest.mark.requirement("L-3")

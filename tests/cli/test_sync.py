@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.eventually import SECONDS, eventually
+from tests.support.eventually import SECONDS, eventually
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from kb.client.client import EngineClient
 from kb.client.http import MOST_CONNECTIONS, HTTPTransport
 from kb.client.stdlib import StdlibTransport, run
 from kb.client.transport import BrokenOff, Request
-from tests.eventually import eventually_async
-from tests.scripted import listening
+from tests.support.eventually import eventually_async
+from tests.support.scripted_server import listening
 
 GET = Request("GET", "/x?a=b", {"X-Word": "heron"})
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tests.altered import serve_altered
+from tests.support.modified_server import serve_altered
 
 
 class WithKey:

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from tests.conftest import without_settings
-from tests.eventually import SECONDS
-from tests.pdf import pdf
+from tests.support.eventually import SECONDS
+from tests.support.pdf import pdf
 
 NOTE, LEASE = 42, 7
 """The ids by which the documents call a note and a file."""

@@ -7,7 +7,7 @@ import asyncio
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tests.altered import serve_altered
+from tests.support.modified_server import serve_altered
 
 
 async def tasks(_):

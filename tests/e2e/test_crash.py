@@ -11,8 +11,8 @@ import pytest
 from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
 from tests.conftest import free_port
-from tests.eventually import eventually_async
 from tests.http.conftest import until_idle
+from tests.support.eventually import eventually_async
 
 NOTES = 500
 

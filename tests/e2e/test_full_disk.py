@@ -11,9 +11,9 @@ import pytest
 from kb.api.errors import DiskFull
 from kb.client.client import EngineClient
 from kb.worker.loop import MAX_ATTEMPTS
-from tests.disks import filled, small_disk
-from tests.eventually import eventually_async
 from tests.http.conftest import added, finished
+from tests.support.disks import filled, small_disk
+from tests.support.eventually import eventually_async
 
 LONG = "The keeper counts ships. " * 10_000
 

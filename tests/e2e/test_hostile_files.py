@@ -12,9 +12,9 @@ import time
 import pytest
 
 from kb.client.client import EngineClient
-from tests.hostile import document, parser_at_work, sheet, slow
 from tests.http.conftest import finished
-from tests.pdf import pdf
+from tests.support.hostile import document, parser_at_work, sheet, slow
+from tests.support.pdf import pdf
 
 pytestmark = [
     pytest.mark.requirement("E-10"),

@@ -17,8 +17,8 @@ from fastmcp import Client
 
 from kb_cli.server import APPS
 from tests.conftest import Server, free_port, without_settings
-from tests.eventually import SECONDS
 from tests.images.conftest import fresh_copy, output_of
+from tests.support.eventually import SECONDS
 
 PROGRAMS = {"python3", ".venv/bin/python", ".venv/bin/uv", "touch"}
 
@@ -128,7 +128,7 @@ async def test_make_serve_serves_engine_mcp_and_pages_in_one_process_until_ctrl_
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 async def test_a_fresh_clone_is_served_by_make_alone_and_again_without_the_network(clone, monkeypatch):
-    monkeypatch.setattr("tests.eventually.SECONDS", 900)
+    monkeypatch.setattr("tests.support.eventually.SECONDS", 900)
     home = {"HOME": str(clone), "XDG_CACHE_HOME": str(clone / "cache")}
     with make_serve(clone, **home) as server:
         await assert_serves_all(server)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kb.client.client import EngineClient
-from tests import store_v2
 from tests.conftest import free_port
+from tests.support import store_v2
 
 
 @pytest.mark.requirement("S-8")

@@ -7,8 +7,8 @@ import io
 import pytest
 
 from kb.client.client import EngineClient
-from tests.hostile import slow
 from tests.http.conftest import finished
+from tests.support.hostile import slow
 
 
 @pytest.mark.requirement("E-2")

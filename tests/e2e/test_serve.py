@@ -19,8 +19,8 @@ from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.client.client import EngineClient
 from kb_cli.server import APPS, Server
 from tests.conftest import free_port, without_settings
-from tests.eventually import SECONDS, eventually
 from tests.http.conftest import begun
+from tests.support.eventually import SECONDS, eventually
 
 
 def refused(tmp_path, *flags, **environment):

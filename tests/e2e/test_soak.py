@@ -16,9 +16,9 @@ from fastmcp.exceptions import ToolError
 
 from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY, free_port
-from tests.eventually import eventually_async
 from tests.http.conftest import added, finished
 from tests.mcp.conftest import ERAS, call
+from tests.support.eventually import eventually_async
 
 AGENTS = 32
 NOTES = ["The walrus sleeps on the ice.", "The lighthouse was painted red.", "Ledgers are kept by patient clerks."]

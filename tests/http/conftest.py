@@ -5,7 +5,7 @@ import pytest
 
 from kb.client.client import EngineClient
 from tests.conftest import KEY
-from tests.eventually import eventually_async
+from tests.support.eventually import eventually_async
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from kb.api.errors import Invalid, NotFound, TooManyTags
 from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
-from tests.pdf import pdf
+from tests.support.pdf import pdf
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pytest
 from fastmcp.exceptions import ToolError
 
 from tests.conftest import free_port
-from tests.eventually import eventually_async
 from tests.images.conftest import PROJECT, VERSION, output_of
-from tests.pdf import pdf
+from tests.support.eventually import eventually_async
+from tests.support.pdf import pdf
 
 pytestmark = pytest.mark.images
 SERVICES = ["engine", "gateway"]

@@ -10,7 +10,7 @@ from fastmcp import Client
 
 from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY, Server, free_port, without_settings
-from tests.eventually import eventually_async
+from tests.support.eventually import eventually_async
 
 ERAS = ["legacy", "2026-07-28"]
 

@@ -13,7 +13,7 @@ import pytest
 import quicktok
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.answers import AnswerLimiter
+from kb_mcp.tools.answer_limiter import AnswerLimiter
 from kb_mcp.tools.tokens import estimate_tokens
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle

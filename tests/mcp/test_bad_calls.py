@@ -11,8 +11,8 @@ from fastmcp import Client
 
 from kb_mcp.upload_chunks import MAX_CHUNK
 from tests.conftest import KEY
-from tests.eventually import eventually_async
 from tests.mcp.conftest import ERAS, call, refusal
+from tests.support.eventually import eventually_async
 
 VALID = {"string": "x", "integer": 1, "boolean": True, "array": ["x"]}
 WRONG_TYPES = {

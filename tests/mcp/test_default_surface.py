@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from tests.conftest import KEY, MCP_KEY
-from tests.eventually import eventually_async
 from tests.mcp.conftest import call, connected, done, refusal
-from tests.pdf import pdf
+from tests.support.eventually import eventually_async
+from tests.support.pdf import pdf
 
 
 @pytest.mark.requirement("G-1")

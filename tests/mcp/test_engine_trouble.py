@@ -13,7 +13,7 @@ from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, refusal
-from tests.scripted import listening
+from tests.support.scripted_server import listening
 
 
 @asynccontextmanager

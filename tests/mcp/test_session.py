@@ -14,7 +14,7 @@ from fastmcp.exceptions import ToolError
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done
-from tests.pdf import pdf
+from tests.support.pdf import pdf
 
 TOOLS = {
     "kb_search", "kb_addnote", "kb_upload_start", "kb_upload_chunk", "kb_upload_finish",

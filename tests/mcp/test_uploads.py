@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import DiskFull, Invalid, NotFound, SettingError, TooLarge
 from kb_mcp.upload_chunks import MAX_CHUNK
 from kb_mcp.upload_store import LIFETIME_SECONDS, UploadLimits, UploadStore
-from tests.disks import filled, small_disk
+from tests.support.disks import filled, small_disk
 
 
 class Clock:

@@ -17,8 +17,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from kb.documents.save import save
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
-from tests.spaces import space
 from tests.store.test_store import look
+from tests.support.spaces import space
 
 DIMENSIONS = 8
 WORDS = ("apple", "pear", "cherry", "plum", "fig")

@@ -15,10 +15,10 @@ from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_drafts
 from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
-from tests.disks import filled, small_disk
-from tests.interrupted import killed_at_each_statement
-from tests.spaces import space
 from tests.store.test_store import look
+from tests.support.disks import filled, small_disk
+from tests.support.interrupted import killed_at_each_statement
+from tests.support.spaces import space
 
 OLD = "# Harbour\n\n" + "The old lighthouse keeper counts ships. " * 60
 NEW = "# Mountain\n\n" + "A young shepherd tells of goats and snow. " * 90

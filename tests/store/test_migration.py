@@ -13,11 +13,11 @@ from kb.api.errors import StoreError
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
-from tests import store_v2
-from tests.interrupted import killed_at_each_statement
-from tests.spaces import space
 from tests.store.test_store import look
-from tests.store_v2 import DIMENSIONS, DOCUMENTS, vector
+from tests.support import store_v2
+from tests.support.interrupted import killed_at_each_statement
+from tests.support.spaces import space
+from tests.support.store_v2 import DIMENSIONS, DOCUMENTS, vector
 
 
 @pytest.fixture(params=store_v2.SCHEMAS)

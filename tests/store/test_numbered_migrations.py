@@ -12,11 +12,11 @@ from kb.store.rows import Filter
 from kb.store.sqlite.migrate import OLDEST_NUMBERED, migrations
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
-from tests import store_v3
-from tests.interrupted import killed_at_each_statement
-from tests.spaces import space
 from tests.store.test_store import look
-from tests.store_v2 import connect, vector
+from tests.support import store_v3
+from tests.support.interrupted import killed_at_each_statement
+from tests.support.spaces import space
+from tests.support.store_v2 import connect, vector
 
 ALIAS = "ALTER TABLE documents ADD COLUMN filename GENERATED ALWAYS AS (title) VIRTUAL"
 EARLY = (

@@ -10,7 +10,7 @@ import pytest
 
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.store import SqliteStore
-from tests.spaces import space
+from tests.support.spaces import space
 
 DIMENSIONS = 8
 TABLES = ("documents", "chunks", "tags", "document_tags", "jobs")

@@ -12,8 +12,8 @@ from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
 from kb.ingest.draft import draft_note, embed_drafts
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import DEFAULT_SPACE
-from tests import store_v3
-from tests.spaces import space
+from tests.support import store_v3
+from tests.support.spaces import space
 
 
 @pytest.fixture

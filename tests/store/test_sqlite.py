@@ -15,8 +15,8 @@ from kb.store.sqlite.connection import connect
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteStore
-from tests.spaces import space
 from tests.store.test_store import DIMENSIONS, add, find, ids_of, unit
+from tests.support.spaces import space
 
 FOLDER = Path(kb.store.sqlite.__file__).parent
 FILES = sorted(path.stem for path in (FOLDER / "sql").glob("*.sql"))

@@ -15,8 +15,8 @@ from kb.documents.originals import Originals
 from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
-from tests.eventually import eventually
-from tests.stores import sqlite
+from tests.support.eventually import eventually
+from tests.support.stores import sqlite
 
 pytestmark = pytest.mark.requirement("E-10")
 

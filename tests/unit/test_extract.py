@@ -21,7 +21,7 @@ from kb.formats.extract import extract
 from kb.formats.extracted import Section
 from kb.formats.registry import FORMATS
 from kb_cli.runtime.completion import TYPES
-from tests.ole import ole
+from tests.support.ole import ole
 
 E10 = pytest.mark.requirement("E-10")
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + bytes(60)

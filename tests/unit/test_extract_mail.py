@@ -7,7 +7,7 @@ import pytest
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from tests.ole import ole
+from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from kb.worker.ends import JobEnds
+from kb.worker.job_ends import JobEnds
 
 JOBS, WAITERS = 200, 5
 

@@ -13,9 +13,9 @@ import pytest
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
 from kb.parser.sandbox import Limits, Sandbox, Stopped, resident
-from tests.eventually import eventually
-from tests.hostile import document, parser_at_work, parser_of, sheet, slow
-from tests.pdf import pdf
+from tests.support.eventually import eventually
+from tests.support.hostile import document, parser_at_work, parser_of, sheet, slow
+from tests.support.pdf import pdf
 
 pytestmark = [
     pytest.mark.requirement("E-10"),

@@ -10,7 +10,7 @@ from kb.search.fusion import Candidates, best, fuse
 from kb.search.query import MAX_TERMS, Query, keywords
 from kb.store.rows import Filter
 from kb.store.sqlite.index import match_expression
-from kb.vectors.scored import Scored
+from kb.vectors.scores import ScoredChunks
 
 NAN = float("nan")
 
@@ -85,6 +85,6 @@ def test_accents_are_written_in_more_than_one_way():
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=40), st.integers(1, 20))
 def test_the_best_of_many_are_those_that_sorting_would_give(scores, limit):
-    scored = Scored(np.arange(len(scores)), np.array(scores, float))
+    scored = ScoredChunks(np.arange(len(scores)), np.array(scores, float))
     expected = sorted(sorted(range(len(scores)), key=lambda row: (-scores[row], row))[:limit])
     assert scored.best(limit).ids.tolist() == expected

@@ -14,7 +14,7 @@ from kb.search.service import SearchService
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Watch
-from tests.spaces import space
+from tests.support.spaces import space
 
 
 class Model:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.conftest import ROOT
-from tests.eventually import eventually, eventually_async
+from tests.support.eventually import eventually, eventually_async
 
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 
@@ -40,7 +40,7 @@ def test_a_suite_that_a_shell_starts_in_its_background_can_interrupt_what_it_sta
 
 
 async def test_who_waits_in_vain_is_told_for_what_and_what_there_was_instead(monkeypatch):
-    monkeypatch.setattr("tests.eventually.SECONDS", 0.01)
+    monkeypatch.setattr("tests.support.eventually.SECONDS", 0.01)
     with pytest.raises(pytest.fail.Exception, match=r"0.01 seconds: high tide; last seen: 'ebb'"):
         eventually("high tide", lambda: "ebb", until=lambda tide: tide == "flood")
     with pytest.raises(pytest.fail.Exception, match=r"0.01 seconds: high tide; last seen: 'ebb'"):

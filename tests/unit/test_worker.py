@@ -13,7 +13,7 @@ from kb.documents.update import update_note
 from kb.store.rows import Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
-from tests.eventually import eventually
+from tests.support.eventually import eventually
 
 SLICE = 4
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 300

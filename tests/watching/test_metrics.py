@@ -19,8 +19,8 @@ from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
 from kb_cli.server import APPS, Settings, refuse_open_network
 from tests.conftest import KEY, MCP_KEY, ROOT
-from tests.eventually import eventually_async
 from tests.http.conftest import added, begun, finished
+from tests.support.eventually import eventually_async
 
 SOURCE = Path(__file__).read_bytes()
 OPEN = {"Accept": "application/openmetrics-text; version=1.0.0"}

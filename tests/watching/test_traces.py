@@ -13,9 +13,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from kb.client.client import EngineClient
 from tests.conftest import free_port, without_settings
-from tests.eventually import SECONDS
 from tests.http.conftest import added
 from tests.mcp.conftest import ERAS
+from tests.support.eventually import SECONDS
 from tests.watching.conftest import lines
 
 SEARCH = ["search embed", "search full_text", "search vectors", "search fetch"]

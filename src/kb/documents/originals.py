@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from kb.api.errors import DiskFull, NotFound
 from kb.api.models import NOTE
-from kb.files import sync
+from kb.filesystem import sync
 
 if TYPE_CHECKING:
     from pathlib import Path

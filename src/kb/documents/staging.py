@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from kb.api.errors import DiskFull
-from kb.files import sync
+from kb.filesystem import sync
 
 if TYPE_CHECKING:
     from pathlib import Path

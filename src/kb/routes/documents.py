@@ -38,10 +38,10 @@ from kb.documents.delete import delete
 from kb.documents.excerpt import excerpt
 from kb.documents.lookup import existing_document
 from kb.documents.staging import BLOCK_SIZE
+from kb.routes.dependencies import MAX_ID, Id, Limit, QueryModel, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
-from kb.routes.services import MAX_ID, Id, Limit, QueryModel, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 

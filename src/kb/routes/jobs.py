@@ -12,10 +12,10 @@ from starlette.datastructures import FormData
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobList, JobsCursor, JobStatus
 from kb.documents.submit import receipt, retry, submit_file, submit_note
+from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep
 from kb.routes.forms import BODIES, MAX_FIELDS, basename, parse_form, parse_note
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
-from kb.routes.services import Id, Limit, QueryModel, Services, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.routes.waiting import WaitQuery, awaited_job, preferred_wait
 

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Header, Request
 
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.update import update_note
+from kb.routes.dependencies import Id, ServicesDep
 from kb.routes.documents import with_chunks
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
-from kb.routes.services import Id, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])

@@ -6,10 +6,10 @@ from fastapi import APIRouter
 
 from kb.api.errors import Invalid
 from kb.api.models import SearchReply, SearchRequest
+from kb.routes.dependencies import ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
-from kb.routes.services import ServicesDep
 from kb.routes.thread_route import ThreadRoute
 from kb.search.query import Query
 

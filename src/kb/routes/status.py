@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from kb import __version__
 from kb.api.models import JobStatus, ModelStatus, QueueStatus, Status
-from kb.routes.services import ServicesDep
+from kb.routes.dependencies import ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.models import ENDED
 from kb.documents.lookup import existing_job
-from kb.routes.services import MAX_ID, QueryModel, Services
+from kb.routes.dependencies import MAX_ID, QueryModel, Services
 from kb.store.rows import Job
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kb.search.fusion import Candidates, rank
 from kb.search.passages import Passage
-from kb.vectors.scored import EMPTY_SCORES
+from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

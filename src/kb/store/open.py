@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import SettingError
-from kb.files import make_folder
+from kb.filesystem import make_folder
 from kb.store.lock import sole_user
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kb.api.models import JobStatus, Sort
     from kb.store.rows import Chunk, Content, Counts, Document, Filter, Hit, Job, NewJob
-    from kb.vectors.scored import Scored
+    from kb.vectors.scores import ScoredChunks
 
 
 class Documents(Protocol):
@@ -122,13 +122,13 @@ class Jobs(Protocol):
 class Selection(Protocol):
     """The chunks that a filter admits, as the two legs of search see them."""
 
-    def full_text(self, words: Sequence[str], limit: int) -> Scored:
+    def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """The `limit` chunks that match any of the words best."""
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """How well these chunks match; NaN for one that has none of the words."""
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> Scored:
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
         """The `limit` chunks nearest to a unit vector, by cosine."""
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.vectors.scored import Scored
+from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -59,7 +59,7 @@ class FlatSnapshot:
         """The bytes of the vectors, without the room to grow."""
         return self.vectors.nbytes
 
-    def nearest(self, query: NDArray[np.float32], limit: int, among: NDArray[np.int64] | None) -> Scored:
+    def nearest(self, query: NDArray[np.float32], limit: int, among: NDArray[np.int64] | None) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
         if among is None:
             # Multiplying the dead ones too is cheaper than gathering the others.
@@ -68,7 +68,7 @@ class FlatSnapshot:
         else:
             rows = self._rows(among)
             scores = self.vectors[rows] @ query
-        return Scored(self.ids[rows], scores.astype(np.float64)).best(limit)
+        return ScoredChunks(self.ids[rows], scores.astype(np.float64)).best(limit)
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""

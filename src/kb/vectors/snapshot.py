@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.vectors.scored import Scored
+    from kb.vectors.scores import ScoredChunks
 
     NewVector = tuple[int, NDArray[np.float32]]
     """A chunk's id and its unit vector."""
@@ -23,7 +23,7 @@ class Snapshot(Protocol):
     def size(self) -> int:
         """The bytes of the vectors."""
 
-    def nearest(self, query: NDArray[np.float32], limit: int, among: NDArray[np.int64] | None) -> Scored:
+    def nearest(self, query: NDArray[np.float32], limit: int, among: NDArray[np.int64] | None) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, the older one of equals.
 
         Args:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Content, Job, NewJob
     from kb.telemetry.instruments import Instruments, Outcome
-    from kb.worker.ends import JobEnds
+    from kb.worker.job_ends import JobEnds
     from kb.worker.lease import Lease
 
 logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from kb.ingest.draft import SLICE
 from kb.parser.sandbox import Limits, Sandbox, Stopped
 from kb.telemetry.instruments import Instruments
-from kb.worker.ends import JobEnds
 from kb.worker.job import Ingestion
+from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
 
 if TYPE_CHECKING:

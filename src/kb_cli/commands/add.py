@@ -12,7 +12,7 @@ from kb_cli.runtime.call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, Json, Tags, Wait, split_tags
 from kb_cli.runtime.paths import to_source_path
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.item import FileItem
+from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.remote import fetch_files
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.selection import Selection, select_files

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import NotFound
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync.item import FileItem
+from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.remote import RemoteFile, fetch_files_below
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import Selection, select_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.runtime import output
-from kb_cli.sync.item import FileItem
+from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

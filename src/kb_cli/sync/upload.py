@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.item import FileItem
+    from kb_cli.sync.file_item import FileItem
     from kb_cli.sync.remote import RemoteFile
 
 MAX_UPLOADS: Final = 4

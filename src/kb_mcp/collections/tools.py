@@ -13,7 +13,7 @@ from kb_mcp.collections.membership import Membership
 from kb_mcp.collections.tags import PREFIX, is_collection, schema_with_field, tags_to_field
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware.arguments import normalize
-from kb_mcp.tools.answers import tool_result
+from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import DocumentId
 
 if TYPE_CHECKING:

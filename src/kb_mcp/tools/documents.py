@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.errors import Invalid
-from kb_mcp.tools.answers import tool_result
+from kb_mcp.tools.answer_limiter import tool_result
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
-    from kb_mcp.tools.answers import AnswerLimiter
+    from kb_mcp.tools.answer_limiter import AnswerLimiter
 
 
 def _refuse_boolean(value: object) -> object:

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb_mcp.errors import error_text
-from kb_mcp.tools.answers import NOTICE
+from kb_mcp.tools.answer_limiter import NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_types import ListResourcesRequest
 
     from kb.client.client import JSON, EngineClient
-    from kb_mcp.tools.answers import AnswerLimiter
+    from kb_mcp.tools.answer_limiter import AnswerLimiter
 
 JSON_TYPE: Final = "application/json"
 RECENT_LIMIT: Final = 50

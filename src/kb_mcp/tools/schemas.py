@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.models import DocumentList, DocumentWithChunks, SearchReply
-from kb_mcp.tools.answers import OMITTED_FIELDS
+from kb_mcp.tools.answer_limiter import OMITTED_FIELDS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

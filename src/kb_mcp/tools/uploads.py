@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import KbError
 from kb_mcp.errors import error_text
-from kb_mcp.tools.answers import tool_result
+from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import NOT_BOOLEAN, Tags
 from kb_mcp.upload_chunks import MAX_CHUNKS
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from kb.embed.models.fetch import NAME, TOKENIZER, WEIGHTS, sha256
-from kb.files import sync
+from kb.filesystem import sync
 
 if TYPE_CHECKING:
     from pathlib import Path

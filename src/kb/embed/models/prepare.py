@@ -17,7 +17,7 @@ from filelock import FileLock
 from kb.api.errors import ModelError
 from kb.embed.models.artifact import FP32, MANIFEST, InvalidArtifact, Manifest, ModelFiles, load_model, save_model
 from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, fetch, one_line, verify
-from kb.files import sync
+from kb.filesystem import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kb.store.sqlite.values import Execute, stored
+from kb.store.sqlite.row_mapping import Execute, stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -11,9 +11,9 @@ import apsw
 import numpy as np
 
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted
+from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.values import Execute, hit_of, mapped
-from kb.vectors.scored import EMPTY_SCORES, Scored
+from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,9 +63,9 @@ class SqliteSelection:
         self._execute = execute
         self._snapshot = snapshot
         self._where = where
-        self._matched: dict[tuple[str, ...], Scored] = {}
+        self._matched: dict[tuple[str, ...], ScoredChunks] = {}
 
-    def full_text(self, words: Sequence[str], limit: int) -> Scored:
+    def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
         return self._matches(words).best(limit)
 
@@ -73,7 +73,7 @@ class SqliteSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._matches(words).scores_for(ids)
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> Scored:
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
         return self._snapshot.nearest(vector, limit, self._ids)
 
@@ -95,7 +95,7 @@ class SqliteSelection:
         ).get
         return np.sort(np.fromstring(ids, np.int64, sep=",")) if ids else EMPTY_SCORES.ids
 
-    def _matches(self, words: Sequence[str]) -> Scored:
+    def _matches(self, words: Sequence[str]) -> ScoredChunks:
         """Return every chunk that matches, by BM25: SQLite finds no limited number of them any faster."""
         key = tuple(words)
         if key not in self._matched:
@@ -103,7 +103,7 @@ class SqliteSelection:
             self._matched[key] = EMPTY_SCORES if is_empty else self._match(key)
         return self._matched[key]
 
-    def _match(self, words: tuple[str, ...]) -> Scored:
+    def _match(self, words: tuple[str, ...]) -> ScoredChunks:
         # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
         among = "" if self._ids is None else "AND +rowid IN carray(?)"
         parameters = () if self._ids is None else (apsw.carray(self._ids),)
@@ -112,7 +112,7 @@ class SqliteSelection:
             (HEADER_WEIGHT, match_expression(words), *parameters),
         ).fetchall()
         table = np.fromiter(chain.from_iterable(rows), np.float64, 2 * len(rows)).reshape(-1, 2)
-        return Scored(table[:, 0].astype(np.int64), table[:, 1])
+        return ScoredChunks(table[:, 0].astype(np.int64), table[:, 1])
 
 
 class Fts5Analyzer:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kb.store.sqlite.row_mapping import Execute, array, columns_of, job_of, mapped, next_ids
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.values import Execute, array, columns_of, job_of, mapped, next_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

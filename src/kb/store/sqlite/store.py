@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.store.rows import VectorSpace
-    from kb.store.sqlite.values import Execute
+    from kb.store.sqlite.row_mapping import Execute
 
 READ_CONNECTIONS = 8
 

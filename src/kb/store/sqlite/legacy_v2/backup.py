@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import StoreError
-from kb.files import sync
+from kb.filesystem import sync
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Something done to a database, killed before its first statement, before its second, and so on to the last.
 
-Run as a program, which forks for each: `python -m tests.interrupted ACTION DATABASE FOLDER`. The folder gets a database
+Run as a program, which forks for each: `python -m tests.support.interrupted ACTION DATABASE FOLDER`. The folder gets a database
 `kb.db` in a folder of its own for each statement, as the kill left it.
 """
 
@@ -17,14 +17,14 @@ from pathlib import Path
 import apsw
 
 import kb.store.sqlite.store as module
-from tests.spaces import space
+from tests.support.spaces import space
 
 ROOT = Path(__file__).parents[1]
 
 
 def killed_at_each_statement(action, database, folder):
     """The databases that the kills left, in order of the statements."""
-    subprocess.run([sys.executable, "-m", "tests.interrupted", action, database, folder], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, "-m", "tests.support.interrupted", action, database, folder], check=True, cwd=ROOT)
     return [folder / name / "kb.db" for name in sorted((place.name for place in folder.iterdir()), key=int)]
 
 

@@ -5,7 +5,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from tests.eventually import eventually
+from tests.support.eventually import eventually
 
 
 def parser_of(engine=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.store_v2 import connect, vector
+from tests.support.store_v2 import connect, vector
 
 SQL = Path(__file__).with_suffix(".sql")
 TITLES_GIVEN = {1: False, 2: True, 3: False, 5: False, 6: False, 7: True, 8: False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from kb.store.sqlite.store import SqliteStore
-from tests.spaces import space
+from tests.support.spaces import space
 
 
 def sqlite(folder, **changes):

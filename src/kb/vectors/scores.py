@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredChunks:
     """Chunks by ascending id, each with a score; higher is better. Both of shape (n,)."""
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float64]
 
-    def best(self, limit: int) -> Scored:
+    def best(self, limit: int) -> ScoredChunks:
         """Return the `limit` best of them, the older one of equals."""
         if self.ids.size <= limit:
             return self
@@ -26,7 +26,7 @@ class Scored:
         threshold = np.partition(self.scores, -limit)[-limit]
         above, equal = np.flatnonzero(self.scores > threshold), np.flatnonzero(self.scores == threshold)
         rows = np.sort(np.concatenate([above, equal[: limit - above.size]]))
-        return Scored(self.ids[rows], self.scores[rows])
+        return ScoredChunks(self.ids[rows], self.scores[rows])
 
     def scores_for(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks, in their order; NaN where there is none."""
@@ -36,4 +36,4 @@ class Scored:
         return scores
 
 
-EMPTY_SCORES = Scored(np.empty(0, np.int64), np.empty(0))
+EMPTY_SCORES = ScoredChunks(np.empty(0, np.int64), np.empty(0))
