@@ -32,9 +32,9 @@ async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_p
 
 @pytest.mark.requirement("D-2")
 def test_a_database_of_a_later_version_is_refused_in_one_line(start_server, tmp_path):
-    store_v2.build(tmp_path / "kb.db", version=4)
+    store_v2.build(tmp_path / "kb.db", version=5)
     with pytest.raises(RuntimeError), start_server(tmp_path, port=free_port()):
         pass
     lines = (tmp_path / "server.log").read_text().splitlines()
-    assert len([line for line in lines if "schema version 4" in line and "use a newer kb" in line]) == 1
+    assert len([line for line in lines if "schema version 5" in line and "use a newer kb" in line]) == 1
     assert not [line for line in lines if "Traceback" in line]
