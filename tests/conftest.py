@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import httpx2
+import hypothesis
 import pytest
 from filelock import FileLock
 
@@ -151,6 +152,11 @@ def _launch(data_dir, port, program, environment):
             stderr=subprocess.STDOUT,
         )
     return Server(port, process, log)
+
+
+# Timings never fail a test: a busy machine is slow.
+hypothesis.settings.register_profile("kb", deadline=None)
+hypothesis.settings.load_profile("kb")
 
 
 def pytest_configure():

@@ -169,4 +169,4 @@ class Documents(RuleBasedStateMachine):
 
 
 TestDocuments = pytest.mark.requirement("D-1")(pytest.mark.requirement("E-11")(Documents.TestCase))
-TestDocuments.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestDocuments.settings = settings(max_examples=60, stateful_step_count=25)

@@ -30,7 +30,7 @@ prefixes = st.one_of(
     st.text(max_size=200),
     st.integers(0, 600).map("word ".__mul__),
 )
-slow_but_thorough = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+slow_but_thorough = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
