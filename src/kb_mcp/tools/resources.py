@@ -56,7 +56,7 @@ class DocumentResources:
         self._engine = engine
         self._limiter = limiter
 
-    async def document(self, id: str, from_chunk: str = "0") -> ResourceResult:  # noqa: A002 - as it stands in the URI
+    async def document(self, id: str, from_chunk: str = "0") -> ResourceResult:
         """Return a document with those chunks that fit."""
         document_id, first = _parse_number(id, "id"), _parse_number(from_chunk, "from_chunk")
         try:
@@ -65,7 +65,7 @@ class DocumentResources:
             raise _resource_error(error) from error
         return ResourceResult([ResourceContent(to_json(page).decode(), mime_type=JSON_TYPE)])
 
-    async def text(self, id: str, start: str = "0") -> ResourceResult:  # noqa: A002 - likewise
+    async def text(self, id: str, start: str = "0") -> ResourceResult:
         """Return as much of a document's text as fits, then a notice that says where to read on."""
         document_id, first = _parse_number(id, "id"), _parse_number(start, "start")
         end = first + self._limiter.max_characters

@@ -56,7 +56,7 @@ def _check(make: Callable[..., object], columns: tuple[tuple[str, str], ...]) ->
 
 
 def document_of(
-    id: int,  # noqa: A002 - a column's name
+    id: int,
     title: str,
     source_path: str | None,
     doc_type: str,
@@ -86,7 +86,7 @@ def document_of(
 
 
 def chunk_of(
-    id: int,  # noqa: A002 - a column's name
+    id: int,
     index: int,
     header: str,
     text: str,
@@ -134,7 +134,7 @@ def hit_of(
 
 
 def job_of(
-    id: int,  # noqa: A002 - a column's name
+    id: int,
     status: JobStatus,
     kind: Literal["note", "file"],
     title: str | None,
