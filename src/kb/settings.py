@@ -1,6 +1,6 @@
 """Settings: each is the environment variable `KB_` + its name (requirement R-3).
 
-Here are the engine's, and what the settings of every app are made of.
+Names are in capitals, as the shell has them. Here are the engine's, and what the settings of every app are made of.
 """
 
 from __future__ import annotations

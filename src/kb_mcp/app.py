@@ -95,7 +95,7 @@ def create_app(context: Context | None = None) -> Starlette:
 
 def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify | None) -> Starlette:
     """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and keys."""
-    streaming = server.http_app(path=path, stateless_http=True, json_response=False)
+    streaming = server.http_app(path=path, stateless_http=True, json_response=False, host_origin_protection=False)
     keys = [Middleware(BearerMiddleware, identify=identify, prefixes=(path,))] if identify else []
     app = server.http_app(
         path=path,

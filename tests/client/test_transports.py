@@ -16,7 +16,8 @@ from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
 from kb.client.http import MOST_CONNECTIONS, HTTPTransport
 from kb.client.stdlib import StdlibTransport, run
-from kb.client.transport import BrokenOff, Request
+from kb.client.transport import BodyUnreadable, BrokenOff, Request
+from kb_cli.sync.upload import ProgressFile
 from tests.support.eventually import eventually_async
 from tests.support.scripted_server import listening
 
@@ -180,14 +181,57 @@ async def test_what_comes_unasked_ends_the_connection_and_is_no_answer():
             assert (await ask()).status == 200
 
 
-async def test_an_answer_that_comes_before_all_is_sent_is_heard():
-    refused = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
+@pytest.mark.parametrize(
+    "more", [OK, OK[:-1], b"\xff garbage"], ids=["a whole answer", "a part of one", "what is no HTTP"]
+)
+async def test_a_connection_is_given_up_when_more_comes_with_an_answer(more):
+    closed = asyncio.Event()
+
+    async def say_more(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK + more)
+
+    async with serving(until_closed(say_more, closed), saying(OK)) as url, asking(url) as ask:
+        assert (await ask()).status == 200
+        await eventually_async("the connection is given up", closed.is_set)
+        assert (await ask()).status == 200
+
+
+@pytest.mark.parametrize("length", [-1, 1], ids=["less", "more"])
+async def test_a_body_of_another_length_than_announced_is_an_error_that_names_it_at_once(length):
+    body, closed = b"x" * 1000, asyncio.Event()
+
+    async def take(reader, writer):
+        with suppress(asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+
+    async with serving(until_closed(take, closed), saying(OK)) as url, asking(url) as ask:
+        with pytest.raises(BodyUnreadable, match="changed its length"):
+            await ask(Request("POST", "/x", {"content-length": str(1000 - length)}, [body]), seconds=100.0)
+        assert (await ask()).status == 200
+
+
+async def test_a_body_that_cannot_be_read_is_an_error_of_its_own():
+    def body():
+        yield b"x"
+        raise OSError(5, "Input/output error")
+
+    async with serving(until_closed(saying(), asyncio.Event()), saying(OK)) as url, asking(url) as ask:
+        with pytest.raises(BodyUnreadable, match="Input/output error"):
+            await ask(Request("POST", "/x", {"content-length": "9"}, body()))
+
+
+@pytest.mark.parametrize("server_goes_on", [False, True])
+async def test_an_answer_that_comes_before_all_is_sent_is_heard(server_goes_on):
+    refused, closed = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno", asyncio.Event()
 
     async def refuse(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(refused)
         await writer.drain()
         await at_rest(lambda: len(sent))
+        if server_goes_on:  # without reading, and without closing
+            await closed.wait()
 
     sent = []
 
@@ -198,7 +242,8 @@ async def test_an_answer_that_comes_before_all_is_sent_is_heard():
 
     headers = {"content-length": str(65_536 * 10_000)}
     async with serving(refuse, saying(OK)) as url, asking(url) as ask:
-        answer = await ask(Request("POST", "/x", headers, body()))
+        answer = await ask(Request("POST", "/x", headers, body()), seconds=100.0)
+        closed.set()
         assert (answer.status, answer.content) == (413, b"no")
         assert len(sent) < 10_000
         assert (await ask()).status == 200
@@ -399,8 +444,11 @@ async def test_a_slow_server_is_said_to_be_slow():
             await api.status()
 
 
-async def test_a_file_is_sent_whole_again_when_the_connection_broke():
-    bodies = []
+@pytest.mark.parametrize("from_disk", [False, True])
+async def test_a_file_is_sent_whole_again_when_the_connection_broke(from_disk, tmp_path):
+    bodies, advances = [], []
+    (tmp_path / "a.bin").write_bytes(MANY[:300_000])
+    content = ProgressFile(str(tmp_path / "a.bin"), advances.append) if from_disk else io.BytesIO(MANY[:300_000])
 
     async def take(reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -410,8 +458,10 @@ async def test_a_file_is_sent_whole_again_when_the_connection_broke():
             writer.write(b"HTTP/1.1 200 OK\r\nKb-Version: 3.0.0\r\nContent-Length: 2\r\n\r\n{}")
 
     async with serving(take) as url, EngineClient(url) as api:
-        await api.add_file("a.bin", io.BytesIO(MANY[:300_000]), tags=["x", "y"])
+        await api.add_file("a.bin", content, tags=["x", "y"])
+    content.close()
     assert len(bodies) == 2
+    assert not from_disk or sum(advances) == 300_000
     for body in bodies:
         assert MANY[:300_000] in body
         assert body.count(b'name="tags"') == 2

@@ -19,7 +19,7 @@ import apsw
 import kb.store.sqlite.store as module
 from tests.support.spaces import space
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def killed_at_each_statement(action, database, folder):

@@ -197,3 +197,10 @@ def test_a_rest_is_shared_out_instead_of_making_a_chunk_of_a_few_words(embedder)
 def test_text_without_spaces_is_cut_between_characters(embedder):
     chunks = chunks_of("日本語の長い文章です" * 100, embedder)
     assert len(chunks) == 5
+
+
+@pytest.mark.parametrize("window", [24, 64, 256])
+def test_a_header_of_which_the_model_reads_nothing_takes_no_room(any_embedder, window):
+    text = "Überraschung " * 200
+    passages = passages_of(text, fed(any_embedder, window=window), title="\ufeff")
+    assert "".join(chunk.text for chunk, _ in passages) == text

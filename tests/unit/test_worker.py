@@ -289,3 +289,16 @@ def test_without_a_limit_done_jobs_stay(store, worker):
         tx.connection.execute("UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000'")
     ended(store, submit(store, worker, text="and one after it"))
     assert job_of(store, job.id).status == "done"
+
+
+async def test_a_staged_file_that_cannot_be_removed_keeps_nobody_waiting(store, worker, tmp_path, monkeypatch):
+    def stay(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("kb.worker.job.discard", stay)
+    for name in ("a", "b"):
+        (tmp_path / "staging" / name).write_text(f"words of {name}")
+    jobs = [submit(store, worker, kind="file", staged=name, filename=f"{name}.txt") for name in ("a", "b")]
+    for job_id in jobs:
+        job = await heard(store, worker, job_id)
+        assert (job.status, job.attempts) == ("done", 0)

@@ -217,10 +217,16 @@ class EngineClient:
         return answer
 
     async def _pages(self, path: str, limit: int | None, query: Mapping[str, object]) -> AsyncIterator[JSON]:
-        cursor, left = None, limit
+        cursor, left, largest = None, limit, PAGE
         while left is None or left > 0:
-            size = PAGE if left is None else min(left, PAGE)
-            page = await self._call("GET", path, params=_set(**query, limit=size, cursor=cursor))
+            size = largest if left is None else min(left, largest)
+            try:
+                page = await self._call("GET", path, params=_set(**query, limit=size, cursor=cursor))
+            except errors.Invalid as error:
+                if size == 1 or not error.detail.startswith("limit:"):
+                    raise
+                largest = size // 2  # the engine may allow less (KB_MAX_PAGE)
+                continue
             yield page
             if (cursor := page["next_cursor"]) is None:
                 return

@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from kb.client.transport import Answer, BrokenOff
+from kb.client.transport import Answer, BodyUnreadable, BrokenOff
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Iterable, Iterator
 
     from kb.client.transport import Request
 
@@ -111,33 +112,40 @@ class Connection(asyncio.Protocol):
 
     async def exchange(self, head: bytes, request: Request, seconds: float) -> Answer:
         """Send a request and await its answer, which may come before all is sent. For the errors see `Transport`."""
-        self._seconds, self._incoming = seconds, Incoming()
+        self._seconds = seconds
+        incoming = self._incoming = Incoming()
         try:
             async with asyncio.timeout(seconds) as self._deadline:
-                is_sent = await self._send(head, request, self._incoming)
-                answer = await self._incoming.answer
+                is_sent = await self._send(head, request, incoming)
+                answer = await incoming.answer
         finally:
             self._incoming = None
-        if not is_sent or answer.headers.get("connection", "").lower() == "close":
+        if not (is_sent and incoming.is_reusable):
             self.close()
         return answer
 
     async def _send(self, head: bytes, request: Request, incoming: Incoming) -> bool:
         """Whether all of the request was wanted."""
-        is_chunked = "transfer-encoding" in request.headers
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        is_chunked = "transfer-encoding" in headers
+        left = int(headers.get("content-length", 0))
         self._transport.write(head)
-        for part in request.body:
+        for part in _parts(request.body):
+            left -= len(part)
             self._transport.write(b"%x\r\n%b\r\n" % (len(part), part) if is_chunked else part)
             await self._may_write.wait()
             if incoming.answer.done():
                 return False
-            self._wait_on()
+            self._extend_deadline()
+        if left and not is_chunked:
+            raise BodyUnreadable("it changed its length while it was sent")
         if is_chunked:
             self._transport.write(b"0\r\n\r\n")
         return True
 
-    def _wait_on(self) -> None:
-        self._deadline.reschedule(asyncio.get_running_loop().time() + self._seconds)
+    def _extend_deadline(self) -> None:
+        if not self._deadline.expired():
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Part of asyncio's protocol."""
@@ -156,8 +164,10 @@ class Connection(asyncio.Protocol):
         if self._incoming is None:
             self.close()  # nothing was asked
         else:
-            self._wait_on()
+            self._extend_deadline()
             self._incoming.feed(data)
+            if self._incoming.answer.done():
+                self._may_write.set()  # the rest of the request is not wanted
 
     def connection_lost(self, error: Exception | None) -> None:
         """Part of asyncio's protocol."""
@@ -171,6 +181,7 @@ class Incoming:
 
     Attributes:
         answer: is there when all of it has come; fails with `BrokenOff`.
+        is_reusable: whether the connection can carry another exchange.
     """
 
     def __init__(self) -> None:
@@ -179,6 +190,7 @@ class Incoming:
         self._headers: dict[str, str] = {}
         self._content: list[bytes] = []
         self._ends_with_connection = False
+        self.is_reusable = False
 
     def feed(self, data: bytes) -> None:
         """Take what came."""
@@ -193,6 +205,11 @@ class Incoming:
             self.on_message_complete()
         else:
             self._fail(why)
+
+    def on_message_begin(self) -> None:
+        """The first byte of an answer. One that nobody asked for makes the connection useless."""
+        if self.answer.done():
+            self.is_reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
@@ -211,9 +228,23 @@ class Incoming:
         answer = Answer(self._parser.get_status_code(), self._headers, b"".join(self._content))
         self._headers, self._content, self._ends_with_connection = {}, [], False
         if answer.status >= HTTPStatus.OK and not self.answer.done():
+            self.is_reusable = self._parser.should_keep_alive()
             self.answer.set_result(answer)
 
     def _fail(self, why: str) -> None:
+        self.is_reusable = False
         if not self.answer.done():
             self.answer.set_exception(BrokenOff(why))
             self.answer.exception()  # whoever asked may have gone
+
+
+def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the parts of a body.
+
+    Raises:
+        BodyUnreadable: one cannot be read.
+    """
+    try:
+        yield from body
+    except OSError as error:
+        raise BodyUnreadable(error.strerror or str(error)) from error

@@ -54,6 +54,10 @@ class BrokenOff(ConnectionError):
     """The connection ended before the answer did, or what came is no HTTP."""
 
 
+class BodyUnreadable(Exception):
+    """What was to be sent could not be read, or is not as long as was announced; the connection is closed."""
+
+
 class Transport(Protocol):
     """A way to the engine."""
 
@@ -67,6 +71,7 @@ class Transport(Protocol):
         Raises:
             TimeoutError: nothing came for so long.
             BrokenOff: there is no whole answer.
+            BodyUnreadable: the body could not be read; a part of it may have been sent.
             OSError: there is no connection; nothing was sent.
         """
 

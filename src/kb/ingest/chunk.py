@@ -119,10 +119,12 @@ class _Header:
     starts: list[int]
 
     def truncate(self, tokens: int) -> str:
-        """Return as much as has at most so many tokens, cut before a word."""
+        """Return as much as has at most so many tokens, cut before a word; nothing of what has none."""
+        if not self.starts:
+            return ""
         if len(self.starts) <= tokens:
             return self.text
-        return self.text[: self.starts[max(0, tokens)]].rpartition(" ")[0]
+        return self.text[: self.starts[tokens]].rpartition(" ")[0] if tokens > 0 else ""
 
 
 class _Tokens:

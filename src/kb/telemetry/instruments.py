@@ -73,7 +73,7 @@ class Instruments:
         self._batch_texts.observe(texts)
         self._batch_seconds.observe(seconds)
 
-    def ingested(self, doc_type: str | None, outcome: Outcome) -> None:
+    def ingested(self, doc_type: str, outcome: Outcome) -> None:
         """A job ended."""
         self._ingested.labels(doc_type if doc_type in self._doc_types else OTHER, outcome).inc()
 

@@ -71,7 +71,7 @@ class Ingestion:
         self._instruments = instruments
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
-        """Read the jobs' contents; those that hold no text, or were begun too often, end here."""
+        """Read the jobs' contents; those that hold no text, or failed too often, end here."""
         for job in lease.jobs:
             if job.attempts >= MAX_ATTEMPTS:
                 self._give_up(job, lease)
@@ -155,10 +155,16 @@ class Ingestion:
 
     def _end(self, job: Job, outcome: Outcome, lease: Lease, draft: Draft | None = None) -> None:
         lease.end(job.id)
-        if outcome != "gave_up":
-            discard(job.staged, self._staging)
+        self._ends.publish(job.id)
         kind = draft.doc_type if draft else job.kind
         self._instruments.ingested(kind, outcome)
         size = {"chunks": len(draft.chunks)} if draft else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
-        self._ends.publish(job.id)
+        if outcome != "gave_up":
+            self._unstage(job)
+
+    def _unstage(self, job: Job) -> None:
+        try:
+            discard(job.staged, self._staging)
+        except OSError as error:  # the next start removes it; the job has ended all the same
+            logger.warning("job %s: its staged file stays for now: %s", job.id, error)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import KbError
+from kb.client.transport import BodyUnreadable
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.progress import progress_bar
@@ -62,6 +63,8 @@ class Uploader:
                 )
         except OSError as error:
             item.error = error.strerror or str(error)
+        except BodyUnreadable as error:
+            item.error = str(error)
         except UnicodeEncodeError:
             item.error = "its name is not UTF-8"
         except KbError as error:
@@ -116,6 +119,13 @@ class ProgressFile(io.FileIO):
         super().__init__(path)
         self._left = file_size(Path(path))
         self._advance = advance
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Go to another place, such as the beginning when the file is sent again."""
+        before, position = self.tell(), super().seek(offset, whence)
+        self._left += before - position
+        self._advance(position - before)
+        return position
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self._left if size is None or size < 0 else min(size, self._left)

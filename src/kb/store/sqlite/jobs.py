@@ -64,7 +64,7 @@ class SqliteJobs:
         return self._jobs(f"{where} ORDER BY id DESC LIMIT ?", (*parameters, limit))
 
     def claim(self, limit: int) -> list[Job]:
-        """Turn the oldest queued jobs to running: new ones together, one that was begun before by itself."""
+        """Turn the oldest queued jobs to running: new ones together, one that failed before by itself."""
         again = (self._execute(self._sql["attempts_of_oldest"]).get or 0) > 0
         return self._claimed(self._execute(self._sql["claim"], (again, 1 if again else limit)).fetchall())
 

@@ -48,6 +48,7 @@ UPDATE jobs SET
   attempts = 0,
   progress = 0,
   staged = NULL,
+  content_hash = NULL,
   status = CASE
     WHEN lower(status) IN ('done', 'complete', 'completed', 'finished', 'success', 'succeeded') THEN 'done'
     WHEN lower(status) IN ('failed', 'failure', 'error', 'cancelled', 'canceled') THEN 'failed'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +75,6 @@ def _to_version_3(connection: apsw.Connection, dimensions: int) -> None:
 def _version_3(dimensions: int, text: str = "text") -> Iterator[apsw.Connection]:
     """An empty database of version 3; `text` is the full-text column that holds a chunk's text."""
     sql = files(__package__).joinpath("schema_v3.sql").read_text("utf-8")
-    newest = connect(Path(":memory:"))
-    newest.execute(sql.replace("{dimensions}", str(dimensions)).replace("{text}", text))
-    yield newest
-    newest.close()
+    with closing(connect(Path(":memory:"))) as newest:
+        newest.execute(sql.replace("{dimensions}", str(dimensions)).replace("{text}", text))
+        yield newest

@@ -39,11 +39,11 @@ SELECT 86400 * (julianday(strftime('%Y-%m-%d %H:%M:%f', 'now')) - julianday(crea
 FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: attempts_of_oldest
--- How often the oldest queued job was begun.
+-- How often the oldest queued job failed.
 SELECT attempts FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
--- Queued jobs begin: those that were begun before, or those that were not.
+-- Queued jobs begin: those that failed before, or those that did not.
 UPDATE jobs SET
   status = 'running', started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
   heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
