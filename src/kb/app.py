@@ -178,7 +178,7 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
 
 
 def engine_info(embedder: Embedder) -> Info:
-    """What the engine is, as a metric."""
+    """Return what the engine is, as a metric."""
     info = Info("kb_engine", "What the engine is.", registry=None)
     about = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
     info.info({"version": __version__} | about)
@@ -186,7 +186,7 @@ def engine_info(embedder: Embedder) -> Info:
 
 
 async def ready(request: Request) -> bool:
-    """Whether the model is warm and the database answers."""
+    """Return whether the model is warm and the database answers."""
     services: Services | None = request.app.state.services
     return services is not None and await run_in_threadpool(answers, services.store)
 

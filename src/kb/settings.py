@@ -55,7 +55,7 @@ def listed(names: str) -> list[str]:
 
 
 def key_text(text: str) -> str:
-    """A key as it is sent in a header, without the white space around it.
+    """Return a key as it is sent in a header, without the white space around it.
 
     Raises:
         ValueError: it holds what headers do not; the message never quotes it.
@@ -85,7 +85,7 @@ UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
 
 
 def reveal(secret: SecretStr | None) -> str | None:
-    """The text of a secret that may be unset."""
+    """Return the text of a secret that may be unset."""
     return secret.get_secret_value() if secret else None
 
 

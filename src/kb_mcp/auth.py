@@ -48,7 +48,7 @@ class KeyFile:
             raise SettingError(f"KB_MCP_API_KEY_FILE: {error}") from None
 
     def identify(self, token: str) -> str | None:
-        """The name of the key that `token` is; while the file cannot be read, of those that it held before."""
+        """Return the name of the key that `token` is; while the file cannot be read, of those that it held before."""
         try:
             if self._state() != self._read_in:
                 self._read()
@@ -65,6 +65,6 @@ class KeyFile:
         self._keys, self._read_in = Keys(map(key_text, secrets)), state
 
     def _state(self) -> tuple[int, ...]:
-        """What differs when the file was changed, also by another with the same time in its place."""
+        """Return what differs when the file was changed, also by another with the same time in its place."""
         found = self._path.stat()
         return found.st_mtime_ns, found.st_size, found.st_ino

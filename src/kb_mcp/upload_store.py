@@ -197,7 +197,7 @@ def _private_folder(folder: Path) -> Path:
 
 
 def _is_upload_id(text: str) -> bool:
-    """Whether it is a UUID as this gateway writes them: nothing else is ever made a path of."""
+    """Return whether it is a UUID as this gateway writes them: nothing else is ever made a path of."""
     try:
         return str(UUID(text)) == text
     except ValueError:

@@ -14,7 +14,7 @@ import pytest
 from kb.api.errors import EngineSlow, EngineUnreachable, KbError, NoEngine
 from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
-from kb.client.http import MOST_CONNECTIONS, HTTPTransport
+from kb.client.http import MAX_CONNECTIONS, HTTPTransport
 from kb.client.stdlib import StdlibTransport, run
 from kb.client.transport import BodyUnreadable, BrokenOff, Request
 from kb_cli.sync.upload import ProgressFile
@@ -317,14 +317,14 @@ async def test_there_are_only_so_many_connections_at_once():
         await saying(OK)(reader, writer)
 
     async with serving(count) as url, asking(url) as ask:
-        answers = await asyncio.gather(*(ask(seconds=60) for _ in range(MOST_CONNECTIONS * 2)))
-    assert len(answers) == MOST_CONNECTIONS * 2
-    assert most == MOST_CONNECTIONS
+        answers = await asyncio.gather(*(ask(seconds=60) for _ in range(MAX_CONNECTIONS * 2)))
+    assert len(answers) == MAX_CONNECTIONS * 2
+    assert most == MAX_CONNECTIONS
 
 
 async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
     async with serving(saying()) as url, asking(url) as ask:
-        waiting = [asyncio.create_task(ask(seconds=60)) for _ in range(MOST_CONNECTIONS)]
+        waiting = [asyncio.create_task(ask(seconds=60)) for _ in range(MAX_CONNECTIONS)]
         await asyncio.sleep(0.5)
         [ended], _ = await asyncio.wait([asyncio.create_task(ask(seconds=0.1))], timeout=20)
         assert isinstance(ended.exception(), TimeoutError)
@@ -334,13 +334,13 @@ async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
 
 
 async def test_who_gave_up_waiting_for_a_connection_leaves_room_for_others():
-    silent = [saying()] * MOST_CONNECTIONS
+    silent = [saying()] * MAX_CONNECTIONS
     async with serving(*silent, saying(OK)) as url, asking(url) as ask:
-        calls = [ask(seconds=2) for _ in range(MOST_CONNECTIONS)]
+        calls = [ask(seconds=2) for _ in range(MAX_CONNECTIONS)]
         waiting = [ask(seconds=0.1) for _ in range(5)]
         ended = await asyncio.gather(*calls, *waiting, return_exceptions=True)
         assert {type(each) for each in ended} == {TimeoutError}
-        answers = await asyncio.gather(*(ask() for _ in range(MOST_CONNECTIONS + 5)))
+        answers = await asyncio.gather(*(ask() for _ in range(MAX_CONNECTIONS + 5)))
         assert {each.status for each in answers} == {200}
 
 

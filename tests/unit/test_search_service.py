@@ -12,8 +12,8 @@ from kb.app import MAX_SEARCHES
 from kb.search.query import Query
 from kb.search.service import SearchService
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite.store import SqliteStore
-from kb.telemetry.instruments import FollowingPool, Watch
+from kb.store.sqlite.store import READ_CONNECTIONS, SqliteStore
+from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.spaces import space
 
 
@@ -29,12 +29,12 @@ class Model:
     def __getattr__(self, name):
         return getattr(self._embedder, name)
 
-    def embed(self, texts):
+    def embed_queries(self, texts):
         self.begun.release()
         self.go.wait()
         if self.broken:
             raise MemoryError
-        return self._embedder.embed(texts)
+        return self._embedder.embed_queries(texts)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def store(tmp_path):
 @pytest.fixture
 def service(store, model):
     with FollowingPool(MAX_SEARCHES) as pool:
-        yield SearchService(store, model, pool, Watch(), MAX_SEARCHES)
+        yield SearchService(store, model, pool, Instruments(), MAX_SEARCHES)
         model.go.set()
 
 
@@ -66,7 +66,7 @@ def add(store, texts, vector):
 
 @pytest.mark.requirement("E-9")
 def test_what_does_not_ask_the_model_does_not_wait_for_searches_that_do(store, service, model, embedder):
-    add(store, ["The lamp is lit at dusk."], embedder.embed(["lamp"])[0])
+    add(store, ["The lamp is lit at dusk."], embedder.embed_queries(["lamp"])[0])
     with ThreadPoolExecutor(20) as clients:
         searches = [clients.submit(service.search, Query.parse("lamp", Filter()), 1) for _ in range(20)]
         try:
@@ -82,7 +82,7 @@ def test_what_does_not_ask_the_model_does_not_wait_for_searches_that_do(store, s
 
 
 def test_a_model_that_fails_fails_its_search_and_no_later_one(store, service, model, embedder):
-    add(store, ["The lamp is lit at dusk."], embedder.embed(["lamp"])[0])
+    add(store, ["The lamp is lit at dusk."], embedder.embed_queries(["lamp"])[0])
     model.go.set()
     model.broken = True
     for _ in range(MAX_SEARCHES + 1):
@@ -93,7 +93,7 @@ def test_a_model_that_fails_fails_its_search_and_no_later_one(store, service, mo
 
 
 def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, service, model, embedder):
-    vector = embedder.embed(["lamp"])[0]
+    vector = embedder.embed_queries(["lamp"])[0]
     documents = [add(store, [f"Lamp {number}." for number in range(700)], vector)]
     documents += [add(store, [text], -vector) for text in ("Snow.", "Ice.")]
     model.go.set()
@@ -103,3 +103,7 @@ def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, 
     )
     assert model.begun.acquire(blocking=False)
     assert not model.begun.acquire(blocking=False)
+
+
+def test_searches_that_wait_for_the_model_leave_connections_to_others():
+    assert MAX_SEARCHES < READ_CONNECTIONS

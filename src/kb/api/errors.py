@@ -161,7 +161,7 @@ class DiskFull(KbError):
 
     @staticmethod
     def is_why(error: Exception) -> bool:
-        """Whether the operating system said so."""
+        """Return whether the operating system said so."""
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -17,7 +17,7 @@ USER_AGENT: Final = f"kb/{__version__}"
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """The version's numbers; words come before all of them."""
+    """Return the version's numbers; words come before all of them."""
     return tuple(map(int, re.findall(r"\d{1,9}", version)[:3])) or (0,)
 
 

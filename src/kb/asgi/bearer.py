@@ -30,7 +30,7 @@ class Keys:
         self._digests = {_name(secret): sha256(secret.encode()).digest() for secret in secrets}
 
     def identify(self, token: str) -> str | None:
-        """The name of the key that `token` is, which does not tell the key; None if it is none of them."""
+        """Return the name of the key that `token` is, which does not tell the key; None if it is none of them."""
         digest = sha256(token.encode(errors="replace")).digest()
         # All of them are compared, so that the time does not tell which one it was.
         matching = [name for name, known in self._digests.items() if hmac.compare_digest(digest, known)]

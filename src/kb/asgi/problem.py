@@ -30,12 +30,12 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
-    """The response that says `error`."""
+    """Return the response that says `error`."""
     return ProblemResponse(body_of(error), status_code=error.status, headers=headers)
 
 
 def body_of(error: KbError) -> dict[str, object]:
-    """What is sent of `error`."""
+    """Return what is sent of `error`."""
     return _body(error.status, error.code, error.detail) | error.extra
 
 

@@ -32,7 +32,7 @@ METHODS: Final = frozenset(HTTPMethod)
 OTHER: Final = "(other)"
 """The route of what is at no address of ours."""
 
-QUIET: Final = {"/healthz", "/readyz", "/metrics"}
+POLLED_PATHS: Final = {"/healthz", "/readyz", "/metrics"}
 """What machines ask every few seconds: told at debug only, and not traced."""
 
 CLIENT_CLOSED_REQUEST: Final = 499
@@ -62,7 +62,7 @@ class RequestMiddleware:
         # An app around this one has left its own route.
         scope = {name: value for name, value in scope.items() if name != "route"}
         headers = Headers(scope=scope)
-        request_id = id_of(headers)
+        request_id = request_id_of(headers)
         method = scope["method"] if scope["method"] in METHODS else OTHER
         with (
             self._span(scope["path"], method, headers) as span,
@@ -72,10 +72,10 @@ class RequestMiddleware:
             try:
                 status = await self._answer(scope, receive, send, request_id)
             finally:
-                self._tell(scope, method, status, perf_counter() - begun, span)
+                self._log(scope, method, status, perf_counter() - begun, span)
 
     def _span(self, path: str, method: str, headers: Headers) -> AbstractContextManager[Span]:
-        if path in QUIET:
+        if path in POLLED_PATHS:
             return NO_SPAN
         sender = PROPAGATOR.extract(headers) if "traceparent" in headers else None
         return span_of(self.tracer, method, SpanKind.SERVER, sender, {"http.request.method": method})
@@ -84,7 +84,7 @@ class RequestMiddleware:
         """Answers the status that was sent; what the app did not expect is one, too."""
         status: int | None = None
 
-        async def sending(message: Message) -> None:
+        async def send_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -92,14 +92,14 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            await self.app(scope, receive, sending)
+            await self.app(scope, receive, send_id)
         except Exception as error:
             if status is not None:
                 raise  # half an answer cannot be taken back: the server breaks off
-            await (await on_unexpected(Request(scope), error))(scope, receive, sending)
+            await (await on_unexpected(Request(scope), error))(scope, receive, send_id)
         return status or CLIENT_CLOSED_REQUEST
 
-    def _tell(self, scope: Scope, method: str, status: int, seconds: float, span: Span) -> None:
+    def _log(self, scope: Scope, method: str, status: int, seconds: float, span: Span) -> None:
         route = route_of(scope, self.prefix)
         self.seconds.labels(method, route, status).observe(seconds)
         span.update_name(f"{method} {route}")
@@ -107,20 +107,20 @@ class RequestMiddleware:
         span.set_attribute("http.response.status_code", status)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             fail(span, str(status))
-        level = logging.DEBUG if route in QUIET and status < HTTPStatus.BAD_REQUEST else logging.INFO
+        level = logging.DEBUG if route in POLLED_PATHS and status < HTTPStatus.BAD_REQUEST else logging.INFO
         if logger.isEnabledFor(level):
             fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 2)}
             logger.log(level, "request", extra=fields)
 
 
 def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:
-    """The histogram of an app's requests. It is there before the first one; a middleware is made with it."""
+    """Return the histogram of an app's requests. It is there before the first one; a middleware is made with it."""
     labels = ["method", "route", "status"]
     return Histogram(name, "Time to answer an HTTP request.", labels, registry=registry, buckets=SECONDS)
 
 
-def id_of(headers: Headers) -> str:
-    """The request's id: its sender's, if well-formed, or a new one."""
+def request_id_of(headers: Headers) -> str:
+    """Return the request's id: its sender's, if well-formed, or a new one."""
     given = headers.get(REQUEST_ID, "")
     return given if WELL_FORMED.fullmatch(given) else uuid4().hex
 

@@ -64,12 +64,12 @@ class SubApp:
         return app
 
     def claims(self, path: str) -> bool:
-        """Whether `path` is one of this app's."""
+        """Return whether `path` is one of this app's."""
         return any(path == prefix or path.startswith(f"{prefix.rstrip('/')}/") for prefix in self.paths)
 
 
 def installed(builtin: Mapping[str, SubApp]) -> dict[str, SubApp | EntryPoint]:
-    """The built-in table, and what other packages add under the entry-point group `kb.apps`.
+    """Return the built-in table, and what other packages add under the entry-point group `kb.apps`.
 
     Such an entry point is named like the app and points to a `SubApp`; it is loaded when it is chosen.
     """
@@ -77,7 +77,7 @@ def installed(builtin: Mapping[str, SubApp]) -> dict[str, SubApp | EntryPoint]:
 
 
 def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> dict[str, SubApp]:
-    """The named rows of `table`, in the table's order.
+    """Return the named rows of `table`, in the table's order.
 
     Raises:
         SettingError: a name is not in the table, or there are none.
@@ -112,7 +112,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
             context = Context(environment, engine, apps)
             # The others are imported and built while the engine loads its model: start-up is mostly imports.
             building = [asyncio.create_task(asyncio.to_thread(row.build, context)) for row in rest]
-            stack.push_async_callback(_settled, building)
+            stack.push_async_callback(_await_all, building)
             if engine:
                 await start(chosen[engine_name], engine)
             for row, built in zip(rest, building, strict=True):
@@ -152,6 +152,6 @@ def mount(app: Starlette, path: str, inner: Starlette) -> None:
     app.mount(path, inner)
 
 
-async def _settled(tasks: Iterable[asyncio.Task[Starlette]]) -> None:
+async def _await_all(tasks: Iterable[asyncio.Task[Starlette]]) -> None:
     """Wait for what cannot be cancelled, and hear its errors, though another one may be the one that is told."""
     await asyncio.gather(*tasks, return_exceptions=True)

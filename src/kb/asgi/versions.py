@@ -26,11 +26,11 @@ class VersionMiddleware:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
 
-        async def said(message: Message) -> None:
+        async def send_version(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)[HEADER] = __version__
             await send(message)
 
         if reason := client_mismatch(Headers(scope=scope).get("user-agent", "")):
-            return await problem(WrongVersion(reason))(scope, receive, said)
-        return await self.app(scope, receive, said)
+            return await problem(WrongVersion(reason))(scope, receive, send_version)
+        return await self.app(scope, receive, send_version)

@@ -53,7 +53,7 @@ class ASGITransport:
 
 
 def scope_of(request: Request) -> Scope:
-    """The request as a server hands it to an app."""
+    """Return the request as a server hands it to an app."""
     path, _, query = request.target.partition("?")
     headers = {"host": "localhost", **request.headers}
     return {
@@ -73,7 +73,7 @@ def scope_of(request: Request) -> Scope:
 
 
 def answer_of(messages: list[Message]) -> Answer:
-    """What the app sent."""
+    """Return what the app sent."""
     start, *parts = messages
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     return Answer(start["status"], headers, b"".join(part.get("body", b"") for part in parts))

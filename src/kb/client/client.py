@@ -120,7 +120,7 @@ class EngineClient:
         wait: int = 0,
     ) -> JSON:
         """POST /jobs with a file, read from `content` while it is sent; `wait` as for `add_note`."""
-        fields = _set(title=title, source_path=source_path) | {"tags": list(tags)}
+        fields = _given(title=title, source_path=source_path) | {"tags": list(tags)}
         return await self._submit(wait, LONG_SECONDS, form=Form(fields, filename, content))
 
     async def _submit(self, wait: int, timeout: float, **body: object) -> JSON:  # noqa: ASYNC109 - as `_request`
@@ -129,7 +129,7 @@ class EngineClient:
 
     async def jobs(self, *, status: str | None = None, limit: int | None = None, cursor: str | None = None) -> JSON:
         """GET /jobs: a page, newest first."""
-        return await self._call("GET", "jobs", params=_set(status=status, limit=limit, cursor=cursor))
+        return await self._call("GET", "jobs", params=_given(status=status, limit=limit, cursor=cursor))
 
     async def iter_jobs(self, *, status: str | None = None) -> AsyncIterator[JSON]:
         """Yield the jobs of all pages, newest first."""
@@ -160,7 +160,7 @@ class EngineClient:
 
     async def documents(self, **query: object) -> JSON:
         """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
-        return await self._call("GET", "documents", params=_set(**query))
+        return await self._call("GET", "documents", params=_given(**query))
 
     async def iter_documents(self, **query: object) -> AsyncIterator[JSON]:
         """Yield the documents of all pages; `query` as for `documents`."""
@@ -221,7 +221,7 @@ class EngineClient:
         while left is None or left > 0:
             size = largest if left is None else min(left, largest)
             try:
-                page = await self._call("GET", path, params=_set(**query, limit=size, cursor=cursor))
+                page = await self._call("GET", path, params=_given(**query, limit=size, cursor=cursor))
             except errors.Invalid as error:
                 if size == 1 or not error.detail.startswith("limit:"):
                     raise
@@ -237,17 +237,17 @@ class EngineClient:
         try:
             content: JSON = answer.json()
         except ValueError:
-            raise self._no_engine() from None
+            raise self._not_an_engine() from None
         if not isinstance(content, dict):
-            raise self._no_engine()
+            raise self._not_an_engine()
         return content
 
-    def _no_engine(self) -> errors.NoEngine:
+    def _not_an_engine(self) -> errors.NoEngine:
         return errors.NoEngine(f"What answers at {self.base_url} is no kb engine.")
 
     def _redirected(self, location: str | None) -> errors.NoEngine:
         if not location:
-            return self._no_engine()
+            return self._not_an_engine()
         elsewhere = location.partition("?")[0].partition(PREFIX)[0]
         return errors.NoEngine(
             f"What answers at {self.base_url} sends clients on to {elsewhere}."
@@ -293,7 +293,7 @@ class EngineClient:
             raise self._redirected(answer.headers.get("location"))
         # An engine older than clients can work with says its version only in /status.
         if VERSION not in answer.headers and path != "status":
-            raise self._no_engine()
+            raise self._not_an_engine()
         return answer
 
     async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Answer:
@@ -337,7 +337,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def _set(**fields: object) -> dict[str, Any]:
+def _given(**fields: object) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

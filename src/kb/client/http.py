@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kb.client.transport import Request
 
 CONNECT_SECONDS = 5
-MOST_CONNECTIONS = 200
+MAX_CONNECTIONS = 200
 PORTS = {"http": 80, "https": 443}
 
 
@@ -41,7 +41,7 @@ class HTTPTransport:
         self._is_secure = url.scheme == "https"
         self._netloc, self._path = url.netloc.rpartition("@")[2], url.path
         self._idle: deque[Connection] = deque()
-        self._slots = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
 
     async def ask(self, request: Request, seconds: float) -> Answer:
         """Send the request over a connection that no other uses meanwhile. For the errors see `Transport`."""
@@ -58,7 +58,7 @@ class HTTPTransport:
             self._idle.pop().close()
 
     async def _exchange(self, request: Request, seconds: float) -> Answer:
-        connection = self._kept() or await self._connected(min(seconds, CONNECT_SECONDS))
+        connection = self._pop_idle() or await self._connect(min(seconds, CONNECT_SECONDS))
         try:
             answer = await connection.exchange(self._head(request), request, seconds)
         except BaseException:
@@ -67,14 +67,14 @@ class HTTPTransport:
         self._idle.append(connection)
         return answer
 
-    def _kept(self) -> Connection | None:
+    def _pop_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open:
                 return connection
         return None
 
-    async def _connected(self, seconds: float) -> Connection:
+    async def _connect(self, seconds: float) -> Connection:
         async with asyncio.timeout(seconds):
             loop = asyncio.get_running_loop()
             return (await loop.create_connection(Connection, self._host, self._port, ssl=self._tls))[1]
@@ -125,7 +125,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def _send(self, head: bytes, request: Request, incoming: Incoming) -> bool:
-        """Whether all of the request was wanted."""
+        """Return whether all of the request was wanted."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         is_chunked = "transfer-encoding" in headers
         left = int(headers.get("content-length", 0))

@@ -50,7 +50,7 @@ class StdlibTransport:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine answers that never waits."""
+    """Return what a coroutine answers that never waits."""
     try:
         work.send(None)
     except StopIteration as ended:

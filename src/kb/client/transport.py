@@ -42,7 +42,7 @@ class Answer:
     content: bytes
 
     def json(self) -> Any:  # noqa: ANN401 - whatever was sent
-        """What the body says.
+        """Return what the body says.
 
         Raises:
             ValueError: it is no JSON.

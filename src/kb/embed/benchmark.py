@@ -63,7 +63,7 @@ def _rate(embed: Embed, words: int, texts: int, seconds: float) -> float:
 
 
 def _times(embed: Embed, words: int, texts: int, seconds: float) -> list[float]:
-    """The seconds that each round took; the first one, which compiles and allocates, does not count."""
+    """Return the seconds that each round took; the first one, which compiles and allocates, does not count."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     for number in count():

@@ -98,7 +98,7 @@ def detect(data: bytes, filename: str) -> str:
 
 
 def _is_mail(data: bytes, suffix: str) -> bool:
-    """Whether a file begins with the headers of a message."""
+    """Return whether a file begins with the headers of a message."""
     names = set()
     for line in data[:65536].lstrip(b"\xef\xbb\xbf\r\n").splitlines():
         header = _HEADER.match(line)
@@ -171,7 +171,7 @@ def _type_in_zip(data: bytes) -> str:
 
 
 def _mimetype(archive: zipfile.ZipFile) -> str:
-    """What EPUB and OpenDocument say of themselves in their first, uncompressed entry."""
+    """Return what EPUB and OpenDocument say of themselves in their first, uncompressed entry."""
     first = archive.infolist()[:1]
     if not first or first[0].filename != "mimetype" or first[0].file_size > 100 or first[0].flag_bits & 1:
         return ""

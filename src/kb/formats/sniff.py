@@ -27,12 +27,12 @@ def looks_delimited(content: str) -> bool:
 
 
 def parsed(content: str, delimiter: str) -> Iterator[list[str]]:
-    """The rows of a table; reading them raises `csv.Error` where the text is none."""
+    """Yield the rows of a table; reading them raises `csv.Error` where the text is none."""
     return csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, skipinitialspace=True)
 
 
 def delimiter_of(content: str) -> str:
-    """What cuts the most of the first rows into the same number of values, and into the most values."""
+    """Return what cuts the most of the first rows into the same number of values, and into the most values."""
     return max(_DELIMITERS, key=lambda delimiter: _agreement(content[:_SAMPLE_CHARS], delimiter))
 
 

@@ -128,7 +128,7 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
 
 
 def first_line(text: str) -> str:
-    """The first line with words in it, without Markdown's marks and not longer than a title."""
+    """Return the first line with words in it, without Markdown's marks and not longer than a title."""
     lines = (" ".join(UNPRINTABLE.sub(" ", line).strip("#*_-> \t").split()) for line in text.splitlines())
     line = next(filter(None, lines), "(untitled)")
     return line if len(line) <= TITLE_CHARS else line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"

@@ -275,7 +275,7 @@ class _Process:
 
 
 def resident(pid: int) -> int:
-    """How many bytes of memory a process uses; 0 where there is no telling."""
+    """Return how many bytes of memory a process uses; 0 where there is no telling."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
     except (OSError, IndexError):

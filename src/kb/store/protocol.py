@@ -30,7 +30,7 @@ class Documents(Protocol):
 
     def cursor_after(self, document_id: int) -> str: ...
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
-        """The note, or the file, that holds this content under this path (requirement E-11)."""
+        """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
     def add(self, content: Content, source_path: str | None, tags: Iterable[str], part_of: int | None = None) -> int:
@@ -55,10 +55,10 @@ class Documents(Protocol):
         """Set `updated_at` if the tags really change (requirements E-7, N-5)."""
 
     def tags(self) -> list[tuple[str, int]]:
-        """Every tag in use with the number of its documents."""
+        """Return every tag in use with the number of its documents."""
 
     def take_unneeded_files(self) -> list[str]:
-        """The hashes of the files that lost their last document; they are not noted any more after this."""
+        """Return the hashes of the files that lost their last document; they are not noted any more after this."""
 
 
 class Jobs(Protocol):
@@ -69,10 +69,10 @@ class Jobs(Protocol):
 
     def get(self, job_id: int) -> Job | None: ...
     def with_key(self, idempotency_key: str) -> Job | None:
-        """The job that was accepted under this key."""
+        """Return the job that was accepted under this key."""
 
     def pending(self) -> int:
-        """How many jobs are queued or running."""
+        """Return how many jobs are queued or running."""
 
     def queue_age(self) -> float:
         """For how many seconds the oldest queued job has waited; 0 if there is none."""
@@ -116,23 +116,23 @@ class Jobs(Protocol):
         """The staged file is of no use any more."""
 
     def staged(self) -> set[str]:
-        """The staged files that are still needed."""
+        """Return the staged files that are still needed."""
 
 
 class Selection(Protocol):
     """The chunks that a filter admits, as the two legs of search see them."""
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
-        """The `limit` chunks that match any of the words best."""
+        """Return the `limit` chunks that match any of the words best."""
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How well these chunks match; NaN for one that has none of the words."""
+        """Return how well these chunks match; NaN for one that has none of the words."""
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
-        """The `limit` chunks nearest to a unit vector, by cosine."""
+        """Return the `limit` chunks nearest to a unit vector, by cosine."""
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How near these chunks are to a unit vector."""
+        """Return how near these chunks are to a unit vector."""
 
 
 class Analyzer(Protocol):
@@ -149,7 +149,7 @@ class Index(Protocol):
     def analyzer(self) -> Analyzer: ...
     def select(self, where: Filter) -> Selection: ...
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """The chunks with their documents, in the order given."""
+        """Return the chunks with their documents, in the order given."""
 
 
 class Transaction(Protocol):

@@ -15,7 +15,7 @@ from kb.settings import EnvSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-OURS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
+LOGGERS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
 """Whose lines follow KB_LOG_LEVEL. Other libraries say at lower levels what they work on: only their warnings count."""
 
 LOG_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default={})  # noqa: B039 - never changed
@@ -42,7 +42,7 @@ def configure(settings: LogSettings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else ConsoleFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    for name in OURS:
+    for name in LOGGERS:
         logging.getLogger(name).setLevel(settings.log_level.upper())
 
 
@@ -60,7 +60,7 @@ class JsonFormatter(logging.Formatter):
     """A JSON object a line: `time`, `level`, `logger`, `message`, then the line's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -77,10 +77,12 @@ class ConsoleFormatter(logging.Formatter):
     """Time, level, logger and message, the line's own fields as `name=value`, then a traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line. What it says of others cannot make it two."""
+        """Return the line. What it says of others cannot make it two."""
         fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
-        said = f"{record.name}: {record.getMessage()}{fields}"
-        line = f"{_time(record)} {record.levelname:7} {said if said.isprintable() else said.translate(ESCAPED)}"
+        message = f"{record.name}: {record.getMessage()}{fields}"
+        line = (
+            f"{_time(record)} {record.levelname:7} {message if message.isprintable() else message.translate(ESCAPED)}"
+        )
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 

@@ -72,7 +72,7 @@ def _fetch_package(folder: Path) -> Path:
 
 
 def _installer() -> list[str]:
-    """The command that installs packages: uv where it is found, else pip."""
+    """Return the command that installs packages: uv where it is found, else pip."""
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", sys.executable]
@@ -101,7 +101,7 @@ def _download(client: httpx2.Client, url: str, path: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

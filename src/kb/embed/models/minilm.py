@@ -34,7 +34,7 @@ LEAST = float(np.finfo(np.float32).min)
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
-    """The float32 tensors of a safetensors file: an eight-byte length, a JSON header, then the bytes."""
+    """Return the float32 tensors of a safetensors file: an eight-byte length, a JSON header, then the bytes."""
     raw = path.read_bytes()
     start = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:start])
@@ -48,7 +48,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def build(weights: Mapping[str, NDArray[np.float32]]) -> ModelProto:
-    """The model as ONNX.
+    """Return the model as ONNX.
 
     Inputs `input_ids` and `attention_mask`, int64 of shape (batch, sequence); output `embedding`, float32 of
     shape (batch, 384), each row of length 1.
@@ -93,19 +93,19 @@ class _Builder:
         return name
 
     def weight(self, name: str) -> str:
-        """A weight of the model, as it is."""
+        """Return a weight of the model, as it is."""
         return self.constant(name, self.weights[name])
 
     def number(self, name: str, value: float) -> str:
-        """A single float32."""
+        """Return a single float32."""
         return self.constant(name, np.array([value], np.float32))
 
     def integers(self, *values: int) -> str:
-        """A list of int64, as shapes and axes are given."""
+        """Return a list of int64, as shapes and axes are given."""
         return self.constant(f"integers{values}", np.array(values, np.int64))
 
     def graph(self) -> GraphProto:
-        """What was collected, between the model's inputs and its output."""
+        """Return what was collected, between the model's inputs and its output."""
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
             for name in ("input_ids", "attention_mask")
@@ -174,7 +174,7 @@ def _heads(builder: _Builder, values: str, order: tuple[int, ...]) -> str:
 
 
 def _dense(builder: _Builder, values: str, name: str) -> str:
-    """A linear layer. PyTorch keeps its matrix as (out, in)."""
+    """Return a linear layer. PyTorch keeps its matrix as (out, in)."""
     matrix = builder.constant(f"{name}.weight", builder.weights[f"{name}.weight"].T)
     return builder.add("Add", builder.add("MatMul", values, matrix), builder.weight(f"{name}.bias"))
 
@@ -186,14 +186,14 @@ def _layer_norm(builder: _Builder, values: str, name: str) -> str:
 
 
 def _gelu(builder: _Builder, values: str) -> str:
-    """The exact GELU, x (1 + erf(x / √2)) / 2, written so that ONNX Runtime recognises and fuses it."""
+    """Return the exact GELU, x (1 + erf(x / √2)) / 2, written so that ONNX Runtime recognises and fuses it."""
     root, one, half = (builder.number(f"gelu {number}", number) for number in (2**0.5, 1.0, 0.5))
     erf = builder.add("Erf", builder.add("Div", values, root))
     return builder.add("Mul", builder.add("Mul", values, builder.add("Add", erf, one)), half)
 
 
 def _pool(builder: _Builder, hidden: str) -> str:
-    """The mean over the tokens that are not padding, scaled to length 1: the graph's output."""
+    """Return the mean over the tokens that are not padding, scaled to length 1: the graph's output."""
     mask = builder.add("Cast", builder.add("Unsqueeze", "attention_mask", builder.integers(2)), to=TensorProto.FLOAT)
     total = builder.add("ReduceSum", builder.add("Mul", hidden, mask), builder.integers(1), keepdims=0)
     count = builder.add("ReduceSum", mask, builder.integers(1), keepdims=0)

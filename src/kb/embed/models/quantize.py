@@ -24,7 +24,7 @@ FP32_OPERATORS = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]
 
 
 def to_fp16(model: Path) -> bytes:
-    """The graph with weights and arithmetic in fp16; its inputs and its output stay as they are."""
+    """Return the graph with weights and arithmetic in fp16; its inputs and its output stay as they are."""
     half = OnnxModel(convert_float_to_float16(onnx.load(model), keep_io_types=True, op_block_list=FP32_OPERATORS))
     half.topological_sort()
     onnx.checker.check_model(half.model)
@@ -38,7 +38,7 @@ MICROSOFT = "com.microsoft"
 
 
 def to_int8(model: Path) -> bytes:
-    """The graph with the weights of its linear layers in int8, multiplied as such with each row's own rounding.
+    """Return the graph with the weights of its linear layers in int8, multiplied as such with each row's own rounding.
 
     A text's vector does not depend on the texts beside it, as it does with `quantize_dynamic`. All else stays in fp32;
     that is a small part of the work.
@@ -64,7 +64,7 @@ def _is_linear(node: onnx.NodeProto, weights: dict[str, onnx.TensorProto]) -> bo
 def _quantized_linear(
     node: onnx.NodeProto, weights: dict[str, onnx.TensorProto], graph: onnx.GraphProto
 ) -> onnx.NodeProto:
-    """The operator that computes the same with rounded weights, which are put into the graph."""
+    """Return the operator that computes the same with rounded weights, which are put into the graph."""
     name = node.input[1]
     weight = numpy_helper.to_array(weights[name])
     for suffix, array in zip(("rounded", "scales"), quantize_blocks(weight), strict=True):
@@ -84,7 +84,7 @@ def _quantized_linear(
 
 
 def quantize_blocks(weight: NDArray[np.float32]) -> Iterator[NDArray[np.uint8 | np.float32]]:
-    """A matrix of shape (in, out) as uint8 around 128, of shape (out, in / BLOCK, BLOCK), and its scales."""
+    """Yield a matrix of shape (in, out) as uint8 around 128, of shape (out, in / BLOCK, BLOCK), and its scales."""
     blocks = weight.T.reshape(weight.shape[1], -1, BLOCK)
     scales = np.maximum(np.abs(blocks).max(axis=2, keepdims=True), np.finfo(np.float32).tiny) / 127
     yield (np.round(blocks / scales) + 128).astype(np.uint8)

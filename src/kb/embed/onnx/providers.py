@@ -47,7 +47,7 @@ class Device:
         return max(self.rows, default=None)
 
     def shape(self, rows: int, length: int) -> tuple[int, int]:
-        """The shape of the arrays that hold `rows` texts of up to `length` tokens."""
+        """Return the shape of the arrays that hold `rows` texts of up to `length` tokens."""
         return _round_up(rows, self.rows), _round_up(length, self.lengths)
 
 
@@ -69,7 +69,7 @@ DEVICES = (
 
 
 def candidates(wanted: str, precision: str) -> list[Device]:
-    """The devices that `wanted` (`auto`, `cpu`, `cuda` or `rocm`) may stand for, in order of preference.
+    """Return the devices that `wanted` (`auto`, `cpu`, `cuda` or `rocm`) may stand for, in order of preference.
 
     Raises:
         ModelError: no such device computes in this precision.
@@ -86,7 +86,7 @@ def candidates(wanted: str, precision: str) -> list[Device]:
 
 
 def provider_options(device: Device, threads: int, cache: Path | None) -> dict[str, str]:
-    """What ONNX Runtime is to know of its provider: `threads` of the CPU, a folder for what is compiled."""
+    """Return what ONNX Runtime is to know of its provider: `threads` of the CPU, a folder for what is compiled."""
     if device.name == "cuda":
         return {
             "gpu_mem_limit": str(GPU_MEMORY),

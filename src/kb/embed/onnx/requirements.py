@@ -129,7 +129,7 @@ class Machine:
 
 
 def cpu_flags() -> frozenset[str] | None:
-    """What this machine's CPU can do, in Linux's words; None where there is no saying."""
+    """Return what this machine's CPU can do, in Linux's words; None where there is no saying."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("flags"):
@@ -138,7 +138,7 @@ def cpu_flags() -> frozenset[str] | None:
 
 
 def _group(path: Path) -> str:
-    """The group of a device, by name and number."""
+    """Return the group of a device, by name and number."""
     import grp
 
     number = path.stat().st_gid

@@ -31,13 +31,13 @@ class Package(Archive):
     """The parts of an Office file. Raises what `Archive` does."""
 
     def main_part(self) -> str:
-        """The name of the part that holds the document itself."""
+        """Return the name of the part that holds the document itself."""
         for name in self.related("", "officeDocument"):
             return name
         raise Unreadable("the document is damaged: its main part is missing")
 
     def relations(self, part: str) -> Iterator[Relation]:
-        """What `part` (or the package, if empty) refers to, as far as it is there."""
+        """Yield what `part` (or the package, if empty) refers to, as far as it is there."""
         folder, name = posixpath.split(part)
         relations = self.xml(posixpath.join(folder, "_rels", f"{name}.rels"))
         for relation in relations if relations is not None else ():
@@ -46,15 +46,15 @@ class Package(Archive):
                 yield Relation(relation.get("Id", ""), posixpath.basename(relation.get("Type", "")), target)
 
     def related(self, part: str, kind: str) -> Iterator[str]:
-        """The names of the parts that `part` (or the package, if empty) says are its `kind`."""
+        """Yield the names of the parts that `part` (or the package, if empty) says are its `kind`."""
         return (relation.target for relation in self.relations(part) if relation.kind == kind)
 
     def related_xml(self, part: str, kind: str) -> Iterator[etree._Element]:
-        """The roots of those parts."""
+        """Yield the roots of those parts."""
         return (root for name in self.related(part, kind) if (root := self.xml(name)) is not None)
 
     def title(self) -> str | None:
-        """The title among the document's properties, if it says anything."""
+        """Return the title among the document's properties, if it says anything."""
         for properties in self.related_xml("", "core-properties"):
             return sensible_title(properties.findtext("{*}title"))
         return None

@@ -25,12 +25,12 @@ _ENCRYPTED: Final = "the document is encrypted: it needs a password to be read"
 
 
 def local_name(element: etree._Element) -> str:
-    """The element's name without its namespace, which differs between variants of a format."""
+    """Return the element's name without its namespace, which differs between variants of a format."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def attribute(element: etree._Element | None, name: str) -> str | None:
-    """The element's attribute of that local name."""
+    """Return the element's attribute of that local name."""
     if element is None:
         return None
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
@@ -52,7 +52,7 @@ class Archive:
         self._unpacked = 0
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a part, or None when there is no such part."""
+        """Return the bytes of a part, or None when there is no such part."""
         if name not in self.names:
             return None
         self._unpacked += self._zip.getinfo(name).file_size
@@ -66,7 +66,7 @@ class Archive:
             raise Unreadable(_ENCRYPTED) from error
 
     def xml(self, name: str) -> etree._Element | None:
-        """The root of a part, or None when there is no such part."""
+        """Return the root of a part, or None when there is no such part."""
         data = self.read(name)
         if data is None:
             return None

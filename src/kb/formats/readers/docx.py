@@ -54,7 +54,7 @@ def _first_part(package: Package, main: str, kind: str) -> etree._Element | None
 
 
 def _children(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
-    """The named children of `element`, as if nothing only wrapped them."""
+    """Yield the named children of `element`, as if nothing only wrapped them."""
     for child in element:
         name = local_name(child)
         if name in _WRAPPERS:
@@ -77,14 +77,14 @@ class _Styles:
         self._styles = {attribute(style, "styleId"): _style(style) for style in styles}
 
     def level(self, paragraph: etree._Element) -> int | None:
-        """The heading level of a paragraph, 0 for the document's title, or None."""
+        """Return the heading level of a paragraph, 0 for the document's title, or None."""
         own = _outline_level(paragraph)
         levels = [own, *(style.level for style in self._chain(paragraph))]
         level = next((level for level in levels if level is not None), _BODY_TEXT)
         return level if level < _BODY_TEXT else None
 
     def is_list(self, paragraph: etree._Element) -> bool:
-        """Whether a paragraph is an item of a list."""
+        """Return whether a paragraph is an item of a list."""
         number = attribute(paragraph.find("{*}pPr/{*}numPr/{*}numId"), "val")
         return number != "0" if number else any(style.is_list for style in self._chain(paragraph))
 
@@ -115,7 +115,7 @@ def _named_level(name: str) -> int | None:
 
 
 def _outline_level(owner: etree._Element) -> int | None:
-    """What a paragraph or a style says itself: 0 to 8 for headings, 9 for body text."""
+    """Return what a paragraph or a style says itself: 0 to 8 for headings, 9 for body text."""
     value = attribute(owner.find("{*}pPr/{*}outlineLvl"), "val") or ""
     return int(value) + 1 if value.isdecimal() else None
 
@@ -126,7 +126,7 @@ class _Writer:
         self._styles = styles
 
     def first_title(self) -> str | None:
-        """The first heading that can stand for the document."""
+        """Return the first heading that can stand for the document."""
         return next((heading.title for heading in self.text.headings if heading.level <= 1), None)
 
     def blocks(self, container: etree._Element) -> None:
@@ -170,7 +170,7 @@ class _Writer:
         self.text.blank()
 
     def _is_layout(self, cell: etree._Element) -> bool:
-        """Whether a cell holds a part of the document rather than a value."""
+        """Return whether a cell holds a part of the document rather than a value."""
         return any(
             name == "tbl" or (name == "p" and self._styles.level(child) is not None) for name, child in _children(cell)
         )

@@ -46,7 +46,7 @@ def _is_enveloped(message: Message) -> bool:
 
 
 def _decoded(header: object) -> str:
-    """A header's words, which may be encoded in one or several character sets."""
+    """Return a header's words, which may be encoded in one or several character sets."""
     try:
         parts = decode_header(str(header))
     except ValueError:
@@ -101,7 +101,7 @@ def _is_attached(part: Message) -> bool:
 
 
 def _is_in_the_text(part: Message) -> bool:
-    """Whether a part is a picture that the body shows, or a signature: nothing that a person would open."""
+    """Return whether a part is a picture that the body shows, or a signature: nothing that a person would open."""
     is_shown = part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
     return is_shown or part.get_content_subtype() in _SIGNATURES
 
@@ -112,7 +112,7 @@ def _body(part: Message) -> Body:
 
 
 def _content(part: Message) -> bytes:
-    """The bytes of a part; of an attached message, the message as it is."""
+    """Return the bytes of a part; of an attached message, the message as it is."""
     if part.get_content_maintype() == "message":
         return b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
     return _payload(part)

@@ -62,12 +62,12 @@ class _Book:
         self.labels = self._labels()
 
     def title(self) -> str | None:
-        """The title of the book."""
+        """Return the title of the book."""
         title = next(self._package.iterfind("{*}metadata/{*}title"), None)
         return one_line("".join(title.itertext())) or None if title is not None else None
 
     def chapters(self) -> Iterator[str]:
-        """The names of the chapters in reading order."""
+        """Yield the names of the chapters in reading order."""
         contents = {self._path(item) for item in self._items.values() if _is_contents(item)}
         for reference in self._package.iterfind("{*}spine/{*}itemref"):
             item = self._items.get(reference.get("idref", ""))
@@ -87,7 +87,7 @@ class _Book:
             raise Unreadable("the book is encrypted (DRM): it can only be read in its shop's own program")
 
     def _labels(self) -> dict[str, str]:
-        """What the table of contents calls each chapter."""
+        """Return what the table of contents calls each chapter."""
         labels: dict[str, str] = {}
         for item in self._items.values():
             is_ncx = item.get("media-type") == "application/x-dtbncx+xml"
@@ -116,7 +116,7 @@ def _package_name(archive: Archive) -> str:
 
 
 def _target(name: str, reference: str) -> str:
-    """The part to which the part `name` refers."""
+    """Return the part to which the part `name` refers."""
     path = unquote(reference.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 

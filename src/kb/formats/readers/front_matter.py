@@ -38,7 +38,7 @@ class FrontMatter(NamedTuple):
 
 
 def front_matter(text: str) -> FrontMatter:
-    """What the text says of itself; what cannot be understood is part of the text and nothing else."""
+    """Return what the text says of itself; what cannot be understood is part of the text and nothing else."""
     block = _BLOCK.match(text)
     if not block:
         return FrontMatter()
@@ -57,18 +57,18 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def inline_tags(text: str) -> list[str]:
-    """The #tags in a paragraph or a heading, those in code left out."""
+    """Return the #tags in a paragraph or a heading, those in code left out."""
     return [match["tag"] for match in _INLINE.finditer(_CODE.sub("`", text))]
 
 
 def tags_of(words: list[str]) -> tuple[str, ...]:
-    """The words as tags: without their #, each once, and only what can be a tag."""
+    """Return the words as tags: without their #, each once, and only what can be a tag."""
     tags = (one_line(word).lstrip("#").strip().strip("/") for word in words)
     return tuple(dict.fromkeys(tag for tag in tags if tag and len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
 
 
 def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
-    """The values by their names in lower case; None if this is not what it seems."""
+    """Return the values by their names in lower case; None if this is not what it seems."""
     if len(matter) > _LONGEST:
         return None
     try:
@@ -95,6 +95,6 @@ def _line(value: object) -> str | None:
 
 
 def _date(value: object) -> str | None:
-    """A date as written; TOML has a type of its own for it."""
+    """Return a date as written; TOML has a type of its own for it."""
     date = _line(value if isinstance(value, str) else getattr(value, "isoformat", str)())
     return date if date and len(date) <= _LONGEST_DATE and date[0].isdigit() else None

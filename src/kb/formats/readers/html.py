@@ -63,7 +63,7 @@ def read(data: bytes) -> Extracted:
 
 
 def decode_html(data: bytes) -> str:
-    """The markup, in the encoding that it declares or that is found in it."""
+    """Return the markup, in the encoding that it declares or that is found in it."""
     return decode(data, _declared_encoding(data))
 
 
@@ -80,7 +80,7 @@ def expanded(markup: str) -> str:
 
 
 def flat_text(markup: str) -> str:
-    """The readable text of a piece of HTML on one line."""
+    """Return the readable text of a piece of HTML on one line."""
     root = _parsed(markup)
     return _flat(root) if root is not None else ""
 
@@ -199,7 +199,7 @@ class _Writer:
 
 
 def _is_data(row: etree._Element) -> bool:
-    """Whether a row is made of cells with values and nothing else; broken markup puts text between them."""
+    """Return whether a row is made of cells with values and nothing else; broken markup puts text between them."""
     is_layout = next(row.iter(*_LAYOUT), None) is not None
     strays = [row.text, *(cell.tail for cell in row)]
     return len(row) > 1 and not is_layout and not any(text and text.strip() for text in strays)
@@ -224,7 +224,7 @@ def _flat_pieces(root: etree._Element) -> Iterator[str]:
 
 
 def _lead(element: etree._Element) -> str:
-    """What an inline element shows besides its text: an image's description, the gap between two links."""
+    """Return what an inline element shows besides its text: an image's description, the gap between two links."""
     if element.tag == "img":
         return f" {element.get('alt', '')} "
     before = element.getprevious()
@@ -233,6 +233,6 @@ def _lead(element: etree._Element) -> str:
 
 
 def _is_permalink(element: etree._Element) -> bool:
-    """Whether an element is the sign beside a heading, such as # or a pilcrow, that links to that heading."""
+    """Return whether an element is the sign beside a heading, such as # or a pilcrow, that links to that heading."""
     is_local = element.tag == "a" and element.get("href", "").startswith("#")
     return is_local and len(one_line("".join(element.itertext()).translate(_ZERO_WIDTH))) == 1

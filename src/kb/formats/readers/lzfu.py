@@ -18,7 +18,7 @@ _HEADER: Final = struct.Struct("<II4sI")
 
 
 def decompress(data: bytes) -> bytes:
-    """The rich text in `data`; where that is cut short, as much as there is of it.
+    """Return the rich text in `data`; where that is cut short, as much as there is of it.
 
     Raises:
         ValueError: it is not compressed in this way.

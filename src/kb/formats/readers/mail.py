@@ -36,7 +36,7 @@ class Mail:
 
 
 def render(mail: Mail) -> Extracted:
-    """The message as a person reads it."""
+    """Return the message as a person reads it."""
     text = TextBuilder()
     for name in HEADERS:
         if value := one_line(mail.headers.get(name, "")):

@@ -45,7 +45,7 @@ def read(data: bytes) -> Extracted:
 
 
 def headings_in(text: str) -> Iterator[Heading]:
-    """The headings of a Markdown text."""
+    """Yield the headings of a Markdown text."""
     return _headings(_blocks(text))
 
 

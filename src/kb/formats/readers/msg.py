@@ -65,28 +65,28 @@ class _Storage:
         self._fixed = self._fixed_properties()
 
     def within(self, beginning: str) -> Iterator[_Storage]:
-        """The storages whose names begin so, in order."""
+        """Yield the storages whose names begin so, in order."""
         for name in sorted(self._children):
             if name.startswith(beginning):
                 yield _Storage(self._ole, (*self._path, name))
 
     def text(self, *properties: int) -> str:
-        """The first of the properties that says anything."""
+        """Return the first of the properties that says anything."""
         return next(filter(None, map(self._text, properties)), "")
 
     def binary(self, number: int) -> bytes:
-        """The bytes of a property, none when there is none."""
+        """Return the bytes of a property, none when there is none."""
         return self._stream(f"__substg1.0_{number:04X}0102") or b""
 
     def time(self, *properties: int) -> str:
-        """The first of the times that is set, in UTC."""
+        """Return the first of the times that is set, in UTC."""
         ticks = (int.from_bytes(self._fixed.get(number, b""), "little") for number in properties)
         # Times far in the future stand for none.
         moment = next((_EPOCH + timedelta(microseconds=each // 10) for each in ticks if 0 < each < 1 << 59), None)
         return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
 
     def number(self, number: int) -> int:
-        """A property that is a whole number, 0 when there is none."""
+        """Return a property that is a whole number, 0 when there is none."""
         return int.from_bytes(self._fixed.get(number, b"")[:4], "little")
 
     def _text(self, number: int) -> str:
@@ -110,7 +110,7 @@ class _Storage:
         return data
 
     def _fixed_properties(self) -> dict[int, bytes]:
-        """The properties of fixed length, which stand in one stream behind a header."""
+        """Return the properties of fixed length, which stand in one stream behind a header."""
         stream = self._stream(_PROPERTIES) or b""
         header = _header_size(self._path)
         entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
@@ -118,7 +118,7 @@ class _Storage:
 
 
 def _header_size(path: tuple[str, ...]) -> int:
-    """How much stands before the properties of a message, of a message inside another, of anything else."""
+    """Return how much stands before the properties of a message, of a message inside another, of anything else."""
     if not path:
         return 32
     return 24 if path[-1].startswith("__substg1.0_3701") else 8

@@ -83,7 +83,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _joined(source: object) -> str:
-    """A text, which may be kept as a list of its lines."""
+    """Return a text, which may be kept as a list of its lines."""
     lines = source if isinstance(source, list) else [source]
     return clean("".join(line for line in lines if isinstance(line, str)))
 

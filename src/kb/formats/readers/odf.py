@@ -60,14 +60,14 @@ def _title(archive: Archive) -> str | None:
 
 
 def _title_styles(content: etree._Element) -> set[str]:
-    """The names of the paragraph styles that show the document's title."""
+    """Return the names of the paragraph styles that show the document's title."""
     styles = content.iterfind("{*}automatic-styles/{*}style")
     derived = {attribute(style, "name") for style in styles if attribute(style, "parent-style-name") == "Title"}
     return {"Title", *filter(None, derived)}
 
 
 def _slide(page: etree._Element) -> TextBuilder:
-    """A slide: its title, the other frames, the notes."""
+    """Return a slide: its title, the other frames, the notes."""
     writer = _Writer(set())
     frames = [child for child in page if local_name(child) != "notes"]
     for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
@@ -177,7 +177,7 @@ def _inline(element: etree._Element) -> str:
 
 
 def _pieces(element: etree._Element) -> Iterator[str]:
-    """The text of a paragraph; what hangs on it is written elsewhere."""
+    """Yield the text of a paragraph; what hangs on it is written elsewhere."""
     yield _spaced(element.text)
     for child in element:
         name = local_name(child)

@@ -78,7 +78,7 @@ def _content(document: pypdfium2.PdfDocument) -> _Pdf:
 
 
 def _string(get: Callable[[], str]) -> str:
-    """A string of the document on one line; empty if it is not even well-formed."""
+    """Return a string of the document on one line; empty if it is not even well-formed."""
     try:
         return one_line(clean(get()))
     except UnicodeDecodeError:
@@ -136,7 +136,7 @@ def _sections(pages: list[str], outline: list[Heading]) -> Iterator[Section]:
 
 
 def _paths(outline: list[Heading], count: int) -> Iterator[tuple[str, ...]]:
-    """The heading path of each page: that of the first bookmark to it, else of the last one to a page before."""
+    """Yield the heading path of each page: that of the first bookmark to it, else of the last one to a page before."""
     first: dict[int, tuple[str, ...]] = {}
     last: dict[int, tuple[str, ...]] = {}
     above: list[Heading] = []
@@ -156,7 +156,7 @@ def _tidy(text: str) -> str:
 
 
 def _vocabulary(pages: list[str]) -> set[str]:
-    """The words that stand whole in a document, broken ones left out."""
+    """Return the words that stand whole in a document, broken ones left out."""
     return {word for page in pages for word in _WORD.findall(_BROKEN_WORD.sub(" ", page).lower())}
 
 
@@ -166,7 +166,7 @@ def _joined(page: str, vocabulary: set[str]) -> str:
 
 
 def _whole_word(left: str, right: str, vocabulary: set[str]) -> str:
-    """A word broken at a line end, with or without its hyphen, as the rest of the document has it."""
+    """Return a word broken at a line end, with or without its hyphen, as the rest of the document has it."""
     if (left + right).lower() in vocabulary:
         return left + right
     is_hyphenated = f"{left}-{right}".lower() in vocabulary or not (left.isalpha() and right.islower())

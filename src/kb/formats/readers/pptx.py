@@ -55,7 +55,7 @@ class _Slide:
         self._text = TextBuilder()
 
     def render(self) -> TextBuilder:
-        """The slide's text: its title first, wherever that stands among the shapes."""
+        """Return the slide's text: its title first, wherever that stands among the shapes."""
         root = self._package.xml(self._name)
         tree = root.find("{*}cSld/{*}spTree") if root is not None else None
         if tree is not None:
@@ -119,7 +119,7 @@ class _Slide:
 
 
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
-    """The shapes of a slide one by one, those in groups included."""
+    """Yield the shapes of a slide one by one, those in groups included."""
     for child in tree:
         name = local_name(child)
         if name in {"grpSp", "AlternateContent", "Choice"}:
@@ -129,7 +129,7 @@ def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
 
 
 def _placeholder(shape: etree._Element) -> str:
-    """The role of a shape in its layout, such as `title`; `none` when it has no role."""
+    """Return the role of a shape in its layout, such as `title`; `none` when it has no role."""
     found = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
     return "none" if found is None else attribute(found, "type") or "obj"
 
@@ -178,7 +178,7 @@ def _write_chart(root: etree._Element, text: TextBuilder) -> None:
 
 
 def _points(series: etree._Element, *names: str) -> dict[int, str]:
-    """The values of a series by their number, as the file keeps them for when the workbook is away."""
+    """Return the values of a series by their number, as the file keeps them for when the workbook is away."""
     found = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
     points = found.iter("{*}pt") if found is not None else ()
     return {int(point.get("idx", "0")): point.findtext("{*}v") or "" for point in points}

@@ -39,7 +39,7 @@ def read(data: bytes) -> Extracted:
 
 
 def decode_rtf(source: str) -> str:
-    """The words of rich text, given with one character a byte.
+    """Return the words of rich text, given with one character a byte.
 
     Raises:
         Unreadable: it does not follow the format.
@@ -54,5 +54,5 @@ def decode_rtf(source: str) -> str:
 
 
 def _row(line: str) -> str:
-    """A line, or the cells of a table's row, each of which ends with a bar."""
+    """Return a line, or the cells of a table's row, each of which ends with a bar."""
     return " | ".join(cell.strip() for cell in line[:-1].split("|")) if line.endswith("|") else line

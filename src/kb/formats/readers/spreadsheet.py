@@ -60,7 +60,7 @@ def _filled(sheet: CalamineSheet) -> Iterator[list[str]]:
 
 
 def _shown(value: Value) -> str:
-    """A value as people write it."""
+    """Return a value as people write it."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):

@@ -23,7 +23,7 @@ class Heading(NamedTuple):
 
 
 def sections_under(text: str, headings: Sequence[Heading]) -> tuple[Section, ...]:
-    """The partition of `text` in which each section begins at one of its headings, given in order."""
+    """Return the partition of `text` in which each section begins at one of its headings, given in order."""
     return tuple(_sections(text, headings))
 
 
@@ -39,7 +39,7 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
 
 
 def paged(title: str | None, pages: Sequence[TextBuilder]) -> Extracted:
-    """A document of numbered pages or slides, each put together by itself."""
+    """Return a document of numbered pages or slides, each put together by itself."""
     texts, sections, start = list[str](), list[Section](), 0
     for number, page in enumerate(pages, start=1):
         built = page.build()
@@ -95,7 +95,7 @@ class TextBuilder:
         self.headings.append(Heading(start, level, title[:LONGEST_HEADING]))
 
     def build(self, title: str | None = None) -> Extracted:
-        """The document so far."""
+        """Return the document so far."""
         text = "".join(self._pieces)
         return Extracted(title, text, sections_under(text, self.headings))
 

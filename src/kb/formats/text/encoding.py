@@ -46,7 +46,7 @@ def one_line(text: str) -> str:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """The text of `data`, newlines normalised, in the encoding found in it or `declared` inside the file.
+    """Return the text of `data`, newlines normalised, in the encoding found in it or `declared` inside the file.
 
     Raises:
         Unreadable: the bytes are not text.

@@ -36,7 +36,7 @@ def _cells(row: Sequence[str]) -> list[str]:
 
 
 def _names_columns(cells: Sequence[str]) -> bool:
-    """Whether a row looks like names: several, all different, none of them a number."""
+    """Return whether a row looks like names: several, all different, none of them a number."""
     named = [cell for cell in cells if cell]
     is_distinct = len(set(named)) == len(named) > 1
     return is_distinct and all(any(map(str.isalpha, cell)) for cell in named)

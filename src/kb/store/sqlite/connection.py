@@ -37,7 +37,7 @@ PRAGMAS = {
 
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
-    """A connection, to be used by one thread at a time. A read-only one must find the database made.
+    """Return a connection, to be used by one thread at a time. A read-only one must find the database made.
 
     Raises:
         StoreError: there is no database at `path` and none can be made, or the file is something else.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.store.sqlite.document_query import page_of
-from kb.store.sqlite.row_mapping import Execute, array, chunk_of, columns_of, document_of, mapped, next_ids
+from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class SqliteDocuments:
         self.removed: list[int] = []
 
     def get(self, document_id: int) -> Document | None:
-        """The document, if there is one."""
+        """Return the document, if there is one."""
         return next(iter(self._documents("documents", "id = ?", (document_id,))), None)
 
     def chunks(self, document_id: int) -> list[Chunk]:
-        """A document's chunks in order."""
+        """Return a document's chunks in order."""
         return mapped(chunk_of, self._execute(self._sql["select_chunks"], (document_id,)))
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
@@ -47,17 +47,17 @@ class SqliteDocuments:
         return self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit))
 
     def cursor_after(self, document_id: int) -> str:
-        """A text from which `page` goes on after the document, in either order."""
+        """Return a text from which `page` goes on after the document, in either order."""
         changed: str = self._execute(self._sql["select_changed_at"], (document_id,)).get
         return f"{document_id}.{changed.encode().hex()}"
 
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
-        """The oldest note, or else file, that holds this content under this path."""
+        """Return the oldest note, or else file, that holds this content under this path."""
         wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
         return self._found(self._execute(self._sql["find_by_content"], wanted).get)
 
     def at_path(self, source_path: str) -> Document | None:
-        """The oldest document with this path."""
+        """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
 
     def add(self, content: Content, source_path: str | None, tags: Iterable[str], part_of: int | None = None) -> int:
@@ -104,12 +104,12 @@ class SqliteDocuments:
             self._execute(self._sql["touch_document"], (document_id,))
 
     def tags(self) -> list[tuple[str, int]]:
-        """Every tag in use with the number of its documents, in alphabetical order."""
+        """Return every tag in use with the number of its documents, in alphabetical order."""
         rows: list[tuple[str, int]] = self._execute(self._sql["select_tags"]).fetchall()
         return rows
 
     def take_unneeded_files(self) -> list[str]:
-        """The hashes of the files that lost their last document; they are not noted any more after this."""
+        """Return the hashes of the files that lost their last document; they are not noted any more after this."""
         noted = self._execute(self._sql["take_unneeded_files"]).fetchall()
         return [hash_ for (hash_,) in noted if not self._is_file_needed(hash_)]
 
@@ -131,7 +131,7 @@ class SqliteDocuments:
     def _add_chunks(self, document_id: int, content: Content) -> None:
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
-            columns = columns_of(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
+            columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             columns |= {"header": chunk.header, "text": chunk.text, "heading": array(chunk.place.heading)}
             self._execute(self._sql["insert_chunk"], columns)
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))

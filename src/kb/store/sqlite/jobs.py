@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from kb.store.sqlite.row_mapping import Execute, array, columns_of, job_of, mapped, next_ids
+from kb.store.sqlite.row_mapping import Execute, array, field_values, job_of, mapped, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -28,21 +28,21 @@ class SqliteJobs:
         """Queue a job, unless there is one under its key; return the id of either."""
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         added = self._execute(
-            self._sql["insert_job"], columns_of(job) | {"id": job_id, "tags": array(job.tags)}
+            self._sql["insert_job"], field_values(job) | {"id": job_id, "tags": array(job.tags)}
         ).fetchall()
         earlier: int = job_id if added else self._execute(self._sql["find_by_key"], (job.idempotency_key,)).get
         return earlier
 
     def get(self, job_id: int) -> Job | None:
-        """The job, if there is one."""
+        """Return the job, if there is one."""
         return next(iter(self._jobs("id = ?", (job_id,))), None)
 
     def with_key(self, idempotency_key: str) -> Job | None:
-        """The job that was accepted under this key."""
+        """Return the job that was accepted under this key."""
         return next(iter(self._jobs("idempotency_key = ?", (idempotency_key,))), None)
 
     def pending(self) -> int:
-        """How many jobs are queued or running."""
+        """Return how many jobs are queued or running."""
         count: int = self._execute(self._sql["count_pending"]).get
         return count
 
@@ -116,7 +116,7 @@ class SqliteJobs:
         self._execute(self._sql["drop_content"], (job_id,))
 
     def staged(self) -> set[str]:
-        """The staged files that are still needed."""
+        """Return the staged files that are still needed."""
         return {name for (name,) in self._execute(self._sql["select_staged"])}
 
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:

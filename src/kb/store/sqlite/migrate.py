@@ -63,7 +63,7 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
 
 
 def migrations(after: int) -> Iterator[tuple[int, str]]:
-    """The numbers above `after`, in order, and what leads to each."""
+    """Yield the numbers above `after`, in order, and what leads to each."""
     for file in sorted(files(__package__).joinpath("migrations").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".sql") and (number := int(file.name.partition("_")[0])) > after:
             yield number, file.read_text("utf-8")

@@ -26,12 +26,12 @@ Row = TypeVar("Row")
 
 
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
-    """A stored time in ISO 8601."""
+    """Return a stored time in ISO 8601."""
     return f"{stored.replace(' ', 'T')}Z" if stored else None
 
 
 def strings(array: str) -> tuple[str, ...]:
-    """A JSON array of strings."""
+    """Return a JSON array of strings."""
     return tuple(json.loads(array)) if array != "[]" else ()
 
 
@@ -179,13 +179,13 @@ def job_of(
     )
 
 
-def columns_of(row: DataclassInstance) -> dict[str, Any]:
+def field_values(row: DataclassInstance) -> dict[str, Any]:
     """Return a row's fields by name. `asdict` would copy what is in them."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 def next_ids(execute: Execute, take: str, count: int) -> range:
-    """So many ids above every one that was ever given, kept by the statement `take`."""
+    """Return so many ids above every one that was ever given, kept by the statement `take`."""
     last: int = execute(take, (count,)).get
     return range(last - count + 1, last + 1)
 

@@ -27,7 +27,7 @@ class VectorTable:
 
     @classmethod
     def of(cls, connection: apsw.Connection) -> VectorTable:
-        """What the database declares."""
+        """Return what the database declares."""
         sql: str = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").get
         key = re.search(r'"?(\w+)"?\s+INTEGER\s+PRIMARY\s+KEY', sql, re.IGNORECASE)
         embedding = re.search(r'"?(\w+)"?\s+FLOAT\s*\[', sql, re.IGNORECASE)

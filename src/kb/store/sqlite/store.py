@@ -47,7 +47,7 @@ class SqliteTransaction:
         return SqliteIndex(self.connection, self._vectors)
 
     def counts(self) -> Counts:
-        """How much is in the database."""
+        """Return how much is in the database."""
         execute: Execute = self.connection.execute
         documents, jobs = statements("documents"), statements("jobs")
         return Counts(

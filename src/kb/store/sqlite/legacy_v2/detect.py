@@ -60,7 +60,7 @@ class Column:
 
 
 def has_its_tables(connection: apsw.Connection) -> bool:
-    """Whether the database is of version 2 and no other."""
+    """Return whether the database is of version 2 and no other."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     return names.issuperset((*TABLES, "chunks_fts", "chunks_vec")) and "generation" not in names
 
@@ -78,7 +78,7 @@ def check_columns(connection: apsw.Connection, path: Path) -> None:
 
 
 def full_text_column(connection: apsw.Connection) -> str:
-    """The name of the full-text column that holds a chunk's text."""
+    """Return the name of the full-text column that holds a chunk's text."""
     names = columns_of(connection, "chunks_fts")
     return next((name for name in ("text", *ALIASES["chunks"]["text"]) if name in names), "text")
 

@@ -27,7 +27,7 @@ def fill(connection: apsw.Connection) -> None:
 
 
 def _utc(value: object) -> str | None:
-    """A time as version 3 keeps it; a time without a zone is UTC already."""
+    """Return a time as version 3 keeps it; a time without a zone is UTC already."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", value):
         return value
     with suppress(ValueError, OverflowError, OSError):

@@ -96,7 +96,7 @@ def _set_foreign_jobs_aside(connection: apsw.Connection, newest: apsw.Connection
 
 
 def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) -> bool:
-    """Whether rows of version 3 cannot be written into the table as it was declared."""
+    """Return whether rows of version 3 cannot be written into the table as it was declared."""
     old, new = columns_of(connection, table), columns_of(newest, table)
     missing = [column for name, column in new.items() if name not in old]
     return (
@@ -110,7 +110,7 @@ def _misfit(connection: apsw.Connection, newest: apsw.Connection, table: str) ->
 
 
 def _promises(connection: apsw.Connection, table: str, *, indexes: bool = True) -> set[tuple[object, ...]]:
-    """What the table must keep to beyond its columns: what is unique, what refers to other tables."""
+    """Return what the table must keep to beyond its columns: what is unique, what refers to other tables."""
     promises: set[tuple[object, ...]] = set()
     listed = connection.execute(f"SELECT name, origin FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
     for name, origin in listed:
@@ -172,7 +172,7 @@ def _own_objects(connection: apsw.Connection, table: str) -> list[str]:
 
 
 def _source(table: str, column: Column, old: dict[str, Column]) -> str | None:
-    """The column of version 2 that holds what `column` shall."""
+    """Return the column of version 2 that holds what `column` shall."""
     name = column.name.lower()
     return name if name in old else alias_of(table, name, old)
 
@@ -219,7 +219,7 @@ def drop_stray_vectors(connection: apsw.Connection) -> None:
 
 
 def missing_objects(connection: apsw.Connection, newest: apsw.Connection) -> Iterator[str]:
-    """What makes the objects that are in the newest schema and not in this database."""
+    """Yield what makes the objects that are in the newest schema and not in this database."""
     objects = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
     present = {name for name, _ in connection.execute(objects)}
     for name, sql in newest.execute(objects):
