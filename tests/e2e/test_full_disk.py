@@ -10,7 +10,7 @@ import pytest
 
 from kb.api.errors import DiskFull
 from kb.client.client import EngineClient
-from kb.worker.loop import MAX_ATTEMPTS
+from kb.worker.job import MAX_ATTEMPTS
 from tests.http.conftest import added, finished
 from tests.support.disks import filled, small_disk
 from tests.support.eventually import eventually_async

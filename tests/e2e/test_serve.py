@@ -333,8 +333,8 @@ from kb_cli.server import Server
 
 raised = []
 signal.signal(signal.SIGTERM, lambda *_: raised.append("again"))
-kind = {"ours": Server, "uvicorn": uvicorn.Server}[sys.argv[1]]
-server = kind(uvicorn.Config(lambda: None, port=0, lifespan="off", log_config=None))
+config = uvicorn.Config(lambda: None, port=0, lifespan="off", log_config=None)
+server = Server(config, lambda: None) if sys.argv[1] == "ours" else uvicorn.Server(config)
 
 async def main():
     serving = asyncio.create_task(server.serve())
