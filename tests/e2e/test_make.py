@@ -38,8 +38,13 @@ def installed_clone(clone):
     return clone
 
 
+def as_from_a_shell():
+    """This process's environment without kb's settings, and without what a make around it hands down."""
+    return {name: value for name, value in without_settings().items() if not name.startswith(("MAKE", "MFLAGS"))}
+
+
 def steps(folder, target):
-    return output_of("make", "--dry-run", target, cwd=folder, env=without_settings()).splitlines()
+    return output_of("make", "--dry-run", target, cwd=folder, env=as_from_a_shell()).splitlines()
 
 
 @contextmanager
@@ -50,7 +55,7 @@ def make_serve(folder, **environment):
         process = subprocess.Popen(
             ["make", "serve"],
             cwd=folder,
-            env=without_settings() | {"KB_PORT": str(port)} | environment,
+            env=as_from_a_shell() | {"KB_PORT": str(port)} | environment,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
