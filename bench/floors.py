@@ -84,6 +84,7 @@ def main() -> None:
     flags = parser.parse_args()
     app = {"starlette": starlette, "mcp": mcp, "fastmcp": fastmcp}[flags.floor]()
     app.router.routes.append(Route("/readyz", ready))
+    app.state.before_stop = lambda: None
     with listen(Settings(port=flags.port)) as listener:
         run_loop(serve(listener, app))
 

@@ -57,9 +57,12 @@ async def watch(folder: Path) -> AsyncGenerator[bool, None]:
         try:
             async for changes in ticks:
                 yield bool(changes)
-        # Something happened to a file whose name is not UTF-8, or there is no folder.
-        except* (RuntimeError, FileNotFoundError):
+        # The next round says that there is no folder.
+        except* FileNotFoundError:
             pass
+        # Something happened to a file whose name is not UTF-8, or the system watches no more.
+        except* RuntimeError as errors:
+            print_error(f"the folder is watched anew: {errors.exceptions[0]}")
 
 
 async def sync_once(client: EngineClient, folder: Folder, digests: DigestCache, *, is_first: bool) -> bool:
