@@ -35,6 +35,9 @@ PRAGMAS = {
     "trusted_schema": "OFF",
 }
 
+INSTANCES = "CREATE VIRTUAL TABLE temp.instances USING fts5vocab(main, chunks_fts, instance)"
+"""Where each word of the full text stands. A connection that only reads could not make it later."""
+
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     """Return a connection, to be used by one thread at a time. A read-only one must find the database made.
@@ -52,6 +55,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
             apply(connection)
         for name, value in PRAGMAS.items():
             connection.pragma(name, value)
+        connection.execute(INSTANCES)
         if read_only:
             connection.pragma("query_only", "ON")
     except apsw.Error as error:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
+from kb.lexical.bm25 import Matches
+from kb.lexical.index import HEADER_WEIGHT
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.words import Tokenizer
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
@@ -20,13 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.lexical.moment import Admitted
     from kb.store.rows import Filter, Hit
     from kb.store.sqlite.vectors import Vectors
+    from kb.store.sqlite.words import WordReader
     from kb.vectors.snapshot import Snapshot
 
-HEADER_WEIGHT = 2.0
-TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-"""That of `chunks_fts`."""
+Words = tuple[str, ...]
 
 QUOTED = str.maketrans({'"': '""', "\0": " "})
 """How a word stands between quotation marks in FTS5's syntax."""
@@ -35,10 +38,11 @@ QUOTED = str.maketrans({'"': '""', "\0": " "})
 class SqliteIndex:
     """See `kb.store.protocol.Index`."""
 
-    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+    def __init__(self, connection: apsw.Connection, vectors: Vectors, words: WordReader | None) -> None:
         self._connection = connection
         self._execute: Execute = connection.execute
         self._snapshot = vectors.seen_by(connection)
+        self._words = words
 
     @cached_property
     def analyzer(self) -> Fts5Analyzer:
@@ -47,7 +51,7 @@ class SqliteIndex:
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
-        return SqliteSelection(self._execute, self._snapshot, where)
+        return SqliteSelection(self._execute, self._snapshot, self._words, where)
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
@@ -57,61 +61,134 @@ class SqliteIndex:
 
 
 class SqliteSelection:
-    """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed."""
+    """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed.
 
-    def __init__(self, execute: Execute, snapshot: Snapshot, where: Filter) -> None:
+    Args:
+        execute: the transaction's.
+        snapshot: the vectors.
+        words: the words in memory; without them SQLite searches.
+        where: the filter.
+    """
+
+    def __init__(self, execute: Execute, snapshot: Snapshot, words: WordReader | None, where: Filter) -> None:
         self._execute = execute
         self._snapshot = snapshot
-        self._where = where
-        self._matched: dict[tuple[str, ...], ScoredChunks] = {}
+        self._condition, self._parameters = admitted(execute, where)
+        self._leg = MemoryLeg(words, self._admit(words)) if words else TableLeg(execute, self._chunk_ids())
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
-        return self._matches(words).best(limit)
+        return self._leg.best(tuple(words), limit) if words else EMPTY_SCORES
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
-        return self._matches(words).scores_for(ids)
+        return self._leg.scores(tuple(words), ids) if words else np.full(ids.size, np.nan)
 
     def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
-        return self._snapshot.nearest(vector, limit, self._ids)
+        return self._snapshot.nearest(vector, limit, self._leg.ids)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
 
-    @cached_property
-    def _ids(self) -> NDArray[np.int64] | None:
-        """The ids of the chunks, ascending; None if they are all there are."""
-        condition, parameters = admitted(self._execute, self._where)
-        if (condition, parameters) == EVERY_DOCUMENT:
+    @property
+    def _is_all(self) -> bool:
+        return (self._condition, self._parameters) == EVERY_DOCUMENT
+
+    def _admit(self, words: WordReader) -> Admitted | None:
+        """Return what the filter admits; None if that is every chunk."""
+        if self._is_all:
+            return None
+        sql = f"SELECT unhex(group_concat(printf('%08x', id), '')) FROM documents WHERE {self._condition}"
+        documents = np.frombuffer(self._execute(sql, self._parameters).get or b"", ">u4")
+        return words.moment.admit(documents.astype(np.int64))
+
+    def _chunk_ids(self) -> NDArray[np.int64] | None:
+        """Return the ids of the chunks, ascending; None if they are all there are."""
+        if self._is_all:
             return None
         # One text is read faster than a row for each id. CROSS JOIN: SQLite shall begin on the left.
         ids = self._execute(
-            f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {condition})"
+            f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {self._condition})"
             " CROSS JOIN chunks ON document_id = admitted",
-            parameters,
+            self._parameters,
         ).get
         return np.sort(np.fromstring(ids, np.int64, sep=",")) if ids else EMPTY_SCORES.ids
 
-    def _matches(self, words: Sequence[str]) -> ScoredChunks:
-        """Return every chunk that matches, by BM25: SQLite finds no limited number of them any faster."""
-        key = tuple(words)
-        if key not in self._matched:
-            is_empty = not key or (self._ids is not None and not self._ids.size)
-            self._matched[key] = EMPTY_SCORES if is_empty else self._match(key)
-        return self._matched[key]
 
-    def _match(self, words: tuple[str, ...]) -> ScoredChunks:
+class MemoryLeg:
+    """Full text by the words in memory.
+
+    Args:
+        words: the words.
+        admitted: the chunks to choose from; None for all.
+    """
+
+    def __init__(self, words: WordReader, admitted: Admitted | None) -> None:
+        self._words = words
+        self._admitted = admitted
+        self._matches: dict[Words, Matches] = {}
+
+    @property
+    def ids(self) -> NDArray[np.int64] | None:
+        """The ids of the chunks, ascending; None if they are all there are."""
+        return None if self._admitted is None else self._admitted.ids
+
+    def best(self, words: Words, limit: int) -> ScoredChunks:
+        """Return the `limit` chunks that match best."""
+        if self._admitted is not None and not self._admitted.rows.size:
+            return EMPTY_SCORES
+        rows, scores = self._of(words).best(limit, self._admitted)
+        return ScoredChunks(self._words.moment.ids[rows].astype(np.int64), scores).best(limit)
+
+    def scores(self, words: Words, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of these chunks; NaN where there is none."""
+        rows, found = self._words.moment.rows_of(ids)
+        scores = np.full(ids.size, np.nan)
+        scores[found] = self._of(words).scores(rows)
+        return scores
+
+    def _of(self, words: Words) -> Matches:
+        if words not in self._matches:
+            keys = self._words.keys(words)
+            self._matches[words] = Matches(self._words.moment, [(key, self._words.postings(key)) for key in keys])
+        return self._matches[words]
+
+
+class TableLeg:
+    """Full text by SQLite.
+
+    Args:
+        execute: the transaction's.
+        ids: the chunks to choose from, ascending; None for all.
+    """
+
+    def __init__(self, execute: Execute, ids: NDArray[np.int64] | None) -> None:
+        self._execute = execute
+        self.ids = ids
+
+    def best(self, words: Words, limit: int) -> ScoredChunks:
+        """Return the `limit` chunks that match best."""
+        if self.ids is not None and not self.ids.size:
+            return EMPTY_SCORES
         # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
-        among = "" if self._ids is None else "AND +rowid IN carray(?)"
-        parameters = () if self._ids is None else (apsw.carray(self._ids),)
+        among = "" if self.ids is None else "AND +rowid IN carray(?)"
+        parameters = () if self.ids is None else (apsw.carray(self.ids),)
+        return self._scored(words, f"{among} ORDER BY score DESC, rowid LIMIT ?", (*parameters, limit))
+
+    def scores(self, words: Words, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of these chunks; NaN where there is none."""
+        if not ids.size:
+            return np.empty(0)
+        return self._scored(words, "AND rowid IN carray(?)", (apsw.carray(ids),)).scores_for(ids)
+
+    def _scored(self, words: Words, rest: str, parameters: tuple[object, ...]) -> ScoredChunks:
         rows = self._execute(
-            f"SELECT rowid, -bm25(chunks_fts, 1.0, ?) FROM chunks_fts WHERE chunks_fts MATCH ? {among} ORDER BY rowid",
-            (HEADER_WEIGHT, match_expression(words), *parameters),
+            f"SELECT rowid, -bm25(chunks_fts, 1.0, ?) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {rest}",
+            (float(HEADER_WEIGHT), match_expression(words), *parameters),
         ).fetchall()
-        table = np.fromiter(chain.from_iterable(rows), np.float64, 2 * len(rows)).reshape(-1, 2)
+        table = np.fromiter(chain.from_iterable(sorted(rows)), np.float64, 2 * len(rows)).reshape(-1, 2)
         return ScoredChunks(table[:, 0].astype(np.int64), table[:, 1])
 
 
@@ -119,14 +196,12 @@ class Fts5Analyzer:
     """See `kb.store.protocol.Analyzer`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenize: Any = connection.fts5_tokenizer(*TOKENIZER)
+        self._tokenizer = Tokenizer(connection)
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return each word of the text: where it begins and ends, and its stem."""
         raw = text.encode()
-        tokens: list[tuple[int, int, str]] = self._tokenize(
-            raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
-        )
+        tokens = self._tokenizer.places(raw)
         if len(raw) == len(text):
             return tokens
         characters = _characters_before(raw)

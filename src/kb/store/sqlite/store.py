@@ -21,6 +21,7 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
+from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from kb.store.rows import VectorSpace
     from kb.store.sqlite.row_mapping import Execute
+    from kb.store.sqlite.words import WordReader
 
 READ_CONNECTIONS = 8
 
@@ -35,16 +37,22 @@ READ_CONNECTIONS = 8
 class SqliteTransaction:
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
-    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+    def __init__(self, connection: apsw.Connection, vectors: Vectors, words: Words | None = None) -> None:
         self.connection = connection
         self.documents = SqliteDocuments(connection, vectors.table)
         self.jobs = SqliteJobs(connection)
         self._vectors = vectors
+        self._words = words
 
     @cached_property
     def index(self) -> SqliteIndex:
         """Both legs of search, at this transaction's moment."""
-        return SqliteIndex(self.connection, self._vectors)
+        return SqliteIndex(self.connection, self._vectors, self.words)
+
+    @cached_property
+    def words(self) -> WordReader | None:
+        """The words in memory at this transaction's moment, unless it may have changed them."""
+        return self._words.seen_by(self.connection) if self._words else None
 
     def counts(self) -> Counts:
         """Return how much is in the database."""
@@ -62,13 +70,18 @@ class SqliteTransaction:
 class SqliteStore:
     """A store in one SQLite file; see `kb.store.protocol.Store`.
 
+    Args:
+        path: the file.
+        space: what makes the vectors.
+        words_limit: how many bytes the words in memory may take.
+
     Raises:
         StoreError: the file cannot be opened, or is of another version or model.
     """
 
     schema_version = SCHEMA_VERSION
 
-    def __init__(self, path: Path, space: VectorSpace) -> None:
+    def __init__(self, path: Path, space: VectorSpace, words_limit: int = DEFAULT_LIMIT) -> None:
         self._path = path
         self._writer = connect(path)
         prepare_schema(self._writer, path, space.dimensions)
@@ -78,6 +91,7 @@ class SqliteStore:
         for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
         self._vectors = Vectors(self._writer, space.dimensions)
+        self.words = Words(self._writer, words_limit)
 
     @property
     def vectors_size(self) -> int:
@@ -91,7 +105,7 @@ class SqliteStore:
         connection = self._readers.get()
         try:
             connection.execute("BEGIN")
-            yield SqliteTransaction(connection, self._vectors)
+            yield SqliteTransaction(connection, self._vectors, self.words)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -106,7 +120,7 @@ class SqliteStore:
         """
         with self._write_lock:
             self._writer.execute("BEGIN IMMEDIATE")
-            before = self._vectors.newest
+            before, words_before = self._vectors.newest, self.words.newest
             try:
                 transaction = SqliteTransaction(self._writer, self._vectors)
                 yield transaction
@@ -118,6 +132,8 @@ class SqliteStore:
                     self._writer.execute("ROLLBACK")
                 if self._vectors.newest != before:
                     self._vectors.withdraw()
+                if self.words.newest != words_before:
+                    self.words.withdraw()
                 if isinstance(error, apsw.FullError):
                     raise DiskFull from error
                 raise
@@ -146,4 +162,5 @@ class SqliteStore:
             removed = set(documents.removed)
             lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
             number = self._vectors.publish(lasting, removed)
+            self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in lasting], removed)
             self._writer.execute(statements("search")["update_generation"], (number,))

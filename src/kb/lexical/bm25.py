@@ -1,0 +1,113 @@
+"""BM25 as FTS5 computes it, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.lexical.moment import K1, B
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.lexical.moment import Admitted, Key, Moment
+    from kb.lexical.postings import Postings
+
+LEAST_IDF = 1e-6
+"""That of a word which stands in more than half of all chunks."""
+
+SLACK = 1e-5
+"""How far single precision may be off, relatively: what is so near to the limit is scored in double precision too."""
+
+LOOKUP = 10
+"""Looking a row up in a word's postings costs about as much as adding up so many of them."""
+
+WIDTH = 256
+"""How many rows at most have their best score taken together, so that few need be compared one by one."""
+
+
+class Matches:
+    """The chunks of a moment that have any of some words; one that is given twice counts twice, as in FTS5.
+
+    Args:
+        moment: the chunks.
+        words: each word with its postings in that moment.
+    """
+
+    def __init__(self, moment: Moment, words: Sequence[tuple[Key, Postings]]) -> None:
+        self._moment = moment
+        self._words = [(self._idf(key, postings), postings) for key, postings in words if postings.size]
+
+    def best(self, limit: int, admitted: Admitted | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return rows, ascending, with their scores: the `limit` best are among them."""
+        if not self._words or not self._moment.count:
+            return np.empty(0, np.int32), np.empty(0)
+        work = sum(postings.size for _, postings in self._words)
+        if admitted is not None and admitted.rows.size * LOOKUP * len(self._words) < work:
+            rows = admitted.rows
+        else:
+            rows = self._candidates(limit, admitted)
+        scores = self.scores(rows)
+        matched = ~np.isnan(scores)
+        return rows[matched], scores[matched]
+
+    def scores(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the scores of these rows, which are not of deleted chunks; NaN where none of the words stands."""
+        scores, matched = np.zeros(rows.size), np.zeros(rows.size, np.bool_)
+        if not self._words or not rows.size:
+            return np.full(rows.size, np.nan)
+        # The order of operations is FTS5's: another one would round otherwise.
+        norms = K1 * (1 - B + B * self._moment.lengths[rows].astype(np.float64) / self._moment.mean_length)
+        for idf, postings in self._words:
+            places = np.minimum(np.searchsorted(postings.rows, rows), postings.size - 1)
+            found = postings.rows[places] == rows
+            counts = np.where(found, postings.counts[places], 0).astype(np.float64)
+            scores += idf * (counts * (K1 + 1) / (counts + norms))
+            matched |= found
+        scores[~matched] = np.nan
+        return scores
+
+    def _idf(self, key: Key, postings: Postings) -> float:
+        frequencies = self._moment.frequencies
+        if key not in frequencies:
+            frequencies[key] = self._moment.alive(postings.rows)
+        frequency = frequencies[key]
+        idf = math.log((self._moment.count - frequency + 0.5) / (frequency + 0.5)) if self._moment.count else 0.0
+        return idf if idf > 0 else LEAST_IDF
+
+    def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
+        """Return the rows that may be among the `limit` best, ascending."""
+        size = self._moment.size
+        width = max(1, min(WIDTH, size // (4 * limit)))
+        blocks = self._summed(-(-size // width) * width)
+        if admitted is not None:
+            blocks[:size] *= admitted.mask
+        blocks = blocks.reshape(-1, width)
+        highest = blocks.max(axis=1)
+        near = np.flatnonzero(highest >= _bound(highest, limit))
+        scores = blocks[near]
+        rows, columns = np.nonzero((scores > 0) & (scores >= _bound(scores.ravel(), limit)))
+        return (near[rows] * width + columns).astype(np.int32)
+
+    def _summed(self, size: int) -> NDArray[np.float32]:
+        """Return every row's score in single precision, and zeros behind them."""
+        sums = np.zeros(size, np.float32)
+        for idf, postings in self._words:
+            counts = postings.counts.astype(np.float32)
+            norms = self._moment.norms.take(postings.rows)
+            norms += counts
+            counts *= np.float32(idf * (K1 + 1))
+            counts /= norms
+            np.add.at(sums, postings.rows, counts)
+        return sums
+
+
+def _bound(scores: NDArray[np.float32], limit: int) -> float:
+    """Return what each of the `limit` best reaches."""
+    if scores.size <= limit:
+        return 0.0
+    return float(np.partition(scores, -limit)[-limit]) * (1 - SLACK)

@@ -1,0 +1,208 @@
+"""Which chunks there are at one moment, each with a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+K1 = 1.2
+B = 0.75
+"""BM25's parameters, which are fixed in FTS5."""
+
+MAX_ID = 2**31 - 1
+"""The highest id of a chunk or a document that fits."""
+
+MIN_DEAD = 1000
+MAX_DEAD = 0.1
+"""Rows of deleted chunks are dropped when they are more than so many, and more than this share."""
+
+MIN_CAPACITY = 1024
+SPARSE = 16
+"""From so many ids a row on, documents are looked up by sorting: a table of all ids would be too long."""
+
+Key = tuple[str, ...]
+"""A word as the index has it: one token, or several that follow each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk that was added, with the tokens of its text and its header."""
+
+    id: int
+    document_id: int
+    text: list[str]
+    header: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """The first `size` rows of three buffers that later moments may share. It never changes: threads may share it.
+
+    Args:
+        number: the moment's number.
+        epoch: how often rows were given new numbers before.
+        size: how many rows.
+        id_buffer: chunk ids, ascending.
+        document_buffer: their documents.
+        length_buffer: how many tokens they have.
+        dead: the rows of deleted chunks, ascending.
+        tokens: how many tokens the chunks have that are not deleted.
+        numbers: which row each row of the epoch before is; negative where there is none.
+    """
+
+    number: int
+    epoch: int
+    size: int
+    id_buffer: NDArray[np.int32]
+    document_buffer: NDArray[np.int32]
+    length_buffer: NDArray[np.int32]
+    dead: NDArray[np.int32]
+    tokens: int
+    numbers: NDArray[np.int32] | None = None
+    frequencies: dict[Key, int] = field(default_factory=dict)
+    """In how many chunks a word stands, once counted."""
+
+    @classmethod
+    def of(
+        cls, number: int, ids: NDArray[np.int32], documents: NDArray[np.int32], lengths: NDArray[np.int32]
+    ) -> Moment:
+        """Return the moment of these chunks, by ascending id."""
+        tokens = int(lengths.sum(dtype=np.int64))
+        return cls(number, 0, ids.size, ids, documents, lengths, np.empty(0, np.int32), tokens)
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        return self.id_buffer[: self.size]
+
+    @property
+    def documents(self) -> NDArray[np.int32]:
+        return self.document_buffer[: self.size]
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        return self.length_buffer[: self.size]
+
+    @property
+    def count(self) -> int:
+        """How many chunks there are."""
+        return self.size - self.dead.size
+
+    @property
+    def mean_length(self) -> float:
+        """How many tokens a chunk has on average."""
+        return self.tokens / self.count
+
+    @cached_property
+    def norms(self) -> NDArray[np.float32]:
+        """What BM25 adds below the fraction for a chunk's length; infinite for a deleted one, which scores 0 so."""
+        norms = np.multiply(self.lengths, K1 * B / self.mean_length, dtype=np.float32, casting="same_kind")
+        norms += np.float32(K1 * (1 - B))
+        norms[self.dead] = np.inf
+        return norms
+
+    def release(self) -> None:
+        """Give back what can be computed again: few still ask a moment that another one followed."""
+        self.__dict__.pop("norms", None)
+
+    def rows_of(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return the rows of those chunks that have one, and which these are."""
+        wanted = ids.astype(np.int32)
+        rows = np.searchsorted(self.ids, wanted).astype(np.int32)
+        found = rows < self.size
+        found[found] = self.ids[rows[found]] == wanted[found]
+        return rows[found], found
+
+    def alive(self, rows: NDArray[np.int32]) -> int:
+        """Return how many of these rows, which ascend, are of chunks that are not deleted."""
+        if not self.dead.size or not rows.size:
+            return rows.size
+        places = np.minimum(np.searchsorted(rows, self.dead), rows.size - 1)
+        return rows.size - int(np.count_nonzero(rows[places] == self.dead))
+
+    def admit(self, documents: NDArray[np.int64]) -> Admitted:
+        """Return the chunks of these documents."""
+        highest = int(max(documents.max(initial=0), self.documents.max(initial=0)))
+        if highest > SPARSE * (self.size + MIN_CAPACITY):
+            mask = np.isin(self.documents, documents)
+        else:
+            table = np.zeros(highest + 1, np.bool_)
+            table[documents] = True
+            mask = table.take(self.documents)
+        mask[self.dead] = False
+        return Admitted(self, mask)
+
+    def changed(self, number: int, added: Sequence[NewChunk], removed: Collection[int]) -> Moment:
+        """Return the next moment; the buffers are written only past this one's rows. The ids of `added` ascend."""
+        gone, _ = self.rows_of(np.fromiter(removed, np.int64))
+        dead = np.union1d(self.dead, gone) if gone.size else self.dead
+        end = self.size + len(added)
+        buffers = (self.id_buffer, self.document_buffer, self.length_buffer)
+        if end > self.id_buffer.size:
+            buffers = _with_room(self.ids, self.documents, self.lengths, end)
+        lengths = [len(chunk.text) + len(chunk.header) for chunk in added]
+        for buffer, values in zip(
+            buffers, ([chunk.id for chunk in added], [chunk.document_id for chunk in added], lengths), strict=True
+        ):
+            buffer[self.size : end] = values
+        newly_dead = np.setdiff1d(gone, self.dead, assume_unique=True)
+        tokens = self.tokens + sum(lengths) - int(self.lengths[newly_dead].sum(dtype=np.int64))
+        return Moment(number, self.epoch, end, *buffers, dead, tokens, self.numbers)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so many chunks were deleted that the others had better get new rows."""
+        return self.dead.size > max(MIN_DEAD, MAX_DEAD * self.size)
+
+    def compacted(self) -> Moment:
+        """Return the same moment, as the first of the next epoch, without the rows of deleted chunks."""
+        alive = np.ones(self.size, np.bool_)
+        alive[self.dead] = False
+        numbers = np.cumsum(alive, dtype=np.int32) - np.int32(1)
+        numbers[self.dead] = -1
+        buffers = _with_room(self.ids[alive], self.documents[alive], self.lengths[alive], self.count)
+        none = np.empty(0, np.int32)
+        return Moment(self.number, self.epoch + 1, self.count, *buffers, none, self.tokens, numbers)
+
+    def at_epoch(self, epoch: int) -> Moment:
+        """Return the same moment in another epoch, which knows no rows of the one before."""
+        return replace(self, epoch=epoch, numbers=None, frequencies={})
+
+
+@dataclass(frozen=True, eq=False)
+class Admitted:
+    """The chunks that a filter admits: True in the `mask` over the moment's rows."""
+
+    moment: Moment
+    mask: NDArray[np.bool_]
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """Their rows, ascending."""
+        return np.flatnonzero(self.mask).astype(np.int32)
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """Their ids, ascending."""
+        return self.moment.ids[self.rows].astype(np.int64)
+
+
+def _with_room(
+    ids: NDArray[np.int32], documents: NDArray[np.int32], lengths: NDArray[np.int32], size: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return copies in buffers for `size` rows and a quarter more."""
+    capacity = max(MIN_CAPACITY, size + size // 4)
+
+    def copied(values: NDArray[np.int32]) -> NDArray[np.int32]:
+        buffer = np.empty(capacity, np.int32)
+        buffer[: values.size] = values
+        return buffer
+
+    return copied(ids), copied(documents), copied(lengths)

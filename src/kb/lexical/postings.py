@@ -1,0 +1,83 @@
+"""In which rows a word stands, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.unsignedinteger[Any]]
+
+ROOM = 4
+"""Buffers that must grow grow by one in so many more, and at least by so many."""
+
+OVERHEAD = 600
+"""About how many bytes the objects take that hold one word's arrays."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """The first `size` entries of two buffers, which later postings of the word may share: only what follows changes.
+
+    Args:
+        row_buffer: rows, ascending.
+        count_buffer: how often the word stands in each, weighted by column.
+        size: how many.
+    """
+
+    row_buffer: NDArray[np.int32]
+    count_buffer: Counts
+    size: int
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int32], counts: NDArray[np.int64]) -> Postings:
+        """Return the postings of these rows; counts are kept as narrow as they fit."""
+        dtype = np.min_scalar_type(int(counts.max(initial=0)))
+        return cls(rows, counts.astype(dtype), rows.size)
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        return self.row_buffer[: self.size]
+
+    @property
+    def counts(self) -> Counts:
+        return self.count_buffer[: self.size]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return self.row_buffer.nbytes + self.count_buffer.nbytes + OVERHEAD
+
+    def before(self, row: int) -> Postings:
+        """Return the postings in the rows before this one."""
+        if not self.size or self.row_buffer[self.size - 1] < row:
+            return self
+        return Postings(self.row_buffer, self.count_buffer, int(np.searchsorted(self.rows, row)))
+
+    def extended(self, rows: Sequence[int], counts: Sequence[int]) -> Postings:
+        """Return the postings with some more, in rows after all there are."""
+        end = self.size + len(rows)
+        dtype = np.promote_types(self.count_buffer.dtype, np.min_scalar_type(max(counts)))
+        grown = self
+        if end > self.row_buffer.size or dtype != self.count_buffer.dtype:
+            grown = self._with_room(end + end // ROOM + ROOM, dtype)
+        grown.row_buffer[self.size : end] = rows
+        grown.count_buffer[self.size : end] = counts
+        return Postings(grown.row_buffer, grown.count_buffer, end)
+
+    def renumbered(self, numbers: NDArray[np.int32]) -> Postings:
+        """Return the postings in rows that have new numbers; a negative one is of a row that is no more."""
+        rows = numbers.take(self.rows)
+        kept = rows >= 0
+        return Postings(rows[kept], self.counts[kept], int(np.count_nonzero(kept)))
+
+    def _with_room(self, capacity: int, dtype: np.dtype[Any]) -> Postings:
+        rows, counts = np.empty(capacity, np.int32), np.empty(capacity, dtype)
+        rows[: self.size], counts[: self.size] = self.rows, self.counts
+        return Postings(rows, counts, self.size)

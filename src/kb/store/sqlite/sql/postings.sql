@@ -1,0 +1,28 @@
+-- The full text as numbers, for the postings in memory: in one piece each, which is read faster than rows.
+
+-- name: highest_id
+-- The highest id of a chunk or document.
+SELECT max(COALESCE((SELECT max(id) FROM chunks), 0), COALESCE((SELECT max(id) FROM documents), 0))
+
+-- name: select_lengths
+-- Every chunk's id, and how many tokens each of its columns has.
+SELECT unhex(group_concat(printf('%08x', id), '')), unhex(group_concat(hex(sz), '')) FROM chunks_fts_docsize
+
+-- name: select_document_ids
+-- Every chunk's id and its document's; an index has both.
+SELECT unhex(group_concat(printf('%08x%08x', id, document_id), '')) FROM chunks
+
+-- name: select_texts
+-- Chunks with their documents and what was indexed of them, for an array of ids.
+SELECT chunks.id, document_id, chunks_fts.text, chunks_fts.header
+FROM chunks JOIN chunks_fts ON chunks_fts.rowid = chunks.id
+WHERE chunks.id IN carray(?) ORDER BY chunks.id
+
+-- name: select_token
+-- Where a token stands: the chunk's id twice, one more for a header.
+SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), '')) FROM temp.instances WHERE term = ?
+
+-- name: select_places
+-- Where a token stands: the chunk's id, and its place in the column twice, one more for a header.
+SELECT unhex(group_concat(printf('%08x%08x', doc, offset * 2 + (col = 'header')), ''))
+FROM temp.instances WHERE term = ?

@@ -1,0 +1,202 @@
+"""The words of the table `chunks_fts` in memory, at each moment that a transaction may see.
+
+`chunks_fts` is the source of truth: a word is read from it when it is first asked for, in the transaction of who asks.
+Moments are numbered like those of the vectors; see vectors.py.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
+from kb.lexical.moment import MAX_ID, Moment, NewChunk
+from kb.lexical.postings import Postings
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vectors import generation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.lexical.moment import Key
+
+DEFAULT_LIMIT = 256 << 20
+
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
+"""That of `chunks_fts`."""
+
+COLUMNS = 2
+"""How many `chunks_fts` has: each length of a chunk is as many numbers."""
+
+
+class Words:
+    """The moments and words that transactions may still see. One writer at a time; any number of readers.
+
+    Args:
+        connection: where to read the newest moment.
+        limit: how many bytes words may take.
+    """
+
+    def __init__(self, connection: apsw.Connection, limit: int = DEFAULT_LIMIT) -> None:
+        self._index = LexicalIndex(_moment(connection), limit) if _fits(connection) else None
+        self.faults = 0
+
+    @property
+    def newest(self) -> int | None:
+        """The number of the newest moment; None if ids are too high for any."""
+        return self._index.newest if self._index else None
+
+    @property
+    def size(self) -> int:
+        """How many bytes words take."""
+        return self._index.size if self._index else 0
+
+    @property
+    def is_half_full(self) -> bool:
+        """Whether words take half of what they may."""
+        return self._index is None or self._index.is_half_full
+
+    def seen_by(self, connection: apsw.Connection) -> WordReader | None:
+        """Return the words at the moment that the connection's transaction sees; None if it is not kept."""
+        moment = self._index.moment(generation(connection)) if self._index else None
+        return WordReader(connection, self._index, moment) if self._index and moment else None
+
+    def publish(self, connection: apsw.Connection, number: int, added: Sequence[int], removed: Collection[int]) -> None:
+        """Make the next moment, visible to those who read its number, of what the connection's transaction wrote."""
+        if self._index and not _fits(connection):
+            self._index = None
+        if self._index:
+            self._index.publish(number, _chunks(connection, added), removed)
+
+    def withdraw(self) -> None:
+        """Take the newest moment back: its transaction was rolled back."""
+        if self._index:
+            self._index.withdraw()
+
+    def reset(self, connection: apsw.Connection) -> None:
+        """Read everything anew, for it was found to be wrong."""
+        self.faults += 1
+        if self._index:
+            self._index.reset(_moment(connection))
+
+
+class WordReader:
+    """The words at the moment of a transaction; those that are not in memory are read in it."""
+
+    def __init__(self, connection: apsw.Connection, index: LexicalIndex, moment: Moment) -> None:
+        self._connection = connection
+        self._index = index
+        self.moment = moment
+
+    def keys(self, words: Iterable[str]) -> list[Key]:
+        """Return what the index has of the words: those of which it has nothing are left out."""
+        return [key for word in words if (key := tuple(self._tokenizer.tokens(word)))]
+
+    def postings(self, key: Key) -> Postings:
+        """Return in which rows a word stands."""
+        return self._index.postings(self.moment, key, lambda: self._load(key))
+
+    def _load(self, key: Key) -> Postings:
+        ids, counts = self._phrase(key) if len(key) > 1 else self._token(key[0])
+        rows, found = self.moment.rows_of(ids)
+        return Postings.of(rows, counts[found])
+
+    def _token(self, token: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        values = _numbers(self._connection.execute(statements("postings")["select_token"], (token,)).get, ">u4")
+        return _counted(values >> 1, values & 1)
+
+    def _phrase(self, key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the tokens follow each other in one column."""
+        starts: NDArray[np.int64] | None = None
+        for place, token in enumerate(key):
+            blob = self._connection.execute(statements("postings")["select_places"], (token,)).get
+            values = _numbers(blob, ">u8") - 2 * place
+            starts = values if starts is None else np.intersect1d(starts, values, assume_unique=True)
+        assert starts is not None  # noqa: S101 - a key has a token
+        starts.sort()
+        return _counted(starts >> 32, starts & 1)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._connection)
+
+
+class Tokenizer:
+    """Cuts texts into tokens as `chunks_fts` does."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._tokenize: Any = connection.fts5_tokenizer(*TOKENIZER)
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a text."""
+        tokens: list[str] = self._tokenize(
+            text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+        )
+        return tokens
+
+    def places(self, raw: bytes) -> list[tuple[int, int, str]]:
+        """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
+        places: list[tuple[int, int, str]] = self._tokenize(
+            raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
+        )
+        return places
+
+
+def _fits(connection: apsw.Connection) -> bool:
+    highest: int = connection.execute(statements("postings")["highest_id"]).get
+    return highest <= MAX_ID
+
+
+def _moment(connection: apsw.Connection) -> Moment:
+    """Return the moment that the connection's transaction sees."""
+    [(blob, lengths_blob)] = connection.execute(statements("postings")["select_lengths"])
+    ids, lengths = _numbers(blob, ">u4"), _varints(lengths_blob or b"").reshape(-1, COLUMNS).sum(axis=1)
+    order = np.argsort(ids, kind="stable")
+    pairs = _numbers(connection.execute(statements("postings")["select_document_ids"]).get, ">u4").reshape(-1, 2)
+    moment = Moment.of(
+        generation(connection), *(values.astype(np.int32) for values in (ids[order], 0 * ids, lengths[order]))
+    )
+    rows, found = moment.rows_of(pairs[:, 0])
+    moment.documents[rows] = pairs[found, 1]
+    return moment
+
+
+def _chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:
+    """Return chunks with their tokens."""
+    if not ids:
+        return []
+    tokenizer = Tokenizer(connection)
+    rows = connection.execute(statements("postings")["select_texts"], (apsw.carray(np.array(ids, np.int64)),))
+    return [
+        NewChunk(id_, document_id, tokenizer.tokens(text), tokenizer.tokens(header))
+        for id_, document_id, text, header in rows
+    ]
+
+
+def _counted(ids: NDArray[np.int64], in_header: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each id once, and how often it came, those in headers weighted. The same ids follow each other."""
+    if not ids.size:
+        return ids, ids
+    first = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    return ids[first], np.add.reduceat(np.where(in_header, HEADER_WEIGHT, 1), first)
+
+
+def _numbers(blob: bytes | None, dtype: str) -> NDArray[np.int64]:
+    return np.frombuffer(blob or b"", dtype).astype(np.int64)
+
+
+def _varints(blob: bytes) -> NDArray[np.int64]:
+    """Return numbers that SQLite wrote one after the other, each in as few bytes as it needs, seven bits in each."""
+    values = np.frombuffer(blob, np.uint8).astype(np.int64)
+    ends = np.flatnonzero(values < 0x80)
+    lengths = np.diff(ends, prepend=-1)
+    numbers = np.zeros(ends.size, np.int64)
+    for back in range(int(lengths.max(initial=0))):
+        reaches = lengths > back
+        numbers[reaches] += (values[ends[reaches] - back] & 0x7F) << (7 * back)
+    return numbers
