@@ -37,6 +37,7 @@ from kb.routes import documents, jobs, notes, search, status
 from kb.routes.dependencies import Services
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
+from kb.routes.queue import SearchQueue
 from kb.search.service import SearchService
 from kb.settings import Settings, listed, reveal
 from kb.store.gauges import Gauges
@@ -153,6 +154,8 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     Raises:
         StartError: the data directory, the model or the database cannot be used.
     """
+    from kb.embed.onnx.session import available_cores
+
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
@@ -161,7 +164,8 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     )
     embedder.embed_passages(["warm"])
     space = VectorSpace.of(embedder.spec)
-    store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
+    words_limit = settings.words_memory_mb << 20
+    store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space, words_limit))
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
     worker = Worker(
@@ -170,11 +174,12 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     worker.start()
     stack.callback(worker.stop)
     pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
-    search_service = SearchService(store, embedder, pool, instruments, MAX_SEARCHES)
+    search_service = SearchService(store, embedder, pool, instruments, MAX_SEARCHES, available_cores())
+    queue = SearchQueue(settings.max_searches)
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
-    return Services(settings, store, embedder, worker, originals, search_service)
+    return Services(settings, store, embedder, worker, originals, search_service, queue)
 
 
 def engine_info(embedder: Embedder) -> Info:

@@ -136,8 +136,11 @@ class Settings(EngineAccess):
         max_tags: how many tags a request may name.
         max_tag_chars: the longest tag.
         max_top: the most results of a search.
+        max_searches: how many searches may run or wait; who comes later is told to try again.
         max_page: the most rows of a page.
         max_wait_seconds: how long a request may wait for a job.
+        words_memory_mb: how much memory the words of the full text may take, in MiB; those that were not searched for
+            longest give way.
     """
 
     data_dir: UserPath = Field(default_factory=default_data_dir)
@@ -156,8 +159,10 @@ class Settings(EngineAccess):
     max_tags: Annotated[int, Field(ge=1)] = 100
     max_tag_chars: Annotated[int, Field(ge=1)] = 200
     max_top: Annotated[int, Field(ge=1)] = 100
+    max_searches: Annotated[int, Field(ge=1)] = 128
     max_page: Annotated[int, Field(ge=1)] = 500
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
+    words_memory_mb: Annotated[int, Field(ge=1)] = 256
 
     @property
     def staging_dir(self) -> Path:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
-from threading import Barrier, Event, Thread
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
 
-from kb.lexical import index, moment
+from kb.lexical import moment
+from kb.lexical.bm25 import Matches
+from kb.lexical.index import KEPT_MOMENTS
+from kb.lexical.postings import Postings
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.upkeep import Upkeep
+from kb.store.sqlite.words import read_moment
+from kb.vectors.scores import ScoredChunks
+from tests.support.eventually import eventually
 from tests.support.spaces import space
 
 DIMENSIONS = 8
@@ -83,11 +92,14 @@ class Writer:
 
     def fail(self, chosen):
         """What a commit that fails leaves behind: the moment was published already."""
-        store = self.store
-        with pytest.raises(KeyError), store.write() as tx:
+        with pytest.raises(KeyError):
+            self._fail(chosen)
+
+    def _fail(self, chosen):
+        with self.store.write() as tx:
             tx.documents.add(self.content(3), None, ())
             tx.documents.replace(chosen, self.content(2))
-            store._publish(tx.documents)
+            self.store._publish(tx.documents)
             raise KeyError
 
 
@@ -98,30 +110,304 @@ def store(tmp_path):
 
 
 def assert_same(store, words, where=FILTERS[0], limit=10):
-    """The list and the scores are SQLite's, in one transaction; returns how many there were."""
     with store.read() as tx:
-        selection = tx.index.select(where)
-        assert isinstance(selection._leg, MemoryLeg)
-        table = TableLeg(tx.connection.execute, selection._chunk_ids())
-        assert (table.ids is None) == (selection._leg.ids is None)
-        if table.ids is not None:
-            assert selection._leg.ids.tolist() == table.ids.tolist()
-        found, expected = selection.full_text(words, limit), table.best(words, limit)
-        assert found.ids.tolist() == expected.ids.tolist(), (words, where)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
-        others = np.array([row[0] for row in tx.connection.execute("SELECT id FROM chunks ORDER BY random() LIMIT 50")])
-        ids = np.sort(others.astype(np.int64))
-        np.testing.assert_allclose(selection.full_text_scores(words, ids), TableLeg(tx.connection.execute, None).scores(words, ids), rtol=1e-12)
-        return found.ids.size
+        return assert_same_in(tx, words, where, limit)
 
 
-@pytest.mark.parametrize("seed", range(3))
+def assert_same_in(tx, words, where, limit):
+    """The list and the scores are SQLite's, in one transaction; returns how many there were."""
+    selection = tx.index.select(where)
+    assert isinstance(selection._leg, MemoryLeg)
+    table = TableLeg(tx.connection.execute, selection._chunk_ids())
+    assert (table.ids is None) == (selection._leg.ids is None)
+    if table.ids is not None:
+        assert selection._leg.ids.tolist() == table.ids.tolist()
+    found, expected = selection.full_text(words, limit), table.best(words, limit)
+    assert found.ids.tolist() == expected.ids.tolist(), (words, where)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
+    others = np.array([row[0] for row in tx.connection.execute("SELECT id FROM chunks ORDER BY random() LIMIT 50")])
+    ids = np.sort(others.astype(np.int64))
+    np.testing.assert_allclose(
+        selection.full_text_scores(words, ids), TableLeg(tx.connection.execute, None).scores(words, ids), rtol=1e-12
+    )
+    return found.ids.size
+
+
+@pytest.mark.parametrize("seed", range(2))
 def test_lists_and_scores_are_those_of_sqlite_after_every_change(store, seed):
     writer = Writer(store, seed)
-    writer.add(100)
+    writer.add(60)
+    assert compare_after_changes(writer, 40)
+
+
+def test_rows_that_are_numbered_anew_hold_the_same(store, monkeypatch):
+    monkeypatch.setattr(moment, "MIN_DEAD", 10)
+    writer = Writer(store, 5)
+    writer.add(60)
+    assert compare_after_changes(writer, 60)
+    with store.read() as tx:
+        assert tx.words.moment.epoch > 2
+        assert tx.words.moment.dead.size <= max(10, 0.1 * tx.words.moment.size)
+
+
+def compare_after_changes(writer, changes):
     found = 0
-    for _ in range(60):
+    for _ in range(changes):
         writer.change()
-        for _ in range(3):
-            found += assert_same(store, writer.query(), writer.random.choice(FILTERS), writer.random.choice((1, 10, 500)))
-    assert found
+        where, limit = writer.random.choice(FILTERS), writer.random.choice((1, 10, 500))
+        found += sum(assert_same(writer.store, writer.query(), where, limit) for _ in range(2))
+    return found
+
+
+def test_a_word_counts_however_often_it_stands_in_a_text_and_a_header(store):
+    writer = Writer(store, 1)
+    texts = ["tide " * 300, "tide " * 70_000, "lamp " * 20_000 + "tide", "lamp"]
+    with store.write() as tx:
+        for text in texts:
+            chunk = NewChunk(text, "tide " * 100, Place(1, 1, 0, len(text)))
+            tx.documents.add(replace(writer.content(1), chunks=[chunk]), None, ())
+    for words in (("tide",), ("lamp", "tide")):
+        assert assert_same(store, words)
+    store.words._index.reset(read_moment(store._writer))
+    for words in (("tide",), ("lamp", "tide")):
+        assert assert_same(store, words)
+
+
+def test_a_store_that_is_opened_again_holds_the_same(make_store):
+    with make_store(dimensions=DIMENSIONS) as store:
+        writer = Writer(store, 3)
+        writer.add(50)
+        for _ in range(10):
+            writer.change()
+    with make_store(dimensions=DIMENSIONS) as store:
+        writer.store = store
+        assert compare_after_changes(writer, 5)
+
+
+def test_an_empty_store_finds_nothing_and_one_that_was_emptied_neither(store):
+    writer = Writer(store, 1)
+    assert assert_same(store, ("lamp",)) == 0
+    writer.add(3)
+    assert assert_same(store, COMMON)
+    for document_id in writer.ids:
+        with store.write() as tx:
+            tx.documents.delete(document_id)
+    assert assert_same(store, COMMON) == 0
+
+
+def test_words_that_were_never_written_before_are_found_at_once(store):
+    writer = Writer(store, 2)
+    writer.add(20)
+    for number in range(60):
+        words = (f"fresh{number}", f"नमस्ते{number}")
+        assert assert_same(store, words) == 0
+        text = f"{words[0]} {writer.text(3)} {words[1]}"
+        chunk = NewChunk(text, words[0], Place(1, 1, 0, len(text)))
+        with store.write() as tx:
+            tx.documents.add(replace(writer.content(1), chunks=[chunk]), None, ())
+        assert assert_same(store, words) == 1
+        assert assert_same(store, words[1:]) == 1
+
+
+def test_words_take_no_more_memory_than_they_may_and_those_in_use_stay(tmp_path):
+    limit = 20_000
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), limit)) as store:
+        writer = Writer(store, 4)
+        writer.add(60)
+        for word in RARE:
+            assert_same(store, ("lamp", word))
+            assert store.words_size <= limit
+        kept = store.words._index._words
+        assert ("lamp",) in kept
+        assert 5 < len(kept) < len(RARE)
+        assert store.words_size == sum(word.postings.nbytes for word in kept.values())
+        assert compare_after_changes(writer, 10)
+        assert store.words_size == sum(word.postings.nbytes for word in kept.values()) <= limit
+
+
+def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), 1)) as store:
+        Writer(store, 4).add(20)
+        assert assert_same(store, COMMON)
+        assert store.words_size == 0
+
+
+def test_a_word_is_read_once_for_all_who_ask_at_once(store):
+    Writer(store, 1).add(3)
+    begun, go, loads = Event(), Event(), []
+    with store.read() as tx:
+        reader = tx.words
+
+    def load():
+        loads.append(1)
+        begun.set()
+        go.wait()
+        return Postings.of(np.array([0], np.int32), np.array([1]))
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(store.words._index.postings, reader.moment, ("lamp",), load) for _ in range(4)]
+        assert begun.wait(60)
+        others = store.words._index.postings(
+            reader.moment, ("tide",), lambda: Postings.of(*[np.empty(0, np.int32)] * 2)
+        )
+        assert others.size == 0, "who asks for another word does not wait"
+        go.set()
+        assert [each.result().size for each in asked] == [1] * 4
+    assert len(loads) == 1
+
+
+def test_a_reader_whose_moment_is_kept_no_more_is_answered_by_sqlite(store):
+    writer = Writer(store, 1)
+    writer.add(10)
+    with store.read() as early:
+        expected = TableLeg(early.connection.execute, None).best(("lamp",), 10)
+        for _ in range(KEPT_MOMENTS + 1):
+            writer.add()
+        selection = early.index.select(Filter())
+        assert isinstance(selection._leg, TableLeg)
+        assert selection.full_text(("lamp",), 10).ids.tolist() == expected.ids.tolist()
+        assert early.index.select(Filter(tags=("half",))).full_text(("lamp",), 10).ids.size
+    assert assert_same(store, ("lamp",))
+
+
+def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeypatch):
+    monkeypatch.setattr(moment, "MIN_DEAD", 5)
+    writer = Writer(store, 6)
+    writer.add(20)
+    readers = []
+    with ExitStack() as stack:
+        for _ in range(6):
+            readers.append(stack.enter_context(store.read()))
+            assert isinstance(readers[-1].index.select(Filter())._leg, MemoryLeg)
+            writer.change()
+            writer.change()
+        for words in [COMMON, PHRASES, *(writer.query() for _ in range(20))]:
+            for tx in readers:
+                assert_same_in(tx, tuple(words), Filter(), 10)
+
+
+def test_a_write_sees_what_it_wrote_and_leaves_nothing_of_it_in_memory(store):
+    writer = Writer(store, 1)
+    writer.add(5)
+
+    def fail():
+        with store.write() as tx:
+            tx.documents.add(replace(writer.content(1), chunks=[chunk]), None, ())
+            assert tx.index.select(Filter()).full_text(("zebra",), 10).ids.size == 1
+            raise KeyError
+
+    chunk = NewChunk("zebra नमस्ते", "", Place(1, 1, 0, 5))
+    with pytest.raises(KeyError):
+        fail()
+    assert assert_same(store, ("zebra",)) == 0
+
+
+def test_ids_that_are_too_high_for_memory_are_left_to_sqlite(store):
+    writer = Writer(store, 1)
+    writer.add(5)
+    with store.write() as tx:
+        tx.connection.execute("UPDATE last_ids SET id = ? WHERE name = 'chunks'", (moment.MAX_ID + 7,))
+    writer.add(5)
+    with store.read() as tx:
+        assert tx.index.select(Filter(tag_not=("half",)))._leg.ids.size
+        selection = tx.index.select(Filter())
+        assert isinstance(selection._leg, TableLeg)
+        assert selection.full_text(COMMON, 50).ids.max() > moment.MAX_ID
+    assert store.words_size == 0
+
+
+def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
+    writer = Writer(store, 1, phrases=0)
+    writer.add(40)
+    words = [(word,) for word in (*COMMON, *RARE)]
+    for word in words:
+        assert_same(store, word)
+    upkeep = Upkeep(store)
+    for _ in range(10):
+        upkeep.check()
+    assert store.words_faults == 0
+    kept = store.words._index._words
+    for key, word in kept.items():
+        kept[key] = replace(word, postings=word.postings.before(3))
+    for _ in range(200):
+        upkeep.check()
+        if store.words_faults:
+            break
+    assert store.words_faults == 1
+    assert "differed" in caplog.text
+    for word in words:
+        assert_same(store, word)
+    assert compare_after_changes(writer, 5)
+
+
+def test_common_words_are_read_in_the_background_and_stop_words_are_not(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1).add(40)
+        with Upkeep(store, seconds=0.01):
+            eventually("common words are in memory", lambda: ("lamp",) in store.words._index._words)
+            eventually("checks run", lambda: len(store.words._index._words) > 30)
+        assert not {("the",), ("of",), ("and",)} & store.words._index._words.keys()
+        assert store.words_faults == 0
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), 20_000)) as store:
+        Upkeep(store).warm()
+        assert 10_000 < store.words_size < 20_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_of_many_rows_are_among_the_candidates(seed):
+    numbers = np.random.default_rng(seed)
+    size = int(numbers.integers(2, 100_000))
+    lengths = numbers.integers(1, 200, size).astype(np.int32)
+    ids = np.arange(1, size + 1, dtype=np.int32)
+    rows = moment.Moment.of(1, ids, ids, lengths).changed(2, (), set(numbers.integers(1, size + 1, 20).tolist()))
+    words = [
+        ((str(share),), Postings.of(found, numbers.integers(1, 9, found.size)))
+        for share in (0.9, 0.3, 0.01, 0.001)
+        for found in [np.flatnonzero(numbers.random(size) < share).astype(np.int32)]
+    ]
+    alive = np.setdiff1d(np.arange(size, dtype=np.int32), rows.dead)
+    for share in (1, 0.3, 0.002):
+        mask = (numbers.random(size) < share) & np.isin(np.arange(size), alive)
+        admitted = None if share == 1 else moment.Admitted(rows, mask)
+        among = alive if share == 1 else np.flatnonzero(mask).astype(np.int32)
+        matches = Matches(rows, words)
+        scores = matches.scores(among)
+        expected = ScoredChunks(among[~np.isnan(scores)].astype(np.int64), scores[~np.isnan(scores)])
+        for limit in (1, 7, 100, 1000, 200_000):
+            found = ScoredChunks(*matches.best(limit, admitted)).best(limit)
+            assert found.ids.tolist() == expected.best(limit).ids.tolist()
+            assert found.scores.tolist() == expected.best(limit).scores.tolist()
+
+
+@pytest.mark.parametrize(
+    "changes", [60, pytest.param(3000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])], ids=["short", "long"]
+)
+@pytest.mark.parametrize("phrases", [0.1, 0.7], ids=["words", "phrases"])
+def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, changes, phrases):
+    monkeypatch.setattr(moment, "MIN_DEAD", 30)
+    writer = Writer(store, 8, phrases=phrases)
+    writer.add(100)
+    done = Event()
+    compared = []
+
+    def read(seed):
+        reader = Writer(store, seed, phrases=phrases)
+        reader.new = 50
+        while not done.is_set():
+            assert_same(store, reader.query(), reader.random.choice(FILTERS))
+            compared.append(1)
+
+    def write():
+        try:
+            for _ in range(changes):
+                writer.change()
+                if writer.random.random() < 0.1:
+                    with store.words._index._lock:
+                        store.words._index._drop(list(store.words._index._words))
+        finally:
+            done.set()
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(write), *(pool.submit(read, seed) for seed in range(3))]:
+            each.result()
+    assert len(compared) > changes

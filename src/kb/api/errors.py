@@ -19,6 +19,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
     ├── Unavailable              503 unavailable
+    ├── Busy                     503 busy
     ├── DiskFull                 507 disk-full
     ├── NoEngine                 never sent: raised by the client
     ├── EngineUnreachable        likewise
@@ -153,6 +154,13 @@ class Unavailable(KbError):
     code = "unavailable"
 
 
+class Busy(KbError):
+    """As many searches as KB_MAX_SEARCHES allows run or wait; try again in a second."""
+
+    status = 503
+    code = "busy"
+
+
 class DiskFull(KbError):
     """The engine's disk is full: nothing was written. Make room and try again."""
 
@@ -215,6 +223,7 @@ BY_CODE: dict[str, type[KbError]] = {
         TooLarge,
         UnsupportedMedia,
         Unavailable,
+        Busy,
         DiskFull,
         WrongVersion,
     )

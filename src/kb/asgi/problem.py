@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import DiskFull, KbError, TooLarge
+from kb.api.errors import Busy, DiskFull, KbError, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,14 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
+RETRY_SECONDS: dict[type[KbError], int] = {Busy: 1}
+"""When to come back, by the error that says to."""
+
+
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
     """Return the response that says `error`."""
-    return ProblemResponse(body_of(error), status_code=error.status, headers=headers)
+    retry = {"Retry-After": str(RETRY_SECONDS[type(error)])} if type(error) in RETRY_SECONDS else {}
+    return ProblemResponse(body_of(error), status_code=error.status, headers={**retry, **(headers or {})})
 
 
 def body_of(error: KbError) -> dict[str, object]:
@@ -42,7 +47,9 @@ def body_of(error: KbError) -> dict[str, object]:
 async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
     """Exception handler for the errors of `kb.api.errors`."""
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
-    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if isinstance(error, Busy):
+        logger.warning("request refused: %s", error.code)
+    elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("request failed", exc_info=error)
     return problem(error)
 

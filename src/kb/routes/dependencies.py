@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.api.errors import Unavailable
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
+from kb.routes.queue import SearchQueue
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -29,6 +30,7 @@ class Services:
     worker: Worker
     originals: Originals
     search: SearchService
+    queue: SearchQueue
 
 
 async def services_of(request: Request) -> Services:

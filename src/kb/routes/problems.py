@@ -31,7 +31,7 @@ DESCRIPTIONS = {
     422: "The request is not valid.",
     426: "The client is too old for this engine; the detail says what to upgrade.",
     500: "The engine failed; its log says why.",
-    503: "The engine is still starting.",
+    503: "The engine is still starting, or too many searches wait.",
     507: "The engine's disk is full; nothing was written.",
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, Depends
 
 from kb.api.errors import Invalid
 from kb.api.models import SearchReply, SearchRequest
@@ -16,7 +18,17 @@ from kb.search.query import Query
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 
 
-@router.post("/search", summary="Search", responses=problems(400, 413))
+async def turn(services: ServicesDep) -> AsyncIterator[None]:
+    """Wait until the search may run.
+
+    Raises:
+        Busy: too many searches wait already.
+    """
+    async with services.queue:
+        yield
+
+
+@router.post("/search", summary="Search", responses=problems(400, 413), dependencies=[Depends(turn, scope="function")])
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:

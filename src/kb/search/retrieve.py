@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.search.query import Query
-    from kb.store.protocol import Index
+    from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
+
+NO_LIMIT: Final = nullcontext()
 
 
 class Retriever:
@@ -28,13 +32,20 @@ class Retriever:
         query: what to look for.
         vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
         instruments: the instruments.
+        cores: held while a leg computes.
     """
 
     def __init__(
-        self, index: Index, query: Query, vector: Future[NDArray[np.float32]] | None, instruments: Instruments
+        self,
+        index: Index,
+        query: Query,
+        vector: Future[NDArray[np.float32]] | None,
+        instruments: Instruments,
+        cores: AbstractContextManager[object] = NO_LIMIT,
     ) -> None:
         self._index = index
-        self._selection = index.select(query.where)
+        self._cores = cores
+        self._where = query.where
         self._terms = query.terms
         self._vector = vector
         self._instruments = instruments
@@ -43,16 +54,20 @@ class Retriever:
         """Return the `limit` best chunks of each leg, and for each of them the other leg's score."""
         matches = EMPTY_SCORES
         if self._terms:  # while the model is at work
-            with self._instruments.search("full_text"):
+            with self._cores, self._instruments.search("full_text"):
                 matches = self._selection.full_text(self._terms, limit)
         if self._vector is None:
             return Candidates(matches.ids, matches.scores, np.full(matches.ids.size, np.nan))
         vector = self._vector.result()
-        with self._instruments.search("vectors"):
+        with self._cores, self._instruments.search("vectors"):
             near = self._selection.nearest(vector, limit)
-        ids = np.union1d(near.ids, matches.ids)
-        scores = self._selection.full_text_scores(self._terms, ids)
-        return Candidates(ids, scores, self._selection.cosines(vector, ids))
+            ids = np.union1d(near.ids, matches.ids)
+            scores = self._selection.full_text_scores(self._terms, ids)
+            return Candidates(ids, scores, self._selection.cosines(vector, ids))
+
+    @cached_property
+    def _selection(self) -> Selection:
+        return self._index.select(self._where)
 
     def passages(self, candidates: Candidates, limit: int) -> list[Passage]:
         """Return the `limit` best candidates with what the store knows of them, best first."""

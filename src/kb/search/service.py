@@ -52,14 +52,18 @@ class SearchService:
         instruments: the instruments.
         limit: how many searches may use the model at once, the others wait. Fewer than the store has connections for
             readers: what does not ask the model need not wait for it.
+        cores: how many searches may compute at once: more would only take the interpreter's lock from each other.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, pool: Executor, instruments: Instruments, limit: int) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, pool: Executor, instruments: Instruments, limit: int, cores: int = 1
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._pool = pool
         self._instruments = instruments
         self._with_model = BoundedSemaphore(limit)
+        self._cores = BoundedSemaphore(cores)
 
     def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
@@ -73,7 +77,7 @@ class SearchService:
         best = best_documents if grouped else best_passages
         budget = TokenBudget(max_tokens, self._count_tokens)
         with self._vector(query.text) as vector, self._store.read() as tx:
-            found = best(Retriever(tx.index, query, vector, self._instruments), top)
+            found = best(Retriever(tx.index, query, vector, self._instruments, self._cores), top)
             total = count(found)
             results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())

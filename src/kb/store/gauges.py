@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kb.api.models import JobStatus
@@ -45,6 +45,9 @@ class Gauges(Collector):
         yield GaugeMetricFamily("kb_chunks", "Chunks in the indexes.", counts.chunks)
         yield GaugeMetricFamily("kb_database_bytes", "Size of the database.", counts.size)
         yield GaugeMetricFamily("kb_vector_index_bytes", "Size of the vectors in memory.", self._store.vectors_size)
+        yield GaugeMetricFamily("kb_full_text_bytes", "Size of the words in memory.", self._store.words_size)
+        faults = self._store.words_faults
+        yield CounterMetricFamily("kb_full_text_faults", "How often the words in memory were wrong.", faults)
 
     def _by_type(self, counts: Counts) -> dict[str, int]:
         known = {name: count for name, count in counts.documents.items() if name in self._doc_types}

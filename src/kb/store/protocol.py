@@ -173,6 +173,14 @@ class Store(Protocol):
     def vectors_size(self) -> int:
         """How many bytes the newest vectors take in memory."""
 
+    @property
+    def words_size(self) -> int:
+        """How many bytes the words of the full text take in memory."""
+
+    @property
+    def words_faults(self) -> int:
+        """How often the words in memory were found to be wrong."""
+
     def read(self) -> AbstractContextManager[Transaction]: ...
     def write(self) -> AbstractContextManager[Transaction]:
         """Commit, durably, when the block ends; roll back when it raises.

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 Words = tuple[str, ...]
 
+AMONG = "AND +rowid IN carray(?)"
+"""The plus keeps FTS5 from asking its index anew for each of these chunks."""
+
 QUOTED = str.maketrans({'"': '""', "\0": " "})
 """How a word stands between quotation marks in FTS5's syntax."""
 
@@ -172,8 +175,7 @@ class TableLeg:
         """Return the `limit` chunks that match best."""
         if self.ids is not None and not self.ids.size:
             return EMPTY_SCORES
-        # The plus keeps FTS5 from asking its index anew for each chunk that the filter admits.
-        among = "" if self.ids is None else "AND +rowid IN carray(?)"
+        among = "" if self.ids is None else AMONG
         parameters = () if self.ids is None else (apsw.carray(self.ids),)
         return self._scored(words, f"{among} ORDER BY score DESC, rowid LIMIT ?", (*parameters, limit))
 
@@ -181,7 +183,7 @@ class TableLeg:
         """Return the scores of these chunks; NaN where there is none."""
         if not ids.size:
             return np.empty(0)
-        return self._scored(words, "AND rowid IN carray(?)", (apsw.carray(ids),)).scores_for(ids)
+        return self._scored(words, AMONG, (apsw.carray(ids),)).scores_for(ids)
 
     def _scored(self, words: Words, rest: str, parameters: tuple[object, ...]) -> ScoredChunks:
         rows = self._execute(

@@ -37,7 +37,7 @@ READ_CONNECTIONS = 8
 class SqliteTransaction:
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
-    def __init__(self, connection: apsw.Connection, vectors: Vectors, words: Words | None = None) -> None:
+    def __init__(self, connection: apsw.Connection, vectors: Vectors, *, words: Words | None = None) -> None:
         self.connection = connection
         self.documents = SqliteDocuments(connection, vectors.table)
         self.jobs = SqliteJobs(connection)
@@ -99,13 +99,23 @@ class SqliteStore:
         with self.read() as tx:
             return self._vectors.seen_by(tx.connection).size
 
+    @property
+    def words_size(self) -> int:
+        """How many bytes the words in memory take."""
+        return self.words.size
+
+    @property
+    def words_faults(self) -> int:
+        """How often the words in memory were found to be wrong."""
+        return self.words.faults
+
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
         """One moment of the database."""
         connection = self._readers.get()
         try:
             connection.execute("BEGIN")
-            yield SqliteTransaction(connection, self._vectors, self.words)
+            yield SqliteTransaction(connection, self._vectors, words=self.words)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

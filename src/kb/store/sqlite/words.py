@@ -43,7 +43,7 @@ class Words:
     """
 
     def __init__(self, connection: apsw.Connection, limit: int = DEFAULT_LIMIT) -> None:
-        self._index = LexicalIndex(_moment(connection), limit) if _fits(connection) else None
+        self._index = LexicalIndex(read_moment(connection), limit) if _fits(connection) else None
         self.faults = 0
 
     @property
@@ -71,7 +71,7 @@ class Words:
         if self._index and not _fits(connection):
             self._index = None
         if self._index:
-            self._index.publish(number, _chunks(connection, added), removed)
+            self._index.publish(number, indexed_chunks(connection, added), removed)
 
     def withdraw(self) -> None:
         """Take the newest moment back: its transaction was rolled back."""
@@ -82,7 +82,7 @@ class Words:
         """Read everything anew, for it was found to be wrong."""
         self.faults += 1
         if self._index:
-            self._index.reset(_moment(connection))
+            self._index.reset(read_moment(connection))
 
 
 class WordReader:
@@ -152,22 +152,21 @@ def _fits(connection: apsw.Connection) -> bool:
     return highest <= MAX_ID
 
 
-def _moment(connection: apsw.Connection) -> Moment:
+def read_moment(connection: apsw.Connection) -> Moment:
     """Return the moment that the connection's transaction sees."""
     [(blob, lengths_blob)] = connection.execute(statements("postings")["select_lengths"])
     ids, lengths = _numbers(blob, ">u4"), _varints(lengths_blob or b"").reshape(-1, COLUMNS).sum(axis=1)
     order = np.argsort(ids, kind="stable")
     pairs = _numbers(connection.execute(statements("postings")["select_document_ids"]).get, ">u4").reshape(-1, 2)
-    moment = Moment.of(
-        generation(connection), *(values.astype(np.int32) for values in (ids[order], 0 * ids, lengths[order]))
-    )
+    columns = (ids[order], np.zeros(ids.size), lengths[order])
+    moment = Moment.of(generation(connection), *(column.astype(np.int32) for column in columns))
     rows, found = moment.rows_of(pairs[:, 0])
     moment.documents[rows] = pairs[found, 1]
     return moment
 
 
-def _chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:
-    """Return chunks with their tokens."""
+def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:
+    """Return these chunks with their tokens."""
     if not ids:
         return []
     tokenizer = Tokenizer(connection)

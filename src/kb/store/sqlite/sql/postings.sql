@@ -18,6 +18,10 @@ SELECT chunks.id, document_id, chunks_fts.text, chunks_fts.header
 FROM chunks JOIN chunks_fts ON chunks_fts.rowid = chunks.id
 WHERE chunks.id IN carray(?) ORDER BY chunks.id
 
+-- name: select_text
+-- What was indexed of a chunk.
+SELECT text FROM chunks_fts WHERE rowid = ?
+
 -- name: select_token
 -- Where a token stands: the chunk's id twice, one more for a header.
 SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), '')) FROM temp.instances WHERE term = ?

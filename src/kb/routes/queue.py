@@ -1,0 +1,43 @@
+"""Searches wait for their turn, and not too many of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kb.api.errors import Busy
+
+THREADS = 24
+"""How many searches are in threads at once: fewer than there are, so that other requests find some."""
+
+
+class SearchQueue:
+    """A context that a search runs in; the others wait outside, first come, first served.
+
+    Args:
+        limit: how many may run or wait.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
+        self._turns = asyncio.Semaphore(THREADS)
+
+    async def __aenter__(self) -> None:
+        """Wait for a turn.
+
+        Raises:
+            Busy: too many wait already.
+        """
+        if self._count >= self._limit:
+            raise Busy
+        self._count += 1
+        try:
+            await self._turns.acquire()
+        except BaseException:
+            self._count -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let the next one in."""
+        self._count -= 1
+        self._turns.release()

@@ -1,0 +1,135 @@
+"""What keeps the words in memory at hand and right, in the background."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from itertools import pairwise
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+
+from kb.lexical.stop_words import STOP_WORDS
+from kb.store.sqlite.index import MemoryLeg, TableLeg
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.words import Tokenizer, indexed_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from kb.store.sqlite.store import SqliteStore, SqliteTransaction
+    from kb.store.sqlite.words import WordReader
+
+logger = logging.getLogger(__name__)
+
+SAMPLE = 1000
+"""How many chunks are read to see which words are common."""
+
+CHECK_SECONDS = 60.0
+CHECKED = 100
+"""How long a list is compared with SQLite's."""
+
+MAX_WORDS = 3
+TOLERANCE = 1e-9
+
+
+class Upkeep:
+    """A thread that reads the common words of a store and then, from time to time, asks SQLite if memory is right.
+
+    Args:
+        store: the store, open for as long.
+        seconds: the time between two checks.
+    """
+
+    def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS) -> None:
+        self._store = store
+        self._seconds = seconds
+        self._numbers = np.random.default_rng()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kb-words", daemon=True)
+
+    def __enter__(self) -> None:
+        """Start."""
+        self._thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop, after the word that is being read."""
+        self._stopping.set()
+        self._thread.join()
+
+    def warm(self) -> None:
+        """Read the words that are common and are no stop words, until half of the memory is taken."""
+        for token in self._common():
+            if self._stopping.is_set() or self._store.words.is_half_full:
+                return
+            begun = perf_counter()
+            with self._store.read() as tx:
+                if tx.words:
+                    tx.words.postings((token,))
+            # Half of a core at most: searches go first.
+            self._stopping.wait(perf_counter() - begun)
+
+    def check(self) -> None:
+        """Look for some words of a chunk, in memory and by SQLite; if they differ, read everything anew."""
+        with self._store.read() as tx:
+            if (reader := tx.words) and reader.moment.count:
+                words = self._words(tx, reader)
+                if words and not agree(tx, reader, words):
+                    logger.warning("full text in memory differed from the database; it is read again")
+                    self._store.words.reset(tx.connection)
+
+    def _run(self) -> None:
+        self._try(self.warm)
+        while not self._stopping.wait(self._seconds):
+            self._try(self.check)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (apsw.Error, MemoryError):
+            logger.exception("full text in memory was not kept up")
+
+    def _common(self) -> list[str]:
+        """Return the words that more than one chunk of a sample has, the most common first."""
+        with self._store.read() as tx:
+            chunks = indexed_chunks(tx.connection, self._sample(tx.words, SAMPLE)) if tx.words else []
+            stopped = set(Tokenizer(tx.connection).tokens(" ".join(STOP_WORDS)))
+        counts = Counter(token for chunk in chunks for token in {*chunk.text, *chunk.header})
+        return [token for token, count in counts.most_common() if count > 1 and token not in stopped]
+
+    def _sample(self, reader: WordReader, size: int) -> list[int]:
+        """Return the ids of at most so many chunks, ascending."""
+        moment = reader.moment
+        rows = np.unique(self._numbers.integers(max(moment.size, 1), size=size))[: moment.size]
+        ids: list[int] = moment.ids[np.setdiff1d(rows, moment.dead)].tolist()
+        return ids
+
+    def _words(self, tx: SqliteTransaction, reader: WordReader) -> tuple[str, ...]:
+        """Return a few words of a chunk as they are written there; the first may be two that follow each other."""
+        tokenizer = Tokenizer(tx.connection)
+        for (text,) in tx.connection.execute(statements("postings")["select_text"], self._sample(reader, 1)):
+            raw = text.encode()
+            words = [raw[start:end].decode(errors="replace") for start, end, _ in tokenizer.places(raw)]
+            pairs = [f"{first} {second}" for first, second in pairwise(words)]
+            chosen = [word for word in words if word.lower() not in STOP_WORDS]
+            self._numbers.shuffle(pairs)
+            self._numbers.shuffle(chosen)
+            return (*pairs[: self._numbers.integers(2)], *chosen[:MAX_WORDS])
+        return ()
+
+
+def agree(tx: SqliteTransaction, reader: WordReader, words: tuple[str, ...]) -> bool:
+    """Return whether memory and SQLite find chunks of the same scores."""
+    memory = MemoryLeg(reader, None)
+    found, expected = memory.best(words, CHECKED), TableLeg(tx.connection.execute, None).best(words, CHECKED)
+    return bool(
+        found.ids.size == expected.ids.size
+        and np.allclose(memory.scores(words, expected.ids), expected.scores, rtol=TOLERANCE)
+        and np.allclose(np.sort(found.scores), np.sort(expected.scores), rtol=TOLERANCE)
+    )
