@@ -11,7 +11,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from kb.lexical import moment
+from kb.lexical import index, moment
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_MOMENTS
 from kb.lexical.postings import Postings
@@ -142,6 +142,7 @@ def test_lists_and_scores_are_those_of_sqlite_after_every_change(store, seed):
 
 def test_rows_that_are_numbered_anew_hold_the_same(store, monkeypatch):
     monkeypatch.setattr(moment, "MIN_DEAD", 10)
+    monkeypatch.setattr(index, "MAX_NOTES", 20)
     writer = Writer(store, 5)
     writer.add(60)
     assert compare_after_changes(writer, 60)
@@ -272,6 +273,7 @@ def test_a_reader_whose_moment_is_kept_no_more_is_answered_by_sqlite(store):
 
 def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeypatch):
     monkeypatch.setattr(moment, "MIN_DEAD", 5)
+    monkeypatch.setattr(index, "MAX_NOTES", 5)
     writer = Writer(store, 6)
     writer.add(20)
     readers = []
@@ -359,7 +361,7 @@ def test_the_best_of_many_rows_are_among_the_candidates(seed):
     size = int(numbers.integers(2, 100_000))
     lengths = numbers.integers(1, 200, size).astype(np.int32)
     ids = np.arange(1, size + 1, dtype=np.int32)
-    rows = moment.Moment.of(1, ids, ids, lengths).changed(2, (), set(numbers.integers(1, size + 1, 20).tolist()))
+    rows = moment.Moment.of(1, ids, ids, lengths).changed(2, set(numbers.integers(1, size + 1, 20).tolist()))
     words = [
         ((str(share),), Postings.of(found, numbers.integers(1, 9, found.size)))
         for share in (0.9, 0.3, 0.01, 0.001)
@@ -385,6 +387,7 @@ def test_the_best_of_many_rows_are_among_the_candidates(seed):
 @pytest.mark.parametrize("phrases", [0.1, 0.7], ids=["words", "phrases"])
 def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, changes, phrases):
     monkeypatch.setattr(moment, "MIN_DEAD", 30)
+    monkeypatch.setattr(index, "MAX_NOTES", 20)
     writer = Writer(store, 8, phrases=phrases)
     writer.add(100)
     done = Event()

@@ -1,19 +1,19 @@
 """The postings of words at each moment that a transaction may see.
 
-Words are loaded when they are asked for, by whoever asks, and are kept up to a limit. Each change is added to the words
-that are kept; a reader looks only at the rows of its own moment, so it sees nothing of later ones.
+Words are loaded when they are asked for, by whoever asks, and are kept up to a limit. What is written later is noted by
+word, and added to a word when it is next asked for. A reader takes only what stands in the rows of its own moment.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict, defaultdict
-from dataclasses import dataclass, replace
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from kb.lexical.moment import Key, Moment, NewChunk
     from kb.lexical.postings import Postings
@@ -22,54 +22,28 @@ KEPT_MOMENTS = 16
 HEADER_WEIGHT = 2
 """How much more a word counts in a header than in a text."""
 
+MAX_NOTES = 256
+"""How many new chunks are noted before their words are added to those that are kept."""
 
-class Change:
-    """What one change added: in which rows each word stands, and how often.
 
-    Args:
-        first: the row of the first of the chunks.
-        added: the chunks.
-    """
+class Note:
+    """A new chunk's tokens."""
 
-    def __init__(self, first: int, added: Sequence[NewChunk]) -> None:
-        self._first = first
-        self._added = added
-        self._words: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        for row, chunk in enumerate(added, first):
-            counts = Counter(chunk.text)
-            for token in chunk.header:
-                counts[token] += HEADER_WEIGHT
-            for token, count in counts.items():
-                rows, weights = self._words[token]
-                rows.append(row)
-                weights.append(count)
+    __slots__ = ("_chunk", "counts")
 
-    def __iter__(self) -> Iterator[str]:
-        """Each token that was added, once."""
-        return iter(self._words)
+    def __init__(self, chunk: NewChunk) -> None:
+        self._chunk = chunk
+        self.counts = Counter(chunk.text)
+        for token in chunk.header:
+            self.counts[token] += HEADER_WEIGHT
 
-    def concerns(self, key: Key) -> bool:
-        """Return whether every token of the word was added."""
-        return all(token in self._words for token in key)
-
-    def extend(self, key: Key, postings: Postings) -> Postings:
-        """Return the postings of a word together with those that were added."""
-        rows, counts = self._words[key[0]] if len(key) == 1 else self._phrase(key)
-        return postings.extended(rows, counts) if rows else postings
-
-    def without_texts(self) -> Change:
-        """Return the change without what only phrases need."""
-        change = Change(self._first, ())
-        change._words = self._words
-        return change
-
-    def _phrase(self, key: Key) -> tuple[list[int], list[int]]:
-        found = [
-            (row, count)
-            for row, chunk in enumerate(self._added, self._first)
-            if (count := _occurrences(chunk.text, key) + HEADER_WEIGHT * _occurrences(chunk.header, key))
-        ]
-        return [row for row, _ in found], [count for _, count in found]
+    def count(self, key: Key) -> int:
+        """Return how often a word stands in the chunk."""
+        if len(key) == 1:
+            return self.counts.get(key[0], 0)
+        if not self.counts.keys() >= set(key):
+            return 0
+        return _occurrences(self._chunk.text, key) + HEADER_WEIGHT * _occurrences(self._chunk.header, key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,14 +51,16 @@ class Word:
     """A word that is kept.
 
     Args:
-        postings: up to the newest moment.
+        postings: where it stands in the rows before `end`.
         since: the moment it was loaded at: it lacks chunks that were deleted before.
         epoch: that of its rows.
+        end: the row after those that were looked through.
     """
 
     postings: Postings
     since: int
     epoch: int
+    end: int
 
 
 class LexicalIndex:
@@ -96,15 +72,15 @@ class LexicalIndex:
     """
 
     def __init__(self, moment: Moment, limit: int) -> None:
-        self._lock = threading.Lock()
         self._writing = threading.Lock()
+        self._lock = threading.Lock()
         self._limit = limit
         self._newest = moment.number
         self._moments = {moment.number: moment}
-        self._changes: dict[int, Change] = {}
         self._words: OrderedDict[Key, Word] = OrderedDict()
-        self._phrases: dict[str, set[Key]] = defaultdict(set)
         self._loading: WeakValueDictionary[Key, threading.Lock] = WeakValueDictionary()
+        self._notes: list[Note] = []
+        self._first_noted = self._kept_from = moment.size
         self.size = 0
 
     @property
@@ -138,123 +114,114 @@ class LexicalIndex:
         """Make the next moment, visible to those who read its number."""
         with self._writing:
             before = self._moments[self._newest]
-            moment = before.changed(number, (), removed)
+            moment = before.changed(number, removed)
             if moment.is_sparse:
                 moment = moment.compacted()
-            change = Change(moment.size, added)
-            moment = moment.changed(number, added, ())
-            with self._lock:
-                concerned = self._concerned(change)
-            # Outside of the lock, for readers need it; words that one loads meanwhile are extended inside.
-            extended = {key: (word, _extended(key, word, change, moment)) for key, word in concerned.items()}
-            with self._lock:
+            is_settled = moment.epoch != before.epoch or len(self._notes) >= MAX_NOTES
+            if is_settled:
+                self._settle(before)
+            notes = [Note(chunk) for chunk in added]
+            following = moment.with_chunks(added)
+            with self._lock:  # readers wait: what takes long is done
+                if is_settled:
+                    self._start_noting(moment.size)
                 if moment.epoch != before.epoch:
-                    self._drop(key for key, word in self._words.items() if word.epoch != before.epoch)
-                for key, word in self._concerned(change).items():
-                    source, following = extended.get(key, (None, word))
-                    self._put(key, following if source is word else _extended(key, word, change, moment))
-                self._add(moment, change)
+                    self._drop([key for key, word in self._words.items() if word.epoch != before.epoch])
+                self._notes += notes
+                self._newest = number
+                self._moments[number] = following
+                self._moments.pop(number - KEPT_MOMENTS, None)
             before.release()
 
     def withdraw(self) -> None:
         """Take the newest moment back: its transaction was rolled back."""
         with self._writing, self._lock:
-            del self._moments[self._newest]
-            self._changes.pop(self._newest)
+            withdrawn = self._moments.pop(self._newest)
             self._newest -= 1
             moment = self._moments[self._newest]
-            self._drop(key for key, word in self._words.items() if word.epoch > moment.epoch)
-            for key, word in self._words.items():  # each stays where it is
-                if word.epoch == moment.epoch:
-                    self._words[key] = replace(word, postings=word.postings.before(moment.size))
+            if withdrawn.epoch != moment.epoch:
+                self._start_noting(moment.size)
+            else:
+                del self._notes[moment.size - self._first_noted :]
 
     def reset(self, moment: Moment) -> None:
         """Forget every word, and take `moment` for the newest if it has its number."""
         with self._writing, self._lock:
             self._drop(self._words)
             if moment.number == self._newest:
-                epoch = self._moments[self._newest].epoch + 1
-                self._moments[self._newest] = moment.at_epoch(epoch)
+                moment = moment.at_epoch(self._moments[self._newest].epoch + 1)
+                self._moments[self._newest] = moment
+                self._start_noting(moment.size)
 
     def _find(self, moment: Moment, key: Key) -> Postings | None:
+        """Return the postings of a word that is kept, together with what was noted for it up to the moment."""
         with self._lock:
             word = self._words.get(key)
-            if word is None or word.since > moment.number or not 0 <= moment.epoch - word.epoch <= 1:
+            if word is None or word.since > moment.number or not _fits(word, moment):
                 return None
             self._words.move_to_end(key)
-        if word.epoch == moment.epoch:
+            first, notes = self._noted(word, moment)
+        if word.end >= moment.size and word.epoch == moment.epoch:
             return word.postings.before(moment.size)
-        if moment.numbers is None:
-            return None
-        renumbered = _renumbered(word, moment)
+        # Outside of the lock: two who do this at once write the same into the buffers, for no committed row changes.
+        postings = word.postings
+        if word.epoch != moment.epoch and moment.numbers is not None:
+            postings = postings.renumbered(moment.numbers)
+        if counts := [(row, count) for row, note in enumerate(notes, first) if (count := note.count(key))]:
+            postings = postings.extended([row for row, _ in counts], [count for _, count in counts])
         with self._lock:
             if self._words.get(key) is word and self._moments[self._newest].epoch == moment.epoch:
-                self._put(key, renumbered)
-        return renumbered.postings.before(moment.size)
+                self._put(key, Word(postings, word.since, moment.epoch, moment.size))
+        return postings
 
     def _keep(self, moment: Moment, key: Key, postings: Postings) -> None:
-        """Keep what was loaded at a moment, with what was added since, if that is known."""
+        """Keep what was loaded at a moment, if everything is noted that was added since."""
         with self._lock:
-            changes = [self._changes.get(number) for number in range(moment.number + 1, self._newest + 1)]
-            if moment.epoch != self._moments[self._newest].epoch:
-                return
-            for change in changes:
-                if change is None or (len(key) > 1 and change.concerns(key)):
-                    return
-                if change.concerns(key):
-                    postings = change.extend(key, postings)
-            self._put(key, Word(postings, moment.number, moment.epoch))
-            self._words.move_to_end(key)
-            self._evict()
+            if moment.size >= self._kept_from and moment.epoch == self._moments[self._newest].epoch:
+                self._put(key, Word(postings, moment.number, moment.epoch, moment.size))
 
-    def _concerned(self, change: Change) -> dict[Key, Word]:
-        """Return the words that are kept and that a change adds to."""
-        words = {(token,): word for token in change if (word := self._words.get((token,)))}
-        phrases = [key for token in self._phrases.keys() & set(change) for key in self._phrases[token]]
-        return words | {key: self._words[key] for key in phrases if change.concerns(key)}
+    def _settle(self, moment: Moment) -> None:
+        """Add what was noted up to the newest moment to the words that are kept; no older word is kept from now on."""
+        with self._lock:
+            self._kept_from = moment.size
+            kept = list(self._words)
+        tokens = set[str]().union(*(note.counts for note in self._notes))
+        for key in filter(tokens.issuperset, kept):
+            # Again if a reader of an earlier moment came first.
+            while (word := self._words.get(key)) and (word.epoch != moment.epoch or word.end < moment.size):
+                if self._find(moment, key) is None:
+                    break
 
-    def _add(self, moment: Moment, change: Change) -> None:
-        self._newest = moment.number
-        self._moments[moment.number] = moment
-        self._changes[moment.number] = change.without_texts()
-        self._moments.pop(moment.number - KEPT_MOMENTS, None)
-        self._changes.pop(moment.number - KEPT_MOMENTS, None)
-        self._evict()
+    def _start_noting(self, row: int) -> None:
+        self._notes = []
+        self._first_noted = self._kept_from = row
+
+    def _noted(self, word: Word, moment: Moment) -> tuple[int, list[Note]]:
+        """Return the chunks up to a moment that were not looked through for a word, and the row of the first."""
+        if self._moments[self._newest].epoch != moment.epoch:
+            return moment.size, []
+        first = max(word.end, self._first_noted) if word.epoch == moment.epoch else self._first_noted
+        end = max(moment.size, first)
+        return first, self._notes[first - self._first_noted : end - self._first_noted]
 
     def _put(self, key: Key, word: Word) -> None:
         before = self._words.get(key)
         self._words[key] = word
         self.size += word.postings.nbytes - (before.postings.nbytes if before else 0)
-        if len(key) > 1:
-            self._phrases[key[0]].add(key)
+        while self.size > self._limit:
+            self._drop([next(iter(self._words))])
 
     def _drop(self, keys: Iterable[Key]) -> None:
         for key in list(keys):
             self.size -= self._words.pop(key).postings.nbytes
-            if len(key) > 1:
-                self._phrases[key[0]].discard(key)
-                if not self._phrases[key[0]]:
-                    del self._phrases[key[0]]
-
-    def _evict(self) -> None:
-        while self.size > self._limit:
-            self._drop([next(iter(self._words))])
 
 
-def _extended(key: Key, word: Word, change: Change, moment: Moment) -> Word:
-    if word.epoch != moment.epoch:
-        word = _renumbered(word, moment)
-    return replace(word, postings=change.extend(key, word.postings))
+def _occurrences(tokens: list[str], key: Key) -> int:
+    """Return how often the tokens of a phrase follow each other."""
+    starts = range(len(tokens) - len(key) + 1) if key[0] in tokens else ()
+    return sum(tuple(tokens[start : start + len(key)]) == key for start in starts)
 
 
-def _renumbered(word: Word, moment: Moment) -> Word:
-    assert moment.numbers is not None  # noqa: S101 - the first epoch has no word of an earlier one
-    return Word(word.postings.renumbered(moment.numbers), word.since, moment.epoch)
-
-
-def _occurrences(tokens: list[str], phrase: Key) -> int:
-    """Return how often the tokens of the phrase follow each other."""
-    if phrase[0] not in tokens:
-        return 0
-    length = len(phrase)
-    return sum(tuple(tokens[start : start + length]) == phrase for start in range(len(tokens) - length + 1))
+def _fits(word: Word, moment: Moment) -> bool:
+    """Return whether a word has the moment's rows, or those of the epoch before."""
+    return word.epoch == moment.epoch or (word.epoch == moment.epoch - 1 and moment.numbers is not None)

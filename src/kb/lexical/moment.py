@@ -91,6 +91,10 @@ class Moment:
         return self.length_buffer[: self.size]
 
     @property
+    def _buffers(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        return self.id_buffer, self.document_buffer, self.length_buffer
+
+    @property
     def count(self) -> int:
         """How many chunks there are."""
         return self.size - self.dead.size
@@ -139,22 +143,24 @@ class Moment:
         mask[self.dead] = False
         return Admitted(self, mask)
 
-    def changed(self, number: int, added: Sequence[NewChunk], removed: Collection[int]) -> Moment:
-        """Return the next moment; the buffers are written only past this one's rows. The ids of `added` ascend."""
-        gone, _ = self.rows_of(np.fromiter(removed, np.int64))
-        dead = np.union1d(self.dead, gone) if gone.size else self.dead
+    def changed(self, number: int, removed: Collection[int]) -> Moment:
+        """Return the next moment, without the chunks that were removed."""
+        rows, _ = self.rows_of(np.fromiter(removed, np.int64))
+        tokens = self.tokens - int(self.lengths[rows].sum(dtype=np.int64))
+        dead = np.sort(np.concatenate([self.dead, rows])) if rows.size else self.dead
+        return Moment(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
+
+    def with_chunks(self, added: Sequence[NewChunk]) -> Moment:
+        """Return the moment with more chunks, whose ids ascend; the buffers are written only past this one's rows."""
         end = self.size + len(added)
-        buffers = (self.id_buffer, self.document_buffer, self.length_buffer)
-        if end > self.id_buffer.size:
-            buffers = _with_room(self.ids, self.documents, self.lengths, end)
+        buffers = (
+            self._buffers if end <= self.id_buffer.size else _with_room(self.ids, self.documents, self.lengths, end)
+        )
         lengths = [len(chunk.text) + len(chunk.header) for chunk in added]
-        for buffer, values in zip(
-            buffers, ([chunk.id for chunk in added], [chunk.document_id for chunk in added], lengths), strict=True
-        ):
-            buffer[self.size : end] = values
-        newly_dead = np.setdiff1d(gone, self.dead, assume_unique=True)
-        tokens = self.tokens + sum(lengths) - int(self.lengths[newly_dead].sum(dtype=np.int64))
-        return Moment(number, self.epoch, end, *buffers, dead, tokens, self.numbers)
+        columns = [chunk.id for chunk in added], [chunk.document_id for chunk in added], lengths
+        for buffer, column in zip(buffers, columns, strict=True):
+            buffer[self.size : end] = column
+        return Moment(self.number, self.epoch, end, *buffers, self.dead, self.tokens + sum(lengths), self.numbers)
 
     @property
     def is_sparse(self) -> bool:

@@ -113,7 +113,7 @@ class Upkeep:
     def _words(self, tx: SqliteTransaction, reader: WordReader) -> tuple[str, ...]:
         """Return a few words of a chunk as they are written there; the first may be two that follow each other."""
         tokenizer = Tokenizer(tx.connection)
-        for (text,) in tx.connection.execute(statements("postings")["select_text"], self._sample(reader, 1)):
+        for text, _ in tx.connection.execute(statements("postings")["select_text"], self._sample(reader, 1)):
             raw = text.encode()
             words = [raw[start:end].decode(errors="replace") for start, end, _ in tokenizer.places(raw)]
             pairs = [f"{first} {second}" for first, second in pairwise(words)]

@@ -13,14 +13,15 @@ SELECT unhex(group_concat(printf('%08x', id), '')), unhex(group_concat(hex(sz), 
 SELECT unhex(group_concat(printf('%08x%08x', id, document_id), '')) FROM chunks
 
 -- name: select_texts
--- Chunks with their documents and what was indexed of them, for an array of ids.
-SELECT chunks.id, document_id, chunks_fts.text, chunks_fts.header
+-- Chunks with their documents, and text and header as they were indexed, for an array of ids. Version 2 may have named
+-- the text otherwise.
+SELECT chunks.id, document_id, chunks_fts.*
 FROM chunks JOIN chunks_fts ON chunks_fts.rowid = chunks.id
 WHERE chunks.id IN carray(?) ORDER BY chunks.id
 
 -- name: select_text
--- What was indexed of a chunk.
-SELECT text FROM chunks_fts WHERE rowid = ?
+-- A chunk's text and header as they were indexed.
+SELECT * FROM chunks_fts WHERE rowid = ?
 
 -- name: select_token
 -- Where a token stands: the chunk's id twice, one more for a header.
