@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -288,6 +289,19 @@ def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeyp
                 assert_same_in(tx, tuple(words), Filter(), 10)
 
 
+def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monkeypatch):
+    monkeypatch.setattr(moment, "MIN_DEAD", 1)
+    ids = np.arange(1, 11, dtype=np.int32)
+    kept = index.LexicalIndex(moment.Moment.of(0, ids, ids, ids), 1 << 20)
+    loaded = kept.postings(kept.moment(0), ("lamp",), lambda: Postings.of(np.array([3], np.int32), np.array([1])))
+    kept.publish(1, [moment.NewChunk(id_, 1, ["tide"], []) for id_ in range(11, 31)], ())
+    kept.publish(2, [moment.NewChunk(id_, 1, ["lamp"], []) for id_ in range(31, 41)], range(11, 21))
+    assert (kept.moment(1).epoch, kept.moment(2).epoch) == (0, 1)
+    for number, rows in ((1, [3]), (2, [3, *range(20, 30)]), (0, loaded.rows.tolist())):
+        found = kept.postings(kept.moment(number), ("lamp",), lambda: loaded)
+        assert found.rows.tolist() == rows
+
+
 def test_a_write_sees_what_it_wrote_and_leaves_nothing_of_it_in_memory(store):
     writer = Writer(store, 1)
     writer.add(5)
@@ -381,8 +395,18 @@ def test_the_best_of_many_rows_are_among_the_candidates(seed):
             assert found.scores.tolist() == expected.best(limit).scores.tolist()
 
 
+@pytest.fixture
+def switching():
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
 @pytest.mark.parametrize(
-    "changes", [60, pytest.param(3000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])], ids=["short", "long"]
+    "changes", [150, pytest.param(3000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])], ids=["short", "long"]
 )
 @pytest.mark.parametrize("phrases", [0.1, 0.7], ids=["words", "phrases"])
 def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, changes, phrases):

@@ -1,0 +1,70 @@
+"""Searches wait for their turn; when too many do, the next one is told when to come again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+import pytest
+
+from kb.api.errors import Busy
+from kb.routes import queue
+from kb.routes.queue import SearchQueue
+from tests.conftest import KEY
+
+
+async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came(monkeypatch):
+    monkeypatch.setattr(queue, "THREADS", 2)
+    searches, order, running, most = SearchQueue(5), [], 0, 0
+
+    async def search(number):
+        nonlocal running, most
+        async with searches:
+            running += 1
+            most = max(most, running)
+            order.append(number)
+            await asyncio.sleep(0.001)
+            running -= 1
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(5):
+            group.create_task(search(number))
+    assert order == list(range(5))
+    assert most == 2
+
+
+async def test_one_search_too_many_is_refused_and_the_others_are_not(monkeypatch):
+    monkeypatch.setattr(queue, "THREADS", 1)
+    searches, go = SearchQueue(2), asyncio.Event()
+
+    async def search():
+        async with searches:
+            await go.wait()
+
+    first, second = asyncio.create_task(search()), asyncio.create_task(search())
+    await asyncio.sleep(0)
+    with pytest.raises(Busy):
+        await search()
+    second.cancel()
+    await asyncio.wait([second])
+    third = asyncio.create_task(search())
+    go.set()
+    await first
+    await third
+    assert second.cancelled()
+    await search()
+
+
+async def test_who_is_refused_learns_when_to_come_again(start_server, tmp_path):
+    with start_server(tmp_path / "data", KB_API_KEY=KEY, KB_MAX_SEARCHES="1") as server:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        async with httpx2.AsyncClient(base_url=server.url, headers=headers) as client:
+            replies = await asyncio.gather(
+                *(client.post("/api/v1/search", json={"query": "lamp"}) for _ in range(30)), return_exceptions=False
+            )
+            assert (await client.post("/api/v1/search", json={"query": "lamp"})).status_code == 200
+    refused = [reply for reply in replies if reply.status_code != 200]
+    assert 0 < len(refused) < 30
+    assert {(reply.status_code, reply.headers["retry-after"], reply.json()["type"]) for reply in refused} == {
+        (503, "1", "urn:kb:problem:busy")
+    }
