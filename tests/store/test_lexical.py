@@ -32,7 +32,17 @@ PHRASES = ("नमस्ते", "दुनिया", "हिन्दी", "�
 """Words that unicode61 parts at their vowel signs: each is several tokens."""
 ODD = ("Ünïté", "O'Brien", "c++", "naïve", "12.5", "\u4e2d\u6587\u5b57")
 TAGS = ("half", "tenth")
-FILTERS = (Filter(), Filter(tags=("half",)), Filter(tags=("tenth",)), Filter(tag_not=("half",)), Filter(tags=("none",)))
+FILTERS = (
+    Filter(),
+    Filter(tags=("half",)),
+    Filter(tags=("tenth",)),
+    Filter(tag_not=("half",)),
+    Filter(tags=("none",)),
+    Filter(tags=("half", "tenth"), doc_type="note"),
+    Filter(tag_any=("half", "tenth"), tag_not=("none",)),
+    Filter(doc_type="pdf"),
+    Filter(tag_not=("none",)),
+)
 
 
 class Writer:

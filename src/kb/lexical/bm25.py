@@ -23,7 +23,7 @@ LEAST_IDF = 1e-6
 SLACK = 1e-5
 """How far single precision may be off, relatively: what is so near to the limit is scored in double precision too."""
 
-LOOKUP = 10
+LOOKUP = 4
 """Looking a row up in a word's postings costs about as much as adding up so many of them."""
 
 WIDTH = 256

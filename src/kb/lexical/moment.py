@@ -25,9 +25,6 @@ MAX_DEAD = 0.1
 """Rows of deleted chunks are dropped when they are more than so many, and more than this share."""
 
 MIN_CAPACITY = 1024
-SPARSE = 16
-"""From so many ids a row on, documents are looked up by sorting: a table of all ids would be too long."""
-
 Key = tuple[str, ...]
 """A word as the index has it: one token, or several that follow each other."""
 
@@ -131,15 +128,15 @@ class Moment:
         places = np.minimum(np.searchsorted(rows, self.dead), rows.size - 1)
         return rows.size - int(np.count_nonzero(rows[places] == self.dead))
 
-    def admit(self, documents: NDArray[np.int64]) -> Admitted:
-        """Return the chunks of these documents."""
-        highest = int(max(documents.max(initial=0), self.documents.max(initial=0)))
-        if highest > SPARSE * (self.size + MIN_CAPACITY):
-            mask = np.isin(self.documents, documents)
-        else:
-            table = np.zeros(highest + 1, np.bool_)
-            table[documents] = True
-            mask = table.take(self.documents)
+    def admit(self, parts: Sequence[tuple[bool, NDArray[np.int64]]]) -> Admitted:
+        """Return the chunks of the documents that are in every part that is True and in none that is False."""
+        highest = max(int(self.documents.max(initial=0)), *(int(documents.max(initial=0)) for _, documents in parts))
+        table = np.ones(highest + 1, np.bool_)
+        for is_wanted, documents in parts:
+            part = np.full(table.size, not is_wanted)
+            part[documents] = is_wanted
+            table &= part
+        mask = table.take(self.documents)
         mask[self.dead] = False
         return Admitted(self, mask)
 

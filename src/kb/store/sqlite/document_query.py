@@ -77,6 +77,24 @@ def admitted(execute: Execute, where: Filter) -> Condition:
     return joined([*exact_conditions(where), *creation_conditions(where), *_among_carriers(tags)])
 
 
+def id_queries(execute: Execute, where: Filter) -> list[tuple[bool, str, tuple[object, ...]]]:
+    """Return queries of documents' ids, as one text each: `where` admits what all find that are True, and no other one.
+
+    SQLite would look every carrier of a tag up in a query of all.
+    """
+    tags = resolve_tags(execute, where)
+    if tags is None:
+        return [(True, "SELECT NULL", ())]
+    carriers = "SELECT group_concat(document_id) FROM document_tags WHERE tag_id IN"
+    queries: list[tuple[bool, str, tuple[object, ...]]] = [(True, f"{carriers} ({ids})", ()) for ids in tags.groups]
+    if tags.excluded:
+        queries.append((False, f"{carriers} ({tags.excluded})", ()))
+    condition, parameters = joined([*exact_conditions(where), *creation_conditions(where)])
+    if (condition, parameters) != EVERY_DOCUMENT:
+        queries.append((True, f"SELECT group_concat(id) FROM documents WHERE {condition}", parameters))
+    return queries
+
+
 def resolve_tags(execute: Execute, where: Filter) -> TagIds | None:
     """Return the ids of the filter's tags that are in use; None if a wanted one is not: then there is no document."""
     wanted = [(tag,) for tag in where.tags] + ([where.tag_any] if where.tag_any else [])

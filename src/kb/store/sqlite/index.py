@@ -12,7 +12,7 @@ import numpy as np
 
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
-from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted
+from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import Tokenizer
@@ -76,7 +76,7 @@ class SqliteSelection:
     def __init__(self, execute: Execute, snapshot: Snapshot, words: WordReader | None, where: Filter) -> None:
         self._execute = execute
         self._snapshot = snapshot
-        self._condition, self._parameters = admitted(execute, where)
+        self._where = where
         self._leg = MemoryLeg(words, self._admit(words)) if words else TableLeg(execute, self._chunk_ids())
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
@@ -95,29 +95,24 @@ class SqliteSelection:
         """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
 
-    @property
-    def _is_all(self) -> bool:
-        return (self._condition, self._parameters) == EVERY_DOCUMENT
-
     def _admit(self, words: WordReader) -> Admitted | None:
         """Return what the filter admits; None if that is every chunk."""
-        if self._is_all:
-            return None
-        sql = f"SELECT unhex(group_concat(printf('%08x', id), '')) FROM documents WHERE {self._condition}"
-        documents = np.frombuffer(self._execute(sql, self._parameters).get or b"", ">u4")
-        return words.moment.admit(documents.astype(np.int64))
+        queries = id_queries(self._execute, self._where)
+        found = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
+        return words.moment.admit(found) if found else None
 
     def _chunk_ids(self) -> NDArray[np.int64] | None:
         """Return the ids of the chunks, ascending; None if they are all there are."""
-        if self._is_all:
+        condition, parameters = admitted(self._execute, self._where)
+        if (condition, parameters) == EVERY_DOCUMENT:
             return None
-        # One text is read faster than a row for each id. CROSS JOIN: SQLite shall begin on the left.
+        # CROSS JOIN: SQLite shall begin on the left.
         ids = self._execute(
-            f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {self._condition})"
+            f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {condition})"
             " CROSS JOIN chunks ON document_id = admitted",
-            self._parameters,
+            parameters,
         ).get
-        return np.sort(np.fromstring(ids, np.int64, sep=",")) if ids else EMPTY_SCORES.ids
+        return np.sort(_ids(ids))
 
 
 class MemoryLeg:
@@ -213,6 +208,11 @@ class Fts5Analyzer:
 def match_expression(words: Iterable[str]) -> str:
     """Return the FTS5 expression for any of the words; as each is quoted, none is a syntax error."""
     return " OR ".join(f'"{word.translate(QUOTED)}"' for word in words)
+
+
+def _ids(text: str | None) -> NDArray[np.int64]:
+    """Return ids that SQLite put together: one text is read faster than a row for each."""
+    return np.fromstring(text, np.int64, sep=",") if text else EMPTY_SCORES.ids
 
 
 def _characters_before(raw: bytes) -> list[int]:
