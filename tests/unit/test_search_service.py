@@ -105,5 +105,22 @@ def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, 
     assert not model.begun.acquire(blocking=False)
 
 
+def test_no_more_searches_compute_at_once_than_there_are_cores_while_the_model_works_on(
+    store, service, model, embedder
+):
+    add(store, ["The lamp is lit at dusk."], embedder.embed_queries(["lamp"])[0])
+    with ThreadPoolExecutor(1) as clients, service._cores:
+        search = clients.submit(service.search, Query.parse("lamp", Filter()), 1)
+        assert model.begun.acquire(timeout=60)
+        model.go.set()
+        with pytest.raises(TimeoutError):
+            search.result(0.2)
+        service._cores.release()
+        try:
+            assert len(search.result(60).results) == 1
+        finally:
+            assert service._cores.acquire(timeout=60)
+
+
 def test_searches_that_wait_for_the_model_leave_connections_to_others():
     assert MAX_SEARCHES < READ_CONNECTIONS

@@ -73,9 +73,10 @@ class Matches:
 
     def _idf(self, key: Key, postings: Postings) -> float:
         frequencies = self._moment.frequencies
-        if key not in frequencies:
-            frequencies[key] = self._moment.alive(postings.rows)
-        frequency = frequencies[key]
+        if (frequency := frequencies.get(key)) is None:
+            frequency = self._moment.alive(postings.rows)
+            if self._moment.dead.size:  # else there was nothing to count
+                frequencies[key] = frequency
         idf = math.log((self._moment.count - frequency + 0.5) / (frequency + 0.5)) if self._moment.count else 0.0
         return idf if idf > 0 else LEAST_IDF
 
