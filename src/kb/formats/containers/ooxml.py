@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import Archive
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,5 +56,5 @@ class Package(Archive):
     def title(self) -> str | None:
         """Return the title among the document's properties, if it says anything."""
         for properties in self.related_xml("", "core-properties"):
-            return sensible_title(properties.findtext("{*}title"))
+            return meaningful(properties.findtext("{*}title"))
         return None

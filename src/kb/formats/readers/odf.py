@@ -10,7 +10,7 @@ from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
 from kb.formats.text.tables import write_table
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def read(data: bytes) -> Extracted:
 
 def _title(archive: Archive) -> str | None:
     meta = archive.xml("meta.xml")
-    return sensible_title(meta.findtext("{*}meta/{*}title")) if meta is not None else None
+    return meaningful(meta.findtext("{*}meta/{*}title")) if meta is not None else None
 
 
 def _title_styles(content: etree._Element) -> set[str]:

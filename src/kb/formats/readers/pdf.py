@@ -15,7 +15,7 @@ from kb.api.errors import Unreadable
 from kb.formats.extracted import Extracted, Section
 from kb.formats.text.builder import Heading
 from kb.formats.text.encoding import clean, one_line
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def _content(document: pypdfium2.PdfDocument) -> _Pdf:
         for number, text in enumerate(texts, start=1)
     ]
     title = _string(lambda: document.get_metadata_value("Title"))
-    return _Pdf(sensible_title(title), pages, list(_outline(document)))
+    return _Pdf(meaningful(title), pages, list(_outline(document)))
 
 
 def _string(get: Callable[[], str]) -> str:

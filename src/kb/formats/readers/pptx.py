@@ -10,7 +10,7 @@ from kb.formats.readers.omml import linear
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
 from kb.formats.text.tables import write_table
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ class _Slide:
 
     def _picture(self, shape: etree._Element) -> None:
         described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
-        if description := sensible_title(described):
+        if description := meaningful(described):
             self._text.line(description)
 
     def _frame(self, frame: etree._Element) -> None:
