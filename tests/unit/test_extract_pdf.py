@@ -52,6 +52,23 @@ def pdf(*pages, title=None, outline=(), annotation=None):
     return assembled(objects)
 
 
+def spread(content, *pages, inherited=b"", annotation=b""):
+    """A PDF whose pages, each its own entries, share one content stream."""
+    kids = b" ".join(b"%d 0 R" % (10 + number) for number in range(len(pages)))
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Kids[%b]/Count %d%b>>" % (kids, len(pages), inherited),
+        3: PLAIN_FONT,
+        4: stream(content),
+    }
+    for number, entries in enumerate(pages):
+        objects[10 + number] = b"<</Type/Page/Parent 2 0 R/Resources<</Font<</F 3 0 R>>>>/Contents 4 0 R%b%b>>" % (
+            entries,
+            annotation,
+        )
+    return assembled(objects)
+
+
 def stream(content, entries=b""):
     return b"<<%b/Length %d>>stream\n%b\nendstream" % (entries, len(content), content)
 
@@ -124,6 +141,12 @@ def test_words_broken_at_line_ends_are_put_together_when_that_is_safe(read, brok
     assert read(pdf(lines(*broken))).text.strip() == whole
 
 
+def test_a_run_of_letters_of_any_length_is_searched_for_breaks_once(read):
+    run = b"(" + b"a" * 30_000 + b") Tj "
+    content = b"BT /F 12 Tf 20 380 Td " + run * 5 + b"0 -15 Td (some-) Tj 0 -15 Td (thing) Tj ET"
+    assert read(pdf(content)).text == f"{'a' * 150_000}\nsomething\n\n"
+
+
 def test_characters_beyond_the_basic_plane_and_ligatures_come_out_right(read):
     mapping = (
         b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
@@ -148,6 +171,47 @@ def test_what_forms_and_annotations_show_is_read(read):
     appearance = b"8 0 obj\n" + stream(shown, drawn[2:-2].replace(b"/Length 40", b"")) + b"\nendobj\n"
     # PDFium rebuilds the table of objects when it does not fit, as in any file that was edited by hand.
     assert read(objects.replace(b"10 0 obj", appearance + b"10 0 obj")).text == "The page\nfilled in\n\n"
+
+
+SPREAD = b"BT /F 12 Tf 20 380 Td (left page) Tj 400 0 Td (right page) Tj 0 -20 Td (its second line) Tj ET"
+
+
+@pytest.mark.parametrize(
+    ("pages", "inherited"),
+    [
+        ((b"/CropBox[0 0 400 400]", b"/CropBox[400 0 800 400]"), b"/MediaBox[0 0 800 400]"),
+        ((b"/MediaBox[0 0 400 400]", b"/MediaBox[400 0 800 400]"), b""),
+        ((b"/CropBox[0 0 400 400]/Rotate 90", b"/CropBox[800 400 400 0]/Rotate 270"), b"/MediaBox[0 0 800 400]"),
+        ((b"", b"/CropBox[400 0 800 400]"), b"/MediaBox[0 0 800 400]/CropBox[0 0 400 400]"),
+    ],
+)
+def test_a_page_holds_the_text_within_its_box_alone(read, pages, inherited):
+    extracted = read(spread(SPREAD, *pages, inherited=inherited))
+    assert extracted.text == "left page\n\nright page\nits second line\n\n"
+    assert [section.page for section in extracted.sections] == [1, 2]
+
+
+def test_a_page_keeps_its_box_when_annotations_are_drawn_on_it(read):
+    annotation = b"/Annots[<</Type/Annot/Subtype/Square/Rect[1 1 9 9]/AP<</N 5 0 R>>>>]"
+    pages = (b"", b"/CropBox[400 0 800 400]")
+    extracted = read(spread(SPREAD, *pages, inherited=b"/MediaBox[0 0 800 400]", annotation=annotation))
+    assert extracted.text == "left page right page\nits second line\n\nright page\nits second line\n\n"
+
+
+@pytest.mark.parametrize("entries", [b"", b"/CropBox[0 0 0 0]", b"/CropBox[900 900 950 950]", b"/CropBox null"])
+def test_a_page_without_a_box_of_its_own_is_read_whole(read, entries):
+    data = spread(SPREAD, entries, inherited=b"/MediaBox[0 0 800 400]")
+    assert read(data).text == "left page right page\nits second line\n\n"
+
+
+def test_words_that_stand_over_the_edge_of_a_page_stay_whole(read):
+    content = b"BT /F 12 Tf 380 380 Td (overhanging words) Tj ET BT /F 12 Tf 20 -3 Td (at the foot) Tj ET"
+    assert read(spread(content, b"/MediaBox[0 0 400 400]")).text == "overhanging\nat the foot\n\n"
+
+
+def test_a_pdf_whose_text_lies_outside_its_pages_says_so(read):
+    with pytest.raises(Unreadable, match="no text: what there is lies outside its pages"):
+        read(spread(SPREAD, b"/MediaBox[0 0 400 100]"))
 
 
 def test_bookmarks_give_each_page_its_heading_path(read):

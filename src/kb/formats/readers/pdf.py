@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
@@ -31,7 +32,11 @@ _DAMAGED: Final = "the PDF is damaged: it cannot be opened"
 
 _BREAK: Final = "\ufffe"  # what PDFium makes of a hyphen at the end of a line
 _BROKEN_LINE: Final = re.compile(r"(?<=[^\W_])(?:[-\u2010]\n(?=[^\W_])|\xad\n?)")
-_BROKEN_WORD: Final = re.compile(rf"(\w*){_BREAK}(\w*)")
+_LONGEST_WORD: Final = 64
+_SPACED_WORD: Final = re.compile(r"(?P<word>\S+)\s*")
+_BLEED: Final = 2.0  # points that text may stand over the edge of its page
+_WORD_START: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}")
+_WORD_END: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}\Z")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
 _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
@@ -87,18 +92,70 @@ def _string(get: Callable[[], str]) -> str:
 
 def _page_text(document: pypdfium2.PdfDocument, index: int) -> str | None:
     try:
-        _draw_annotations(document, index)
-        with closing(document[index]) as page, closing(page.get_textpage()) as text:
-            return _tidy(text.get_text_range())
+        with closing(document[index]) as page:
+            box = _Box(*page.get_bbox())
+            if not _draw_annotations(page):
+                return _visible_text(page, box)
+        with closing(document[index]) as page:
+            return _visible_text(page, box)
     except pypdfium2.PdfiumError:
         return None
 
 
-def _draw_annotations(document: pypdfium2.PdfDocument, index: int) -> None:
-    """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only."""
-    with closing(document[index]) as page:
-        if raw.FPDFPage_GetAnnotCount(page):
-            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+def _draw_annotations(page: pypdfium2.PdfPage) -> bool:
+    """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only.
+
+    It shows once the page is opened again, with boxes that may not be those the page had.
+    """
+    has_annotations: bool = raw.FPDFPage_GetAnnotCount(page) > 0
+    if has_annotations:
+        raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+    return has_annotations
+
+
+class _Box(NamedTuple):
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def holds(self, other: _Box) -> bool:
+        """Return whether `other` lies within, but for `_BLEED`."""
+        return (
+            self.left - _BLEED <= other.left
+            and other.right <= self.right + _BLEED
+            and self.bottom - _BLEED <= other.bottom
+            and other.top <= self.top + _BLEED
+        )
+
+    def is_empty(self) -> bool:
+        """Return whether it has no area."""
+        return self.left >= self.right or self.bottom >= self.top
+
+    def centre(self) -> _Box:
+        """Return the point in the middle."""
+        x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
+        return _Box(x, y, x, y)
+
+
+def _visible_text(page: pypdfium2.PdfPage, box: _Box) -> str:
+    """Return the text within the page's box: two pages that were cut from one spread share a content stream."""
+    with closing(page.get_textpage()) as text:
+        rects = (_Box(*text.get_rect(index)) for index in range(text.count_rects()))
+        is_whole = box.is_empty() or all(map(box.holds, rects))
+        return _tidy(text.get_text_range() if is_whole else _cropped(text, box))
+
+
+def _cropped(text: pypdfium2.PdfTextPage, box: _Box) -> str:
+    """Return the words that lie in `box` with any of their characters."""
+    runs: list[range] = []
+    codes = (raw.FPDFText_GetUnicode(text, index) for index in range(text.count_chars()))
+    for word in _SPACED_WORD.finditer("".join(map(chr, codes))):
+        if any(box.holds(_Box(*text.get_charbox(index)).centre()) for index in range(*word.span("word"))):
+            joins = runs and runs[-1].stop == word.start()
+            start = runs.pop().start if joins else word.start()
+            runs.append(range(start, word.end()))
+    return "\n".join(text.get_text_range(run.start, len(run)).strip() for run in runs)
 
 
 def _why_no_text(document: pypdfium2.PdfDocument, texts: list[str | None]) -> str:
@@ -108,10 +165,17 @@ def _why_no_text(document: pypdfium2.PdfDocument, texts: list[str | None]) -> st
     kinds = {kind for index in whole for kind in _object_kinds(document, index)}
     pages = "its only page holds" if len(texts) == 1 else f"its {len(texts)} pages hold"
     if raw.FPDF_PAGEOBJ_TEXT in kinds:
+        if any(_holds_characters(document, index) for index in whole):
+            return "no text: what there is lies outside its pages"
         return "no text: the fonts of the PDF do not say which characters they show"
     if raw.FPDF_PAGEOBJ_IMAGE in kinds:
         return f"no text: {pages} only images (a scan); OCR is not done"
     return f"no text: {pages} only drawings" if kinds else f"no text: {pages} nothing"
+
+
+def _holds_characters(document: pypdfium2.PdfDocument, index: int) -> bool:
+    with closing(document[index]) as page, closing(page.get_textpage()) as text:
+        return bool(_tidy(text.get_text_range()))
 
 
 def _object_kinds(document: pypdfium2.PdfDocument, index: int) -> set[int]:
@@ -155,20 +219,46 @@ def _tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", _BROKEN_LINE.sub(_BREAK, text)).strip()
 
 
-def _vocabulary(pages: list[str]) -> set[str]:
-    """Return the words that stand whole in a document, broken ones left out."""
-    return {word for page in pages for word in _WORD.findall(_BROKEN_WORD.sub(" ", page).lower())}
+def _vocabulary(pages: list[str]) -> Counter[str]:
+    """Return how often words stand whole in a document, broken ones left out."""
+    return Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
 
 
-def _joined(page: str, vocabulary: set[str]) -> str:
-    joined = _BROKEN_WORD.sub(lambda found: _whole_word(found[1], found[2], vocabulary), page)
-    return f"{joined}\n\n" if joined else ""
+def _without_broken_words(page: str) -> str:
+    first, *rest = page.split(_BREAK)
+    kept = [first]
+    for part in rest:
+        kept[-1] = kept[-1].removesuffix(_last_word(kept[-1]))
+        kept.append(part.removeprefix(_first_word(part)))
+    return " ".join(kept)
 
 
-def _whole_word(left: str, right: str, vocabulary: set[str]) -> str:
-    """Return a word broken at a line end, with or without its hyphen, as the rest of the document has it."""
-    if (left + right).lower() in vocabulary:
-        return left + right
-    is_hyphenated = f"{left}-{right}".lower() in vocabulary or not (left.isalpha() and right.islower())
-    is_compound = len(left) > 3 and len(right) > 4 and left.lower() in vocabulary
-    return f"{left}-{right}" if is_hyphenated or is_compound else left + right
+def _joined(page: str, vocabulary: Counter[str]) -> str:
+    first, *rest = page.split(_BREAK)
+    joined = [first]
+    for part in rest:
+        is_hyphenated = _keeps_hyphen(_last_word(joined[-1]), _first_word(part), vocabulary)
+        joined.append(f"-{part}" if is_hyphenated else part)
+    return f"{''.join(joined)}\n\n" if page else ""
+
+
+def _first_word(text: str) -> str:
+    found = _WORD_START.match(text)
+    return found[0] if found else ""
+
+
+def _last_word(text: str) -> str:
+    found = _WORD_END.search(text[-_LONGEST_WORD:])
+    return found[0] if found else ""
+
+
+def _keeps_hyphen(left: str, right: str, vocabulary: Counter[str]) -> bool:
+    """Return whether the hyphen of a word broken at a line end belongs to it, as far as the document shows."""
+    if not (left.isalpha() and right.islower()):
+        return (left + right).lower() not in vocabulary
+    left = left.lower()
+    joined, hyphenated = vocabulary[left + right], vocabulary[f"{left}-{right}"]
+    if joined or hyphenated:
+        return hyphenated > joined
+    is_compound = len(left) > 3 and len(right) > 4 and left in vocabulary
+    return is_compound
