@@ -38,9 +38,23 @@ _BLEED: Final = 2.0  # points that text may stand over the edge of its page
 _WORD_START: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}")
 _WORD_END: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}\Z")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+# Second halves that nearly always follow a hyphen, and first ones that nearly always stand before one.
+_COMPOUND_ENDS: Final = frozenset(
+    "aware based centric controlled dependent derived driven enabled free friendly generated independent induced like"
+    " mediated only oriented powered related sized specific term wide".split()
+)
+_COMPOUND_STARTS: Final = frozenset({"self", "non"})
+_PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, and yet no words before a hyphen
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
 _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+
+
+class _Vocabulary(NamedTuple):
+    """The words that stand whole in a document, how often each, and what compounds with a hyphen end in."""
+
+    count: Counter[str]
+    ends: frozenset[str]
 
 
 class _Pdf(NamedTuple):
@@ -219,9 +233,10 @@ def _tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", _BROKEN_LINE.sub(_BREAK, text)).strip()
 
 
-def _vocabulary(pages: list[str]) -> Counter[str]:
-    """Return how often words stand whole in a document, broken ones left out."""
-    return Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
+def _vocabulary(pages: list[str]) -> _Vocabulary:
+    found = Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
+    ends = {word.rpartition("-")[2] for word in found if "-" in word}
+    return _Vocabulary(found, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
 
 
 def _without_broken_words(page: str) -> str:
@@ -233,7 +248,7 @@ def _without_broken_words(page: str) -> str:
     return " ".join(kept)
 
 
-def _joined(page: str, vocabulary: Counter[str]) -> str:
+def _joined(page: str, vocabulary: _Vocabulary) -> str:
     first, *rest = page.split(_BREAK)
     joined = [first]
     for part in rest:
@@ -252,13 +267,22 @@ def _last_word(text: str) -> str:
     return found[0] if found else ""
 
 
-def _keeps_hyphen(left: str, right: str, vocabulary: Counter[str]) -> bool:
+def _keeps_hyphen(left: str, right: str, vocabulary: _Vocabulary) -> bool:
     """Return whether the hyphen of a word broken at a line end belongs to it, as far as the document shows."""
-    if not (left.isalpha() and right.islower()):
-        return (left + right).lower() not in vocabulary
-    left = left.lower()
-    joined, hyphenated = vocabulary[left + right], vocabulary[f"{left}-{right}"]
-    if joined or hyphenated:
-        return hyphenated > joined
-    is_compound = len(left) > 3 and len(right) > 4 and left in vocabulary
-    return is_compound
+    count, whole, compound = vocabulary.count, (left + right).lower(), f"{left}-{right}".lower()
+    if count[whole] or count[compound]:
+        return count[compound] > count[whole]
+    is_capital = left.isupper() and right.isupper()
+    if not is_capital and not (left.isalpha() and left[1:].islower() and right.islower() and len(right) > 1):
+        return True
+    return _is_compound(left.lower(), right.lower(), vocabulary)
+
+
+def _is_compound(left: str, right: str, vocabulary: _Vocabulary) -> bool:
+    """Return whether two halves look like words in their own right rather than like syllables of one."""
+    is_left, is_right = left in vocabulary.count, right in vocabulary.count
+    if left in _COMPOUND_STARTS and len(right) > 3:
+        return True
+    if right in vocabulary.ends and (is_left or len(left) > 3) and left not in _PREFIXES:
+        return True
+    return is_left and ((is_right and len(left) > 2 and len(right) > 3) or (len(left) > 3 and len(right) > 4))
