@@ -276,6 +276,71 @@ def test_the_names_of_the_columns_stand_above_every_row(read):
     assert sections(read("1,2\n3,4\n", "a.csv"))[0][1] == ()
 
 
+def headings(extracted):
+    return [part.heading for part in extracted.sections]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("Sales of 2024\nRegion,Sum\nNorth,5\n", [("Sales of 2024", "Region | Sum")]),
+        ("Sales of 2024\nall in EUR\n\nRegion,Sum\nNorth,5\n", [("Sales of 2024", "Region | Sum")]),
+        ("Sales,,\nAuthor,Ann,\nPrinted,2024-05-01,\nRegion,Country,Sum\nNorth,Norway,5\nSouth,Italy,7\n", [("Sales", "Region | Country | Sum")]),
+        ("Author,Ann\nRegion,Country,Sum\nNorth,Norway,5\nSouth,Italy,7\n", [(), ("Region | Country | Sum",)]),
+        (",,\n,,\n,Region,Sum\n,North,5\n", [("Region | Sum",)]),
+        ("Region,2022,2023,2024\nNorth,1,2,3\n", [("Region | 2022 | 2023 | 2024",)]),
+        (",Q1,Q2\nNorth,1,2\n", [("| Q1 | Q2",)]),
+        ("Region,2023,,2024,\n,Q1,Q2,Q1,Q2\nNorth,1,2,3,4\n", [("Region | 2023 Q1 | 2023 Q2 | 2024 Q1 | 2024 Q2",)]),
+        ("Person,,Work,\nName,Age,Firm,Sum\nAnn,30,Acme,4\n", [("Person Name | Person Age | Work Firm | Work Sum",)]),
+        ("A,B\nx,1\n\nCosts\n\nC,D,E\ny,z,2\n", [("A | B",), ("Costs",), ("Costs", "C | D | E")]),
+        ("A,B\nx,1\n\ny,z\n\ntotal\n", [("A | B",)]),
+        ("# made by x\n# on Monday, at noon, in Bonn\nA,B,C\nx,y,1\n", [(), ("A | B | C",)]),
+        ("#chrom,start,end\n1,5,6\n", [("#chrom | start | end",)]),
+        ("Ann,30\nBea,31\n", [()]),
+        ("Victoria,1837,1901\nEdward,1901,1910\n", [()]),
+        ("only\nsome\nlines\n", [()]),
+    ],
+)  # fmt: skip
+def test_the_columns_are_named_by_the_row_that_names_them_wherever_it_stands(read, source, wanted):
+    assert [
+        heading for heading in headings(read(source, "a.csv")) if heading not in {("Sales",), ("Sales of 2024",)}
+    ] == wanted
+
+
+def test_what_stands_above_the_names_of_the_columns_stays_in_the_text(read):
+    source = "Sales of 2024\nall in EUR\n\nRegion,Sum\nNorth,5\n"
+    assert read(source, "a.csv").text == "Sales of 2024\n\nall in EUR\nRegion | Sum\nNorth | 5\n"
+    assert read("# made by x\nA,B\nx,1\n", "a.csv").text == "# made by x\n\nA | B\nx | 1\n"
+
+
+def test_each_part_of_a_row_too_long_for_a_passage_names_its_row_and_its_columns(read):
+    names = [f"value of {number}" for number in range(400)]
+    rows = [
+        [land, *(f"{index * number:05}" for number in range(400))] for index, land in enumerate(["Kenya", "Chad"], 1)
+    ]
+    source = "\n".join(",".join(row) for row in [["Country", *names], *rows])
+    extracted = read(source, "a.csv")
+    lines = extracted.text.splitlines()[1:]
+    assert all(line.startswith(("Country: ", "Kenya | ", "Chad | ")) and len(line) <= 400 for line in lines)
+    assert next(line for line in lines if "value of 399: 00798" in line).startswith("Chad | ")
+    assert headings(extracted) == [("Country | value of 0 | value of 1 | … (401 columns)",)]
+
+
+def test_a_table_of_a_thousand_columns_does_not_grow_much_by_their_names(read):
+    names = ",".join(f"a long name of a column {number}" for number in range(1000))
+    source = f"{names}\n" + (",".join("1" * 1000) + "\n") * 100
+    assert len(read(source, "a.csv").text) < 4 * len(source)
+
+
+def test_a_row_with_a_long_value_is_called_by_its_first_cells(read):
+    source = f"No,Name,Text\n1,Ann,{'word ' * 200}\n2,Bea,short\n"
+    assert [line[:24] for line in read(source, "a.csv").text.splitlines()[1:]] == [
+        "No: 1 | Name: Ann",
+        "1 | Ann | Text: word wor",
+        "2 | Bea | short",
+    ]
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [
