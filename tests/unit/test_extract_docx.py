@@ -96,6 +96,12 @@ def test_the_title_among_the_properties_comes_first(read, document):
     assert read(document).title == "A heading"
 
 
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read, document):
+    document.add_paragraph("word " * 100)
+    document.add_heading("A later chapter", 1)
+    assert read(document).title is None
+
+
 def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, document):
     own = document.styles.add_style("Kapitel", WD_STYLE_TYPE.PARAGRAPH)
     own.base_style = document.styles["Heading 2"]

@@ -153,14 +153,75 @@ def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_wr
     ]  # fmt: skip
 
 
+def test_tables_of_one_sheet_each_have_the_names_of_their_columns(read):
+    names = f"<row r='3'>{words('B3', 'Name')}{words('C3', 'Sum')}</row><row r='4'>{words('B4', 'Ann')}<c r='C4'><v>1</v></c></row>"
+    more = f"<row r='9'>{words('E9', 'City')}{words('F9', 'Year')}</row><row r='10'>{words('E10', 'Rome')}<c r='F10'><v>2</v></c></row>"
+    extracted = read(
+        workbook({"S": f"<row r='1'>{words('B1', 'Sales')}</row>{names}<row r='7'>{words('E7', 'Cities')}</row>{more}"})
+    )
+    assert [part[1:] for part in sections(extracted)] == [
+        (("S",), "S\n\n"),
+        (("S", "Sales"), "Sales\n\n"),
+        (("S", "Sales", "Name | Sum"), "Name | Sum\nAnn | 1\n\n"),
+        (("S", "Cities"), "Cities\n\n"),
+        (("S", "Cities", "City | Year"), "City | Year\nRome | 2\n"),
+    ]
+
+
+# Dates and titles
+
+
+def core(**properties):
+    written = "".join(f"<{name}>{value}</{name}>" for name, value in properties.items())
+    return {"docProps/core.xml": f"<core>{written}</core>"}
+
+
+def office(properties, title="Words"):
+    """A presentation of one slide."""
+    slide = f"<s xmlns:p='p' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{shape(title, role='title')}</p:spTree></p:cSld></s>"
+    parts = {"p.xml": "<p xmlns:r='r'><sldIdLst><sldId r:id='s'/></sldIdLst></p>", "s.xml": slide, **properties}
+    relations = {"p.xml": {"s": ("slide", "s.xml")}}
+    return package(
+        "p.xml",
+        {"ppt/x": "", **parts},
+        relations | {"": {"r": ("officeDocument", "p.xml"), "c": ("core-properties", "docProps/core.xml")}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("created", "modified", "date"),
+    [
+        ("2024-05-01T12:30:00Z", "2025-01-01T00:00:00Z", "2024-05-01T12:30:00Z"),
+        ("2024-05-01T12:30:00.1234567+02:00", "", "2024-05-01T12:30:00+02:00"),
+        ("", "2025-01-01T08:00:00Z", "2025-01-01T08:00:00Z"),
+        ("2024-05-01", "", "2024-05-01"),
+        ("1601-01-01T00:00:00Z", "2025-01-01T08:00:00Z", "2025-01-01T08:00:00Z"),
+        ("2013-12-23T23:15:00Z", "2013-12-23T23:15:00Z", None),
+        ("1970-01-01T00:00:00Z", "1969-12-31T23:00:00Z", None),
+        ("0000-00-00", "0001-01-01T00:00:00Z", None),
+        ("2999-01-01T00:00:00Z", "2024-13-45", None),
+        ("yesterday", "12345", None),
+    ],
+)
+def test_an_office_document_is_of_the_date_at_which_it_was_created(read, created, modified, date):
+    assert read(office(core(created=created, modified=modified))).date == date
+
+
+@pytest.mark.parametrize(
+    ("title", "found"), [("PowerPoint Presentation", "Words"), ("The plan", "The plan"), ("plan_v2.pptx", "Words")]
+)
+def test_a_presentation_is_called_by_its_first_slide_unless_its_title_says_something(read, title, found):
+    assert read(office(core(title=title))).title == found
+
+
 # Books
 
 
-def book(chapters, *, manifest="", spine="", title="The book", **parts):
+def book(chapters, *, manifest="", spine="", title="The book", dates="", **parts):
     items = "".join(f"<item id='{n}' href='text/{n}.xhtml' media-type='application/xhtml+xml'/>" for n in chapters)
     order = "".join(f"<itemref idref='{n}'/>" for n in sorted(chapters))
     opf = (
-        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title></metadata>"
+        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title>{dates}</metadata>"
         f"<manifest>{items}{manifest}</manifest><spine>{order}{spine}</spine></package>"
     )
     container = "<container xmlns='c'><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
@@ -188,6 +249,23 @@ def test_a_book_is_read_in_its_order_under_its_chapters(read):
     ]
 
 
+@pytest.mark.parametrize(
+    ("dates", "date"),
+    [
+        ("<dc:date>1818</dc:date>", "1818"),
+        ("<dc:date event='modification'>2020-01-01</dc:date><dc:date event='publication'>2010-05</dc:date>", "2010-05"),
+        ("<dc:date>0101-01-01T00:00:00+00:00</dc:date>", None),
+        ("<dc:date event='modification'>2020-01-01</dc:date>", None),
+    ],
+)
+def test_a_book_is_of_the_date_at_which_it_was_published(read, dates, date):
+    assert read(book({"a": XHTML.format("words")}, dates=dates)).date == date
+
+
+def test_a_book_without_a_title_that_says_something_has_none(read):
+    assert read(book({"a": XHTML.format("words")}, title="Unknown")).title is None
+
+
 def test_the_table_of_contents_of_a_book_is_no_chapter(read):
     nav = "<item id='nav' href='nav.xhtml' media-type='application/xhtml+xml' properties='nav'/>"
     data = book(
@@ -207,9 +285,32 @@ def test_a_book_that_only_its_shop_can_open_says_so(read):
 ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p'"
 
 
-def opendocument(kind, body, styles=""):
+def opendocument(kind, body, styles="", **parts):
     content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
-    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content})
+    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
+
+
+@pytest.mark.parametrize(
+    ("meta", "title", "date"),
+    [
+        (
+            "<title>The plan</title><creation-date>2024-05-01T12:30:00.123456789</creation-date>",
+            "The plan",
+            "2024-05-01T12:30:00",
+        ),
+        ("<title>Untitled</title><date>2025-01-01T00:00:00</date>", "One", "2025-01-01T00:00:00"),
+        ("<creation-date>1899-12-31T00:00:00</creation-date>", "One", None),
+    ],
+)
+def test_an_opendocument_has_the_title_and_the_date_of_its_properties(read, meta, title, date):
+    parts = {"meta.xml": f"<document-meta><meta>{meta}</meta></document-meta>"}
+    extracted = read(opendocument("text", "<text:h>One</text:h>", **parts))
+    assert (extracted.title, extracted.date) == (title, date)
+
+
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read):
+    body = f"<text:p>{'word ' * 100}</text:p><text:h text:outline-level='1'>A later chapter</text:h>"
+    assert read(opendocument("text", body)).title is None
 
 
 def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read):
@@ -225,6 +326,19 @@ def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read)
         (("Title",), "Title\n\n"),
         (("Title", "One"), "One\n\nsome  text, more\n\n- a\n  - b\n\nx | 1\n\n"),
         (("Title", "Footnotes"), "Footnotes\n\n- the note\n"),
+    ]
+
+
+def test_what_follows_a_table_does_not_stand_under_its_columns(read):
+    cells = "".join(f"<table:table-cell><text:p>{name}</text:p></table:table-cell>" for name in ("Name", "City"))
+    table = f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
+    body = f"<text:h text:outline-level='1'>One</text:h>{table}<text:p>after</text:p>{table}<text:h>Two</text:h>"
+    assert [part[1:] for part in sections(read(opendocument("text", body)))] == [
+        (("One",), "One\n\n"),
+        (("One", "Name | City"), "Name | City\n\n"),
+        (("One",), "after\n\n"),
+        (("One", "Name | City"), "Name | City\n\n"),
+        (("Two",), "Two\n"),
     ]
 
 

@@ -257,6 +257,29 @@ def test_only_a_title_that_says_something_counts(read, title, found):
     assert read(pdf(lines("text"), title=title)).title == found
 
 
+@pytest.mark.parametrize(
+    ("dates", "date"),
+    [
+        (b"/CreationDate(D:20240501123000+02'00')/ModDate(D:2025)", "2024-05-01T12:30:00+02:00"),
+        (b"/CreationDate(D:20240501123000Z00'00')", "2024-05-01T12:30:00Z"),
+        (b"/CreationDate(D:20240501123000-0330)", "2024-05-01T12:30:00-03:30"),
+        (b"/CreationDate(D:202405011230)", "2024-05-01T12:30:00"),
+        (b"/CreationDate(D:20240501)", "2024-05-01"),
+        (b"/CreationDate(20240501)", "2024-05-01"),
+        (b"/CreationDate(2024-05-01T12:30:00Z)", "2024-05-01T12:30:00Z"),
+        (b"/CreationDate(D:19700101000000Z)/ModDate(D:20250102)", "2025-01-02"),
+        (b"/CreationDate(D:16010101000000)", None),
+        (b"/CreationDate(D:00000000000000)", None),
+        (b"/CreationDate(D:29990101000000)", None),
+        (b"/CreationDate(Monday)", None),
+        (b"", None),
+    ],
+)
+def test_a_pdf_is_of_the_date_at_which_it_was_created(read, dates, date):
+    data = pdf(lines("text"), title="T").replace(b"<</Title(T)>>", b"<</Title(T)" + dates + b">>")
+    assert read(data).date == date
+
+
 @E10
 def test_a_scan_without_text_says_so(read):
     with pytest.raises(Unreadable, match=r"no text: its 2 pages hold only images \(a scan\); OCR is not done"):

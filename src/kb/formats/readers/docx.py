@@ -43,10 +43,11 @@ def read(data: bytes) -> Extracted:
     root = package.xml(main)
     for body in root if root is not None else ():
         writer.blocks(body)
-    title = package.title() or writer.first_title()
+    title, date = package.properties()
+    title = title or writer.text.opening_title()
     for kind, heading in _NOTES.items():
         writer.notes(heading, _first_part(package, main, kind))
-    return writer.text.build(title)
+    return writer.text.build(title, date)
 
 
 def _first_part(package: Package, main: str, kind: str) -> etree._Element | None:
@@ -124,10 +125,6 @@ class _Writer:
     def __init__(self, styles: _Styles) -> None:
         self.text = TextBuilder()
         self._styles = styles
-
-    def first_title(self) -> str | None:
-        """Return the first heading that can stand for the document."""
-        return next((heading.title for heading in self.text.headings if heading.level <= 1), None)
 
     def blocks(self, container: etree._Element) -> None:
         """Write the paragraphs and tables of `container`."""

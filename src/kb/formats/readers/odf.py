@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.properties import Properties, first_date
 from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
@@ -44,19 +45,24 @@ def read(data: bytes) -> Extracted:
     body = next(iter(content.iterfind("{*}body/*")), None) if content is not None else None
     if content is None or body is None:
         raise Unreadable("the document is damaged: its content is missing")
-    title = _title(archive)
+    title, date = properties(archive)
     if local_name(body) == "presentation":
-        return paged(title, [_slide(page) for page in body.iterfind("{*}page")])
+        slides = [_slide(page) for page in body.iterfind("{*}page")]
+        return paged(title or (slides[0].opening_title() if slides else None), slides, date)
     writer = _Writer(_title_styles(content))
     writer.blocks(body)
+    title = title or writer.text.opening_title()
     writer.notes()
-    first = next((heading.title for heading in writer.text.headings if heading.level <= 1), None)
-    return writer.text.build(title or first)
+    return writer.text.build(title, date)
 
 
-def _title(archive: Archive) -> str | None:
+def properties(archive: Archive) -> Properties:
+    """Return what a document says of itself; its date is when it was created, else when it was changed last."""
     meta = archive.xml("meta.xml")
-    return meaningful(meta.findtext("{*}meta/{*}title")) if meta is not None else None
+    if meta is None:
+        return Properties()
+    dates = (meta.findtext(f"{{*}}meta/{{*}}{name}") for name in ("creation-date", "date"))
+    return Properties(meaningful(meta.findtext("{*}meta/{*}title")), first_date(*dates))
 
 
 def _title_styles(content: etree._Element) -> set[str]:

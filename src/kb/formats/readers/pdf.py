@@ -6,6 +6,7 @@ import re
 import threading
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
@@ -13,6 +14,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.properties import first_date
 from kb.formats.extracted import Extracted, Section
 from kb.formats.text.builder import Heading
 from kb.formats.text.encoding import clean, one_line
@@ -40,11 +42,15 @@ _WORD_END: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}\Z")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 # Second halves that nearly always follow a hyphen, and first ones that nearly always stand before one.
 _COMPOUND_ENDS: Final = frozenset(
-    "aware based centric controlled dependent derived driven enabled free friendly generated independent induced like"
-    " mediated only oriented powered related sized specific term wide".split()
+    {
+        *("aware", "based", "centric", "controlled", "dependent", "derived", "driven", "enabled", "free", "friendly"),
+        *("generated", "independent", "induced", "like", "mediated", "only", "oriented", "powered", "related", "sized"),
+        *("specific", "term", "wide"),
+    }
 )
 _COMPOUND_STARTS: Final = frozenset({"self", "non"})
 _PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, and yet no words before a hyphen
+_DATE: Final = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Z+-])(?:(\d\d)'?(\d\d)?)?)?")
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
 _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
@@ -53,12 +59,13 @@ _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00
 class _Vocabulary(NamedTuple):
     """The words that stand whole in a document, how often each, and what compounds with a hyphen end in."""
 
-    count: Counter[str]
+    words: Counter[str]
     ends: frozenset[str]
 
 
 class _Pdf(NamedTuple):
     title: str | None
+    date: str | None
     pages: list[str]
     outline: list[Heading]  # each `start` is a page's index
 
@@ -74,7 +81,7 @@ def read(data: bytes) -> Extracted:
     vocabulary = _vocabulary(pdf.pages)
     pages = [_joined(page, vocabulary) for page in pdf.pages]
     sections = list(_sections(pages, pdf.outline))
-    return Extracted(pdf.title, "".join(pages), tuple(sections))
+    return Extracted(pdf.title, "".join(pages), tuple(sections), date=pdf.date)
 
 
 def _opened(data: bytes) -> pypdfium2.PdfDocument:
@@ -92,8 +99,21 @@ def _content(document: pypdfium2.PdfDocument) -> _Pdf:
         f"[page {number} is damaged and could not be read]" if text is None else text
         for number, text in enumerate(texts, start=1)
     ]
-    title = _string(lambda: document.get_metadata_value("Title"))
-    return _Pdf(meaningful(title), pages, list(_outline(document)))
+    title, *dates = (
+        _string(partial(document.get_metadata_value, name)) for name in ("Title", "CreationDate", "ModDate")
+    )
+    return _Pdf(meaningful(title), first_date(*map(_iso, dates)), pages, list(_outline(document)))
+
+
+def _iso(date: str) -> str:
+    """Return a date such as `D:20240501123000+02'00'` as ISO 8601 has it."""
+    found = _DATE.match(date)
+    if not found or date[4:5] == "-":
+        return date
+    year, month, day, hour, minute, second, zone, hours, minutes = found.groups()
+    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
+    offset = "Z" if zone == "Z" else f"{zone}{hours}:{minutes or '00'}" if hours else ""
+    return "-".join(filter(None, (year, month, day))) + (time and time + offset)
 
 
 def _string(get: Callable[[], str]) -> str:
@@ -234,9 +254,9 @@ def _tidy(text: str) -> str:
 
 
 def _vocabulary(pages: list[str]) -> _Vocabulary:
-    found = Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
-    ends = {word.rpartition("-")[2] for word in found if "-" in word}
-    return _Vocabulary(found, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
+    words = Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
+    ends = {word.rpartition("-")[2] for word in words if "-" in word}
+    return _Vocabulary(words, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
 
 
 def _without_broken_words(page: str) -> str:
@@ -269,9 +289,9 @@ def _last_word(text: str) -> str:
 
 def _keeps_hyphen(left: str, right: str, vocabulary: _Vocabulary) -> bool:
     """Return whether the hyphen of a word broken at a line end belongs to it, as far as the document shows."""
-    count, whole, compound = vocabulary.count, (left + right).lower(), f"{left}-{right}".lower()
-    if count[whole] or count[compound]:
-        return count[compound] > count[whole]
+    words, whole, compound = vocabulary.words, (left + right).lower(), f"{left}-{right}".lower()
+    if words[whole] or words[compound]:
+        return words[compound] > words[whole]
     is_capital = left.isupper() and right.isupper()
     if not is_capital and not (left.isalpha() and left[1:].islower() and right.islower() and len(right) > 1):
         return True
@@ -280,7 +300,7 @@ def _keeps_hyphen(left: str, right: str, vocabulary: _Vocabulary) -> bool:
 
 def _is_compound(left: str, right: str, vocabulary: _Vocabulary) -> bool:
     """Return whether two halves look like words in their own right rather than like syllables of one."""
-    is_left, is_right = left in vocabulary.count, right in vocabulary.count
+    is_left, is_right = left in vocabulary.words, right in vocabulary.words
     if left in _COMPOUND_STARTS and len(right) > 3:
         return True
     if right in vocabulary.ends and (is_left or len(left) > 3) and left not in _PREFIXES:

@@ -33,8 +33,8 @@ def read(data: bytes) -> Extracted:
     package = Package(data)
     main = package.main_part()
     slides = [_Slide(package, name).render() for name in _slide_names(package, main)]
-    first = next((heading.title for slide in slides[:1] for heading in slide.headings), None)
-    return paged(package.title() or first, slides)
+    title, date = package.properties()
+    return paged(title or (slides[0].opening_title() if slides else None), slides, date)
 
 
 def _slide_names(package: Package, main: str) -> Iterator[str]:

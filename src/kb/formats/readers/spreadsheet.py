@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.ole import OLE_SIGNATURE
+from kb.formats.containers.ole import OLE_SIGNATURE, ole_properties, open_ole
 from kb.formats.containers.ooxml import Package
+from kb.formats.readers.odf import properties as opendocument_properties
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kb.formats.containers.properties import Properties
     from kb.formats.extracted import Extracted
 
     Value = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
@@ -40,7 +43,15 @@ def read(data: bytes) -> Extracted:
         raise Unreadable("the spreadsheet is encrypted: it needs a password to be read") from error
     except CalamineError as error:
         raise Unreadable(f"the spreadsheet is damaged: {error}") from error
-    return text.build(None if data.startswith(OLE_SIGNATURE) else Package(data).title())
+    return text.build(*_properties(data))
+
+
+def _properties(data: bytes) -> Properties:
+    if data.startswith(OLE_SIGNATURE):
+        with open_ole(data) as ole:
+            return ole_properties(ole)
+    package = Package(data)
+    return package.properties() if "[Content_Types].xml" in package.names else opendocument_properties(package)
 
 
 def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:
@@ -53,10 +64,12 @@ def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:
 
 
 def _filled(sheet: CalamineSheet) -> Iterator[list[str]]:
-    """The rows with a value in them: one stray value far below makes a million without."""
-    for row in sheet.iter_rows():
-        if row.count("") < len(row):
-            yield [_shown(value) for value in row]
+    """The rows with a value in them, gaps as one empty row: one stray value far below makes a million of them."""
+    for is_empty, rows in groupby(sheet.iter_rows(), key=lambda row: row.count("") == len(row)):
+        if is_empty:
+            yield []
+        else:
+            yield from ([_shown(value) for value in row] for row in rows)
 
 
 def _shown(value: Value) -> str:

@@ -48,28 +48,34 @@ class _TableWriter:
         self._text = text
         self._level = level
         self._names: Row = []
+        self._margin = 0  # empty columns on the left
         self._is_wide = False
         self._waiting: list[Row] = []  # single cells, which may be the title of the table below
 
     def write(self, block: Iterator[Row]) -> None:
         """Add rows that no empty one separates."""
-        head = list(islice(block, _HEAD))
-        margin = min(next(index for index, cell in enumerate(row) if cell) for row in head)
-        head = [row[margin:] for row in head]
-        if header := _header(head, must_contrast=bool(self._names)):
+        rows = list(islice(block, _HEAD))
+        margin = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
+        head = [row[margin:] for row in rows]
+        header = _header(head, must_contrast=bool(self._names))
+        if header:
             self._begin(header, self._waiting + head[: header.start], head[header.start : header.end])
-            self._waiting, head = [], head[header.end :]
+            self._waiting, rows = [], rows[header.end :]
         elif len(self._waiting) + len(head) < _HEAD and all(len(row) == 1 for row in head):
             self._waiting += head
             return
+        if header or not self._names:
+            self._margin = margin
         self._write_waiting()
-        for row in chain(head, (row if any(row[:margin]) else row[margin:] for row in block)):
-            self._write_row(row)
+        for row in chain(rows, block):
+            self._write_row(row if any(row[: self._margin]) else row[self._margin :])
 
     def end(self) -> None:
         """Add what waited for a table to come."""
         self._write_waiting()
         self._text.blank()
+        if self._names:
+            self._text.close(self._level)
 
     def _begin(self, header: _Header, titles: list[Row], rows: list[Row]) -> None:
         level, names = self._level, header.names
@@ -162,7 +168,7 @@ def _grouped_names(upper: Row, lower: Row, below: Row) -> Row | None:
         return None
     has_gap = not all(upper) or not all(lower) or not _are_distinct(under)
     counts_further = len(under) > len(above) or not _are_distinct(above)
-    groups = accumulate((group for group, _ in pairs), lambda last, group: group or last)
+    groups: Iterator[str] = accumulate((group for group, _ in pairs), lambda last, group: group or last)
     names = [
         " ".join(filter(None, (group if name else own, name))) for (own, name), group in zip(pairs, groups, strict=True)
     ]
