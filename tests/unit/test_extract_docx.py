@@ -205,6 +205,32 @@ def test_comments_and_footnotes_stand_at_the_end(read, document):
     assert sections(read(data))[1] == (("Footnotes",), "Footnotes\n\n- A note.\n\n")
 
 
+def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(read, document):
+    document.add_paragraph("words")
+    for _ in range(2):
+        section = document.add_section()
+        section.different_first_page_header_footer = True
+        section.header.is_linked_to_previous = section.footer.is_linked_to_previous = False
+        section.header.paragraphs[0].text = "Acme Ltd \t confidential"
+        section.first_page_header.paragraphs[0].text = "Draft of May"
+        section.footer.paragraphs[0].text = "Page 3 of 12"
+        section.footer.add_paragraph("Registered in Bonn")
+    assert sections(read(document)) == [
+        ((), "words\n\n"),
+        (
+            ("Headers and footers",),
+            "Headers and footers\n\n- Acme Ltd confidential\n- Draft of May\n- Registered in Bonn\n",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("footer", ["7", "- iv -", "Seite 3 von 9", "第 3 頁", "p. 3/10", ""])
+def test_page_numbers_alone_are_no_text(read, document, footer):
+    document.add_paragraph("words")
+    document.sections[0].footer.paragraphs[0].text = footer
+    assert read(document).text == "words\n"
+
+
 def with_part(data, kind, xml):
     relation = f'<Relationship Id="new" Type="http://schemas.openxmlformats.org/x/{kind}" Target="{kind}.xml"/>'
     changed = rezipped(data, relate(relation))

@@ -138,6 +138,10 @@ def words(reference, text):
     return f"<c r='{reference}' t='inlineStr'><is><t>{text}</t></is></c>"
 
 
+def cell(reference, value):
+    return words(reference, value) if isinstance(value, str) else f"<c r='{reference}'><v>{value}</v></c>"
+
+
 DATES = "<cellXfs count='2'><xf numFmtId='0'/><xf numFmtId='14'/><xf numFmtId='22'/></cellXfs>"
 
 
@@ -166,6 +170,27 @@ def test_tables_of_one_sheet_each_have_the_names_of_their_columns(read):
         (("S", "Cities"), "Cities\n\n"),
         (("S", "Cities", "City | Year"), "City | Year\nRome | 2\n"),
     ]
+
+
+def test_a_word_in_a_cell_that_spans_rows_stands_in_each_of_them(read):
+    cells = [
+        ("Region", "2023", "", "2024"),
+        ("", "Q1", "Q2", "Q1"),
+        ("North", 1, 2, 3),
+        ("", 4, 5, 6),
+        ("South", 7, 8, 9),
+    ]
+    rows = "".join(
+        f"<row r='{r}'>{''.join(cell(f'{c}{r}', value) for c, value in zip('BCDE', row, strict=True))}</row>"
+        for r, row in enumerate(cells, 3)
+    )
+    merged = "".join(f"<mergeCell ref='{cells}'/>" for cells in ("B3:B4", "C3:D3", "B5:B6"))
+    extracted = read(workbook({"S": f"{rows}</sheetData><mergeCells>{merged}</mergeCells><sheetData>"}))
+    assert sections(extracted)[1] == (
+        None,
+        ("S", "Region | 2023 Q1 | 2023 Q2 | 2024 Q1"),
+        "Region | 2023 |  | 2024\nRegion | Q1 | Q2 | Q1\nNorth | 1 | 2 | 3\nNorth | 4 | 5 | 6\nSouth | 7 | 8 | 9\n",
+    )
 
 
 # Dates and titles
@@ -327,6 +352,17 @@ def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read)
         (("Title", "One"), "One\n\nsome  text, more\n\n- a\n  - b\n\nx | 1\n\n"),
         (("Title", "Footnotes"), "Footnotes\n\n- the note\n"),
     ]
+
+
+def test_headers_and_footers_of_an_opendocument_text_are_read_once(read):
+    pages = """<style:master-page><style:header><text:p>Acme Ltd</text:p></style:header><style:header-left><text:p>Acme Ltd</text:p></style:header-left>
+      <style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>
+      <style:footer-first style:display="false"><text:p>not shown</text:p></style:footer-first></style:master-page>"""
+    styles = (
+        f"<office:document-styles {ODF}><office:master-styles>{pages}</office:master-styles></office:document-styles>"
+    )
+    data = opendocument("text", "<text:p>words</text:p>", **{"styles.xml": styles})
+    assert read(data).text == "words\n\nHeaders and footers\n\n- Acme Ltd\n"
 
 
 def test_what_follows_a_table_does_not_stand_under_its_columns(read):

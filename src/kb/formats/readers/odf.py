@@ -1,4 +1,7 @@
-"""OpenDocument texts and presentations (.odt, .odp). Deletions under revision are left out."""
+"""OpenDocument texts and presentations (.odt, .odp), a text's headers and footers once at its end.
+
+Deletions under revision are left out.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from kb.formats.containers.properties import Properties, first_date
 from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
+from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
@@ -53,6 +57,7 @@ def read(data: bytes) -> Extracted:
     writer.blocks(body)
     title = title or writer.text.opening_title()
     writer.notes()
+    write_margins(writer.text, _margins(archive))
     return writer.text.build(title, date)
 
 
@@ -70,6 +75,14 @@ def _title_styles(content: etree._Element) -> set[str]:
     styles = content.iterfind("{*}automatic-styles/{*}style")
     derived = {attribute(style, "name") for style in styles if attribute(style, "parent-style-name") == "Title"}
     return {"Title", *filter(None, derived)}
+
+
+def _margins(archive: Archive) -> Iterator[str]:
+    """Yield the lines of the headers and footers that are shown."""
+    styles = archive.xml("styles.xml")
+    for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
+        if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
+            yield from _paragraphs(part)
 
 
 def _slide(page: etree._Element) -> TextBuilder:

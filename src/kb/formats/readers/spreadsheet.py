@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SHEET: Final = 1
 _COLUMNS: Final = 2
+_LONGEST_LABEL: Final = 80
 
 
 def read(data: bytes) -> Extracted:
@@ -65,11 +66,38 @@ def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:
 
 def _filled(sheet: CalamineSheet) -> Iterator[list[str]]:
     """The rows with a value in them, gaps as one empty row: one stray value far below makes a million of them."""
-    for is_empty, rows in groupby(sheet.iter_rows(), key=lambda row: row.count("") == len(row)):
+    merged = _Merged(sheet)
+    rows = enumerate(sheet.iter_rows())
+    for is_empty, block in groupby(rows, key=lambda row: row[1].count("") == len(row[1])):
         if is_empty:
             yield []
         else:
-            yield from ([_shown(value) for value in row] for row in rows)
+            yield from (merged.filled(index, [_shown(value) for value in row]) for index, row in block)
+
+
+class _Merged:
+    """The words that count for several rows because their cells are merged: each of the rows gets them."""
+
+    def __init__(self, sheet: CalamineSheet) -> None:
+        _, left = sheet.start or (0, 0)  # rows come from the first of the sheet on, columns from the first filled one
+        ranges = sheet.merged_cell_ranges or []
+        self._ends = {(first, at - left): last for (first, at), (last, _) in ranges if last > first}
+        self._open: dict[int, tuple[int, str]] = {}
+
+    def filled(self, index: int, row: list[str]) -> list[str]:
+        """Return a row with the words that began in one above; the rows are given in order."""
+        if not self._ends:
+            return row
+        for column, (end, word) in list(self._open.items()):
+            if index > end:
+                del self._open[column]
+            else:
+                row[column] = row[column] or word
+        for column, word in enumerate(row):
+            end = self._ends.get((index, column), index)
+            if end > index and 0 < len(word) <= _LONGEST_LABEL:
+                self._open[column] = end, word
+        return row
 
 
 def _shown(value: Value) -> str:

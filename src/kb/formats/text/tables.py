@@ -170,7 +170,8 @@ def _grouped_names(upper: Row, lower: Row, below: Row) -> Row | None:
     counts_further = len(under) > len(above) or not _are_distinct(above)
     groups: Iterator[str] = accumulate((group for group, _ in pairs), lambda last, group: group or last)
     names = [
-        " ".join(filter(None, (group if name else own, name))) for (own, name), group in zip(pairs, groups, strict=True)
+        " ".join(dict.fromkeys(filter(None, (group if name else own, name))))
+        for (own, name), group in zip(pairs, groups, strict=True)
     ]
     return names if has_gap and counts_further and _are_distinct([*filter(None, names)]) else None
 
