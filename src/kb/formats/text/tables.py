@@ -68,7 +68,7 @@ class _TableWriter:
             self._margin = margin
         self._write_waiting()
         for row in chain(rows, block):
-            self._write_row(row if any(row[: self._margin]) else row[self._margin :])
+            self._write_row(row[self._margin :] if self._margin and not any(row[: self._margin]) else row)
 
     def end(self) -> None:
         """Add what waited for a table to come."""
@@ -95,9 +95,11 @@ class _TableWriter:
 
     def _write_row(self, row: Row) -> None:
         line = _line(row)
-        is_long = self._is_wide or len(line) > _LONGEST_ROW
-        for part in _labelled(row, self._names, _MOST_GROWTH * len(line)) if self._names and is_long else [line]:
-            self._text.line(part)
+        if self._names and (self._is_wide or len(line) > _LONGEST_ROW):
+            for part in _labelled(row, self._names, _MOST_GROWTH * len(line)):
+                self._text.line(part)
+        else:
+            self._text.line(line)
 
 
 def _labelled(row: Row, names: Row, room: int) -> Iterator[str]:
