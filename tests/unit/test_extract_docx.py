@@ -102,6 +102,12 @@ def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read,
     assert read(document).title is None
 
 
+@pytest.mark.parametrize("heading", ["1 Introduction", "Contents", "Chapter 3: Ropes", "2.4. More"])
+def test_the_heading_of_a_part_is_no_title(read, document, heading):
+    document.add_heading(heading, 1)
+    assert read(document).title is None
+
+
 def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, document):
     own = document.styles.add_style("Kapitel", WD_STYLE_TYPE.PARAGRAPH)
     own.base_style = document.styles["Heading 2"]

@@ -257,6 +257,45 @@ def test_only_a_title_that_says_something_counts(read, title, found):
     assert read(pdf(lines("text"), title=title)).title == found
 
 
+def sized(*texts):
+    """Lines of text, each of its own size."""
+    shown = b" ".join(b"/F %d Tf (%b) Tj 0 -30 Td" % (size, text.encode("cp1252")) for size, text in texts)
+    return b"BT 20 380 Td %b ET" % shown
+
+
+BODY = [(10, "words that say what there is to say")] * 6
+
+
+@pytest.mark.parametrize(
+    ("shown", "title"),
+    [
+        ([(20, "The state of the"), (20, "harbour in May"), *BODY], "The state of the harbour in May"),
+        (
+            [(8, "Journal of ropes, 2024"), (18, "On knots and splices"), (12, "Ann Smith"), *BODY],
+            "On knots and splices",
+        ),
+        ([(20, "INVOICE"), *BODY], None),
+        ([(20, "2024-05-01 17"), *BODY], None),
+        ([(20, "2.1 Later results"), *BODY], None),
+        ([(20, "Chapter 4 The way home"), *BODY], None),
+        ([(20, "Table of Contents"), *BODY], None),
+        (BODY, None),
+        ([*BODY, *BODY, *BODY, (20, "A heading far down")], None),
+    ],
+)
+def test_without_a_title_of_its_own_a_pdf_has_the_heading_it_begins_with(read, shown, title):
+    assert read(pdf(sized(*shown), sized((30, "The next page")))).title == title
+    assert read(pdf(sized(*shown), title="Microsoft Word - x.doc")).title == title
+    assert read(pdf(sized(*shown), title="The title")).title == "The title"
+
+
+def test_letters_that_are_turned_or_outside_the_page_are_no_heading(read):
+    turned = (
+        b"BT /F 30 Tf 0 1 -1 0 30 20 Tm (turned by a quarter) Tj ET BT /F 30 Tf 500 200 Td (beyond the edge) Tj ET "
+    )
+    assert read(pdf(turned + sized((15, "The real heading"), *BODY))).title == "The real heading"
+
+
 @pytest.mark.parametrize(
     ("dates", "date"),
     [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.extracted import Extracted, Section
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.titles import names_chapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +112,8 @@ class TextBuilder:
     def opening_title(self) -> str | None:
         """Return the first heading of a high level if the document begins with it, or nearly."""
         first = next((heading for heading in self.headings if heading.level <= 1 and heading.title), None)
-        return first.title if first and first.start <= _LONGEST_OPENING else None
+        is_title = first and first.start <= _LONGEST_OPENING and not names_chapter(first.title)
+        return first.title if first and is_title else None
 
     def build(self, title: str | None = None, date: str | None = None) -> Extracted:
         """Return the document so far."""

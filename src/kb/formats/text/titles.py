@@ -53,3 +53,21 @@ def meaningful(title: str | None) -> str | None:
     words = _EDGES.sub("", found)
     is_placeholder = not words or words.casefold() in _PLACEHOLDER_SET
     return None if is_placeholder or any(rule.search(found) for rule in (_FILE_NAME, _PATH, _FILE_STEM)) else found
+
+
+_CHAPTER: Final = re.compile(
+    r"(?i)(?:\d\.?|\d\d?(?:\.\d+)*\.|\d\d?(?:\.\d+)+|(?:chapter|section|part|appendix|kapitel|abschnitt|teil|chapitre|"
+    r"capítulo|capitolo)\s+[\divxlc]+\b.*)(?:\s|$)"
+)
+_CHAPTERS: Final = frozenset(
+    {
+        *("abstract", "contents", "table of contents", "introduction", "foreword", "preface", "acknowledgements"),
+        *("inhalt", "inhaltsverzeichnis", "einleitung", "vorwort", "sommaire", "table des matières", "avant-propos"),
+        *("índice", "introducción", "indice", "introduzione", "introdução"),
+    }
+)
+
+
+def names_chapter(heading: str) -> bool:
+    """Return whether a heading is that of a part, such as `2.1 Results` or `Contents`, and not of the whole."""
+    return _CHAPTER.match(heading) is not None or heading.strip(" .:").casefold() in _CHAPTERS
