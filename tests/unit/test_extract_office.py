@@ -2,13 +2,22 @@
 
 import io
 import json
+import re
+import struct
 import zipfile
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.ole import ole_properties, open_ole
+from kb.formats.containers.properties import Properties
 from kb.formats.detect import detect
 from kb.formats.extract import extract
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.tables import write_table
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
@@ -230,6 +239,37 @@ def office(properties, title="Words"):
 )
 def test_an_office_document_is_of_the_date_at_which_it_was_created(read, created, modified, date):
     assert read(office(core(created=created, modified=modified))).date == date
+
+
+@pytest.mark.parametrize(
+    ("codepage", "title", "days", "wanted"),
+    [
+        (1251, "План".encode("cp1251"), 154_000, ("План", "2022-08-22T00:00:00Z")),
+        (65001, "Plän".encode(), 1, ("Plän", None)),
+        (0, b"Book1", 10_000_000, (None, None)),
+    ],
+)
+def test_an_old_office_document_has_the_title_and_the_date_of_its_properties(codepage, title, days, wanted):
+    created = struct.pack("<IQ", 64, days * 24 * 3600 * 10**7)
+    values = {
+        1: struct.pack("<IHxx", 2, codepage),
+        2: struct.pack("<II", 30, len(title) + 1) + title.ljust(16, b"\0"),
+        12: created,
+    }
+    place, index = 8 + 8 * len(values), b""
+    for number, value in values.items():
+        index += struct.pack("<II", number, place)
+        place += len(value)
+    section = struct.pack("<II", place, len(values)) + index + b"".join(values.values())
+    stream = struct.pack("<HHI16xI16xI", 0xFFFE, 0, 2, 1, 48) + section
+    with open_ole(ole({"\x05SummaryInformation": stream})) as opened:
+        assert tuple(ole_properties(opened)) == wanted
+
+
+@given(st.binary(max_size=200))
+def test_properties_of_an_old_office_document_that_are_damaged_are_none(stream):
+    with open_ole(ole({"\x05SummaryInformation": stream})) as opened:
+        assert ole_properties(opened) == Properties()
 
 
 @pytest.mark.parametrize(
@@ -480,6 +520,22 @@ def test_a_table_of_a_thousand_columns_does_not_grow_much_by_their_names(read):
     names = ",".join(f"a long name of a column {number}" for number in range(1000))
     source = f"{names}\n" + (",".join("1" * 1000) + "\n") * 100
     assert len(read(source, "a.csv").text) < 4 * len(source)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["", "Name", "Sum", "2023", "2024", "7", "x" * 90, "word " * 130]), max_size=7),
+        max_size=12,
+    ),
+    st.integers(0, 3),
+)
+def test_no_value_of_a_table_is_lost_wherever_its_names_stand(rows, margin):
+    text = TextBuilder()
+    write_table(text, [[""] * margin + row for row in rows], level=1)
+    extracted = text.build()
+    assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
+    values = Counter(word for row in rows for cell in row for word in cell.split())
+    assert values <= Counter(re.findall(r"[^\s:]+", extracted.text))
 
 
 def test_a_row_with_a_long_value_is_called_by_its_first_cells(read):

@@ -52,7 +52,8 @@ def ole_properties(ole: OleFileIO) -> Properties:
 def _text(value: object, codepage: object) -> str:
     if not isinstance(value, bytes):
         return value if isinstance(value, str) else ""
-    encoding = "utf-8" if codepage == _UTF8 else f"cp{codepage}"
+    number = codepage & 0xFFFF if isinstance(codepage, int) else 0  # it is written as if it had a sign
+    encoding = "utf-8" if number == _UTF8 else f"cp{number}"
     try:
         return value.decode(encoding)
     except (LookupError, ValueError):
