@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HEAD: Final = 30  # rows in which a table's names are looked for
 _LONGEST_ROW: Final = 600  # characters; more does not fit a chunk
-_LONGEST_LINE: Final = 300  # characters of a row that is cut into several lines
+_LONGEST_LINE: Final = 250  # characters of a row that is cut into several lines
 _LONGEST_LABEL: Final = 60
 _KEY_CELLS: Final = 3  # among the first so many cells is what a row is called
 _MOST_GROWTH: Final = 3
