@@ -9,7 +9,7 @@ from striprtf.striprtf import rtf_to_text
 
 from kb.api.errors import Unreadable
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from kb.formats.extracted import Extracted
@@ -35,7 +35,7 @@ def read(data: bytes) -> Extracted:
     title = _TITLE.search(source)
     header = _CODE_PAGE.search(source)
     page = header[0] if header else ""
-    return text.build(sensible_title(decode_rtf(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
+    return text.build(meaningful(decode_rtf(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
 
 
 def decode_rtf(source: str) -> str:
