@@ -9,7 +9,7 @@ from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, f
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     import apsw
     import numpy as np
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 class SqliteDocuments:
     """See `kb.store.protocol.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
-    def __init__(self, connection: apsw.Connection, table: VectorTable) -> None:
+    def __init__(self, connection: apsw.Connection, table: VectorTable, checkpoint: Callable[[], None]) -> None:
         self._execute: Execute = connection.execute
         self._connection = connection
         self._table = table
+        self._checkpoint = checkpoint
         self._sql = statements("documents")
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
@@ -131,6 +132,7 @@ class SqliteDocuments:
     def _add_chunks(self, document_id: int, content: Content) -> None:
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
+            self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             columns |= {"header": chunk.header, "text": chunk.text, "heading": array(chunk.place.heading)}
             self._execute(self._sql["insert_chunk"], columns)
