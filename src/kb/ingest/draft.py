@@ -126,7 +126,7 @@ def draft_file(
     )
 
 
-def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None]) -> Content:
+def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None] = lambda: None) -> Content:
     """Return a draft with its vectors; `checkpoint` is called before each slice."""
     [content] = contents_of([draft], list(embed_slices([draft], embedder, checkpoint)))
     return content
