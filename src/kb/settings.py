@@ -132,7 +132,7 @@ class Settings(EngineAccess):
         parse_memory_mb: how much memory that may take, in MiB.
         parse_output_mb: how much text one file may hold, in MiB.
         parse_pages: how many pages one file may have.
-        index_ratio: how many times its own size what is kept of one file's text may take in the database, beside 1 MB.
+        index_ratio: how many times its size one file may take in the database, beside 400 kB.
         own_tags: give documents the tags that their files ask for.
         max_note_chars: the longest note.
         max_tags: how many tags a request may name.

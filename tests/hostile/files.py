@@ -254,7 +254,7 @@ FILES = {
         "a.csv",
         lambda: literal(",".join(f"c{n}" for n in range(3000)) + "\n" + ",".join("1" * 3000)),
     ),
-    "nothing but commas": ("a.csv", partial(literal, ",", 50_000, "a", "b")),
+    "nothing but commas": ("a.csv", partial(literal, ",", 16_000, "a", "b")),
     "text that unpacks": ("a.docx", lambda: docx(paragraph("words of a bomb " * 300_000))),
     "marks that unpack": ("a.docx", lambda: docx(paragraph("! " * 100_000))),
     "paragraphs that unpack": ("a.docx", lambda: docx(paragraph(LETTERS) * 20_000)),
@@ -278,7 +278,7 @@ FILES = {
     "sheets": ("a.xlsx", lambda: xlsx(row(1, "a", "b") + row(2, LETTERS, 1), [f"Sheet {n}" for n in range(1500)])),
     "names of columns": (
         "a.xlsx",
-        lambda: xlsx(row(1, f"{LONG}a", f"{LONG}b") + "".join(row(n, LETTERS, n) for n in range(2, 4000))),
+        lambda: xlsx(row(1, f"{LONG}a", f"{LONG}b") + "".join(row(n, LETTERS, n) for n in range(2, 1500))),
     ),
     "repeated cells": (
         "a.ods",

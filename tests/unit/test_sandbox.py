@@ -198,5 +198,5 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
 def test_text_that_is_packed_too_well_is_refused_by_the_size_of_its_file(sandbox, file):
     bomb = document(b"<p><r><t>words of a bomb </t></r></p>" * 100_000)
     assert len(bomb) < 20_000
-    assert_fails(sandbox(), file(bomb, "bomb.docx"), r"more than 1 MB and 20 times as much as the file, the limit \(KB_INDEX_RATIO\)")  # fmt: skip
+    assert_fails(sandbox(), file(bomb, "bomb.docx"), r"more than 400 kB and 20 times as much as the file, the limit \(KB_INDEX_RATIO\)")  # fmt: skip
     assert len(sandbox(index_ratio=1000).extract(*file(bomb, "bomb.docx"))[1].text) > 1_000_000

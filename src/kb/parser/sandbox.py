@@ -36,6 +36,12 @@ MONITOR_SECONDS: Final = 0.02
 _MIB: Final = 1 << 20
 _BYTES_A_CHARACTER: Final = 8
 _MAX_REASON: Final = 1000
+_FREE: Final = 400_000
+"""What a file may take in the database however small it is."""
+
+_FREE_OF_PART: Final = 4000
+"""The same for one that came inside another, of which there may be a hundred."""
+
 _ENVIRONMENT: Final = {
     "PATH",
     "LANG",
@@ -55,7 +61,7 @@ class Limits:
     """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages.
 
     Args:
-        index_ratio: how many times its own size the file may take in the database, beside a megabyte.
+        index_ratio: how many times its own size the file may take in the database, beside 400 kB.
         own_tags: how many tags it may give itself; what goes beyond is left out.
         tag_chars: how long those may be, likewise.
     """
@@ -87,13 +93,13 @@ class Limits:
     def too_large_index(self) -> str:
         """Why a file failed of which too much would have to be kept."""
         return (
-            f"its text is too long for a file of its size: in the database it would take more than 1 MB and"
+            f"its text is too long for a file of its size: in the database it would take more than 400 kB and"
             f" {self.index_ratio:g} times as much as the file, the limit (KB_INDEX_RATIO)"
         )
 
     def index_bytes(self, size: int, *, is_part: bool) -> float:
-        """Return what a file of `size` bytes may take in the database; of the megabyte, a part has a hundredth."""
-        return self.index_ratio * size + (_MIB // 100 if is_part else _MIB)
+        """Return what a file of `size` bytes may take in the database."""
+        return self.index_ratio * size + (_FREE_OF_PART if is_part else _FREE)
 
     def characters(self, size: int, *, is_part: bool) -> int:
         """Return how much text a file may give: no more than could be kept, each character twice."""
