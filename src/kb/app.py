@@ -32,6 +32,7 @@ from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
+from kb.ingest.stop import Stop
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.dependencies import Services
@@ -142,7 +143,7 @@ async def lifespan(
             app.state.services = await asyncio.shield(starting)
         finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
             await asyncio.wait([starting])
-        app.state.before_stop = app.state.services.worker.ends.close
+        app.state.before_stop = app.state.services.before_stop
         yield
         app.state.services = None
 
@@ -163,9 +164,16 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     space = VectorSpace.of(embedder.spec)
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space))
     originals = Originals(settings.files_dir, keep=settings.keep_files)
-    limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
+    stop = Stop()
     worker = Worker(
-        store, embedder, settings.staging_dir, originals, limits, instruments, keep_jobs_days=settings.keep_jobs_days
+        store,
+        embedder,
+        settings.staging_dir,
+        originals,
+        limits_of(settings),
+        instruments,
+        keep_jobs_days=settings.keep_jobs_days,
+        stop=stop,
     )
     worker.start()
     stack.callback(worker.stop)
@@ -174,7 +182,20 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
-    return Services(settings, store, embedder, worker, originals, search_service)
+    return Services(settings, store, embedder, worker, originals, search_service, stop)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what reading one file may take, and give."""
+    return Limits(
+        settings.parse_seconds,
+        settings.parse_memory_mb,
+        settings.parse_output_mb,
+        settings.parse_pages,
+        settings.index_ratio,
+        settings.max_tags if settings.own_tags else 0,
+        settings.max_tag_chars,
+    )
 
 
 def engine_info(embedder: Embedder) -> Info:

@@ -132,6 +132,8 @@ class Settings(EngineAccess):
         parse_memory_mb: how much memory that may take, in MiB.
         parse_output_mb: how much text one file may hold, in MiB.
         parse_pages: how many pages one file may have.
+        index_ratio: how many times its size one file may take in the database, beside 400 kB.
+        own_tags: give documents the tags that their files ask for.
         max_note_chars: the longest note.
         max_tags: how many tags a request may name.
         max_tag_chars: the longest tag.
@@ -152,6 +154,8 @@ class Settings(EngineAccess):
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
     parse_pages: Annotated[int, Field(ge=1)] = 5000
+    index_ratio: Annotated[float, Field(ge=4)] = 20
+    own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
     max_tags: Annotated[int, Field(ge=1)] = 100
     max_tag_chars: Annotated[int, Field(ge=1)] = 200

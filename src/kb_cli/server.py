@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import uvicorn
@@ -18,6 +19,7 @@ from kb.api.errors import SettingError
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
+from kb_cli.runtime.deadline import end_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +35,8 @@ else:
 logger = logging.getLogger(__name__)
 
 ENGINE = "api"
-GRACE_SECONDS = 10
+GRACE_SECONDS = 3
+"""How long requests that are under way may take when the server stops."""
 
 APPS = {
     ENGINE: SubApp(
@@ -138,7 +141,7 @@ async def serve(listener: socket.socket, app: Starlette) -> None:
         gc.freeze()
         host, port = listener.getsockname()[:2]
         logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
-        await Server(config, app.state.before_stop).serve([listener])
+        await Server(config, app.state.before_stop, partial(end_in_time, 0)).serve([listener])
 
 
 class Server(uvicorn.Server):
@@ -147,11 +150,15 @@ class Server(uvicorn.Server):
     Args:
         config: how to serve.
         before_stop: is called before the server waits for the requests that are under way.
+        on_exit: is called at the first signal.
     """
 
-    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, before_stop: Callable[[], None], on_exit: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(config)
         self._before_stop = before_stop
+        self._on_exit = on_exit
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: no new connections, and an end of those that are open."""
@@ -160,5 +167,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal as a request to stop, and be done with it; a second Ctrl-C waits for nobody."""
+        if not self.should_exit:
+            self._on_exit()
         self.force_exit |= self.should_exit and sig == signal.SIGINT
         self.should_exit = True

@@ -85,6 +85,34 @@ def test_all_that_stood_in_it_stands_there_still(path):
             assert old.items() <= (new | {"status": old.get("status")}).items()
 
 
+def test_what_chunks_stand_under_is_kept_once_and_found_as_before(path):
+    store_v3.build(path)
+    connection = connect(path)
+    ranked = "SELECT rowid, bm25(chunks_fts, 1.0, 2.0) FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid"
+    words = {
+        word for (text,) in connection.execute("SELECT header || ' ' || text FROM chunks") for word in text.split()
+    }
+    queries = [f'"{word}"' for word in sorted(words) if '"' not in word]
+    before = [connection.execute(ranked, (query,)).fetchall() for query in queries]
+    under = set(connection.execute("SELECT document_id, header, heading FROM chunks WHERE header <> ''"))
+    connection.close()
+    connection = migrated(path)
+    assert any(before)
+    assert [connection.execute(ranked, (query,)).fetchall() for query in queries] == before
+    sections = connection.execute("SELECT document_id, header, heading FROM sections").fetchall()
+    assert len(sections) == len(set(sections))
+    assert under <= set(sections)
+    assert_in_step(connection)
+
+
+def assert_in_step(connection):
+    """The full text is that of the chunks, and no section is without one."""
+    connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+    assert not connection.execute(
+        "SELECT 1 FROM sections WHERE id NOT IN (SELECT section_id FROM chunks WHERE section_id > 0)"
+    ).get
+
+
 @pytest.mark.parametrize("changes", [(), (ALIAS,)])
 def test_what_was_told_by_other_means_stands_in_columns(path, changes):
     store_v3.build(path, *changes)
@@ -137,6 +165,11 @@ def version_of(path):
     assert names & new == (new if version > 3 else set())
     named = not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'jobs_document'").get
     assert named == (version > 3)
+    has_sections = bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sections'").get)
+    headers = {"header", "heading"} & {name for name, *_ in columns(connection, "chunks")}
+    assert (has_sections, not headers) == (version > 4, version > 4)
+    if has_sections:
+        assert_in_step(connection)
     if version > 3:
         assert connection.execute("SELECT uploaded_as FROM documents WHERE id = 3").get == "second.txt"
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -16,7 +16,7 @@ def parser_of(engine=None):
 def parser_at_work(engine=None):
     """The same, once it is deep in a file: it has computed for longer than its start takes."""
     parser = parser_of(engine)
-    eventually("the parser works on a file", lambda: _computed(parser), until=lambda seconds: seconds > 1)
+    eventually("the parser works on a file", lambda: processor_seconds(parser), until=lambda seconds: seconds > 1)
     return parser
 
 
@@ -28,7 +28,7 @@ def _parser_of(engine):
     return None
 
 
-def _computed(process):
+def processor_seconds(process):
     """How many seconds of a processor's time a process has had."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")

@@ -19,6 +19,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
     ├── Unavailable              503 unavailable
+    │   └── Stopped              likewise
     ├── DiskFull                 507 disk-full
     ├── NoEngine                 never sent: raised by the client
     ├── EngineUnreachable        likewise
@@ -151,6 +152,10 @@ class Unavailable(KbError):
 
     status = 503
     code = "unavailable"
+
+
+class Stopped(Unavailable):
+    """The engine stops; nothing is wrong with what it worked on. Try again when it runs again."""
 
 
 class DiskFull(KbError):

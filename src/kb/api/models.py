@@ -94,7 +94,8 @@ Tag = Annotated[
 
 Tags = list[Tag]
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
-Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
+MAX_TITLE: Final = 500
+Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100)]

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.api.errors import Unavailable
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
+from kb.ingest.stop import Stop
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -29,6 +30,12 @@ class Services:
     worker: Worker
     originals: Originals
     search: SearchService
+    stop: Stop
+
+    def before_stop(self) -> None:
+        """Have all that takes long end, and those who wait for a job answered."""
+        self.stop.request()
+        self.worker.ends.close()
 
 
 async def services_of(request: Request) -> Services:

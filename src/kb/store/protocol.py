@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
@@ -174,8 +174,10 @@ class Store(Protocol):
         """How many bytes the newest vectors take in memory."""
 
     def read(self) -> AbstractContextManager[Transaction]: ...
-    def write(self) -> AbstractContextManager[Transaction]:
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:
         """Commit, durably, when the block ends; roll back when it raises.
+
+        `checkpoint` is called between chunks that are written, and may end the block by raising.
 
         Writes are serialised: between the beginning of one and its end there is no other, from this process or another
         one. So what a write has read stays true until it commits, and its callers may look first and then write: that

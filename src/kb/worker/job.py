@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
+    from kb.ingest.stop import Stop
     from kb.parser.sandbox import Sandbox
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Content, Job, NewJob
@@ -50,6 +51,7 @@ class Ingestion:
         sandbox: what reads them.
         ends: where it is published that a job has ended.
         instruments: where it is counted what was done.
+        stop: what says that the engine stops.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Ingestion:
         sandbox: Sandbox,
         ends: JobEnds,
         instruments: Instruments,
+        stop: Stop,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -69,6 +72,7 @@ class Ingestion:
         self._sandbox = sandbox
         self._ends = ends
         self._instruments = instruments
+        self._stop = stop
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
         """Read the jobs' contents; those that hold no text, or failed too often, end here."""
@@ -90,7 +94,7 @@ class Ingestion:
         total, slices = sum(len(draft.inputs) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
             done = 0
-            for vectors in embed_slices(drafts, self._embedder):
+            for vectors in embed_slices(drafts, self._embedder, self._stop.check):
                 slices.append(vectors)
                 done += len(vectors)
                 if done < total:
@@ -100,14 +104,22 @@ class Ingestion:
 
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
-            return draft_note(job.text or "", job.title, self._embedder, job.content_hash)
-        path = self._staging / job.staged
-        return draft_file(path, job.filename or "", job.title, self._embedder, self._sandbox, job.content_hash)
+            return draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
+        return draft_file(
+            self._staging / job.staged,
+            job.filename or "",
+            job.title,
+            self._embedder,
+            self._sandbox,
+            job.content_hash,
+            self._stop.check,
+            is_part=job.depth > 0,
+        )
 
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
         with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
             attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group]
-            with self._store.write() as tx:
+            with self._store.write(self._stop.check) as tx:
                 outcomes = [
                     self._save(tx, job, content, jobs)
                     for (job, _), content, jobs in zip(group, contents, attached, strict=True)

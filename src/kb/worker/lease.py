@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from kb.api.errors import DiskFull
-from kb.parser.sandbox import Stopped
+from kb.api.errors import DiskFull, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

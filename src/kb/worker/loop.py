@@ -15,8 +15,10 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from kb.api.errors import Stopped
 from kb.ingest.draft import SLICE
-from kb.parser.sandbox import Limits, Sandbox, Stopped
+from kb.ingest.stop import Stop
+from kb.parser.sandbox import Limits, Sandbox
 from kb.telemetry.instruments import Instruments
 from kb.worker.job import Ingestion
 from kb.worker.job_ends import JobEnds
@@ -62,6 +64,7 @@ class Worker:
         limits: what reading one file may take.
         instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
+        stop: what says that the engine stops, and is asked amid a text.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Worker:
         limits: Limits | None = None,
         instruments: Instruments | None = None,
         keep_jobs_days: int = 0,
+        stop: Stop | None = None,
     ) -> None:
         self.ends = JobEnds()
         self._store = store
@@ -80,11 +84,13 @@ class Worker:
         self._originals = originals
         self._sandbox = Sandbox(limits)
         self._instruments = instruments or Instruments()
-        self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._instruments)
+        self._stop = stop or Stop()
+        self._ingestion = Ingestion(
+            store, embedder, staging, originals, self._sandbox, self.ends, self._instruments, self._stop
+        )
         self._keep_jobs_days = keep_jobs_days
         self._expire_at = time.monotonic()
         self._wake = threading.Event()
-        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
 
     def start(self) -> None:
@@ -99,8 +105,8 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop at the next slice or amid a file; what is not finished then is begun again by the next worker."""
-        self._stopping = True
+        """Stop amid a text or a file; what is not finished then is begun again by the next worker."""
+        self._stop.request()
         self.ends.close()
         self._sandbox.stop()
         self._wake.set()
@@ -119,7 +125,7 @@ class Worker:
             self._work_until_stopped()
 
     def _work_until_stopped(self) -> None:
-        while not self._stopping:
+        while not self._stop.is_requested:
             self._wake.clear()
             try:
                 busy = self._work()
@@ -150,7 +156,7 @@ class Worker:
         """Delete the done jobs whose time has come; new work goes first."""
         if not self._keep_jobs_days or time.monotonic() < self._expire_at:
             return
-        while not (self._stopping or self._wake.is_set()):
+        while not (self._stop.is_requested or self._wake.is_set()):
             with self._store.write() as tx:
                 expired = tx.jobs.expire(self._keep_jobs_days, EXPIRED)
             if expired < EXPIRED:
@@ -178,14 +184,9 @@ class Worker:
         """
         with Lease(self._store, jobs) as lease:
             for group in grouped(self._ingestion.drafts(lease)):
-                self._refuse_if_stopping()
+                self._stop.check()
                 for _ in self._ingestion.ingest(group, lease):
                     yield
-                    self._refuse_if_stopping()
-
-    def _refuse_if_stopping(self) -> None:
-        if self._stopping:
-            raise Stopped
 
 
 def grouped(jobs: Iterable[DraftedJob]) -> Iterator[list[DraftedJob]]:

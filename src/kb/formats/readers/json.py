@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from kb.formats.extracted import Extracted
 from kb.formats.text.encoding import clean, decode
+
+_INDENTS: Final = (2, 0)
+_LONGEST_LAYOUT: Final = 4
+"""How many times as long as its source a layout may be; one that nests deep has less indentation, or none."""
 
 
 def read(data: bytes) -> Extracted:
@@ -20,6 +25,19 @@ def _is_hard_to_read(source: str) -> bool:
 
 def _laid_out(source: str) -> str:
     try:
-        return clean(json.dumps(json.loads(source), indent=2, ensure_ascii=False))
+        value = json.loads(source)
+        layouts = (_layout(value, indent, _LONGEST_LAYOUT * len(source)) for indent in _INDENTS)
+        return clean(next(filter(None, layouts), source))
     except (ValueError, RecursionError):
         return source
+
+
+def _layout(value: object, indent: int, longest: int) -> str | None:
+    """Return the value over as many lines as it has parts; None if that is longer than it may be."""
+    pieces = []
+    for piece in json.JSONEncoder(indent=indent, ensure_ascii=False).iterencode(value):
+        longest -= len(piece)
+        if longest < 0:
+            return None
+        pieces.append(piece)
+    return "".join(pieces)

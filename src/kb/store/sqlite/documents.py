@@ -9,7 +9,7 @@ from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, f
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     import apsw
     import numpy as np
@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     from kb.store.sqlite.schema import VectorTable
 
 
+NO_SECTION = "", "[]"
+"""The header and the headings of a chunk that stands under nothing."""
+
+
 class SqliteDocuments:
     """See `kb.store.protocol.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
-    def __init__(self, connection: apsw.Connection, table: VectorTable) -> None:
+    def __init__(self, connection: apsw.Connection, table: VectorTable, checkpoint: Callable[[], None]) -> None:
         self._execute: Execute = connection.execute
         self._connection = connection
         self._table = table
+        self._checkpoint = checkpoint
         self._sql = statements("documents")
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
@@ -130,9 +135,14 @@ class SqliteDocuments:
 
     def _add_chunks(self, document_id: int, content: Content) -> None:
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
+        sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
+            self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
-            columns |= {"header": chunk.header, "text": chunk.text, "heading": array(chunk.place.heading)}
+            section = chunk.header, array(chunk.place.heading)
+            if section not in sections:
+                sections[section] = self._execute(self._sql["insert_section"], (document_id, *section)).get
+            columns |= {"text": chunk.text, "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
@@ -141,6 +151,7 @@ class SqliteDocuments:
         ids = [row[0] for row in self._execute(self._sql["select_chunk_ids"], (document_id,))]
         self._connection.executemany(self._table.delete, [(id_,) for id_ in ids])
         self._execute(self._sql["delete_chunks"], (document_id,))
+        self._execute(self._sql["delete_sections"], (document_id,))
         self.removed += ids
 
     def _tags_of(self, document_id: int) -> set[str]:

@@ -23,7 +23,7 @@ from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from kb.store.rows import VectorSpace
@@ -35,9 +35,11 @@ READ_CONNECTIONS = 8
 class SqliteTransaction:
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
-    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+    def __init__(
+        self, connection: apsw.Connection, vectors: Vectors, checkpoint: Callable[[], None] = lambda: None
+    ) -> None:
         self.connection = connection
-        self.documents = SqliteDocuments(connection, vectors.table)
+        self.documents = SqliteDocuments(connection, vectors.table, checkpoint)
         self.jobs = SqliteJobs(connection)
         self._vectors = vectors
 
@@ -98,8 +100,8 @@ class SqliteStore:
             self._readers.put(connection)
 
     @contextmanager
-    def write(self) -> Iterator[SqliteTransaction]:
-        """A change, whole or not at all; on disk when the block ends.
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:
+        """A change, whole or not at all; on disk when the block ends. `checkpoint` may end it between two chunks.
 
         Raises:
             DiskFull: there is no room for it.
@@ -108,7 +110,7 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE")
             before = self._vectors.newest
             try:
-                transaction = SqliteTransaction(self._writer, self._vectors)
+                transaction = SqliteTransaction(self._writer, self._vectors, checkpoint)
                 yield transaction
                 self._publish(transaction.documents)
                 self._writer.execute("COMMIT")
