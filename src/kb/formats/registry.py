@@ -56,6 +56,7 @@ FORMATS: Final = {
             *("markdown", "Markdown", "markdown"),
             (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
         ),
+        Format("mbox", "a mailbox", "mbox", (".mbox", ".mbx")),
         Format("msg", "an Outlook message", "msg", (".msg",)),
         Format("notebook", "a Jupyter notebook", "notebook", (".ipynb",)),
         Format("odp", "an OpenDocument presentation", "odf", (".odp",)),

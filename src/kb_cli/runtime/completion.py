@@ -8,8 +8,8 @@ from kb.api.errors import KbError
 
 TIMEOUT: Final = 1.0
 TYPES: Final = (
-    "code", "csv", "docx", "eml", "epub", "html", "json", "markdown", "msg", "note", "notebook", "odp", "ods", "odt",
-    "pdf", "pptx", "rtf", "text", "xls", "xlsx", "xml",
+    "code", "csv", "docx", "eml", "epub", "html", "json", "markdown", "mbox", "msg", "note", "notebook", "odp", "ods",
+    "odt", "pdf", "pptx", "rtf", "text", "xls", "xlsx", "xml",
 )  # fmt: skip
 """The engine's types of documents, which this program must not import (tests/unit/test_extract.py)."""
 
