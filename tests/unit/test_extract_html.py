@@ -105,6 +105,22 @@ def test_nesting_too_deep_to_read_is_said_rather_than_cut_off(read):
         read("<html>seen" + "<div>" * 3000 + "lost")
 
 
+def test_an_element_with_more_attributes_than_any_page_has_is_refused(read):
+    def attributes(count, value=""):
+        return " ".join(f"a{number}{value}" for number in range(count))
+
+    for element in (
+        f"<p {attributes(2000)}>",
+        f"<script {attributes(2000)}></script>",
+        f"<p {attributes(2000, '=b')}>",
+    ):
+        with pytest.raises(Unreadable, match="more than 1000 attributes"):
+            read(f"<html>words{element}")
+    code = "if (a <b && " + "c = d / e && " * 3000
+    for element in (f"<p {attributes(900)}>", f"<script>{code}</script>", f"<p title='{attributes(9000)}'>"):
+        assert read(f"<html>words{element}").text == "words\n"
+
+
 def test_a_page_that_scripts_fill_says_so(read):
     with pytest.raises(Unreadable, match="scripts may be what fills it"):
         read("<html><body><div id=root></div><script src=app.js></script></body></html>")

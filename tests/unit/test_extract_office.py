@@ -247,6 +247,10 @@ def test_the_pages_of_an_opendocument_presentation_are_pages(read):
         (rb"{\rtf1\ansi\ansicpg1251 \'cf\'f0\'e8\'e2\'e5\'f2}", "Привет\n"),
         (b"{\\rtf1\\ansi\\ansicpg1251 " + "Привет".encode("cp1251") + b"}", "Привет\n"),
         (rb"{\rtf1\ansi \u-10179?\u-8704?}", "😀\n"),
+        (rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f1\fnil\fcharset204 B;}}\f1 \'cf\'f0\f0 \'e9}", "Прé\n"),
+        (rb'{\rtf1 a {\field{\*\fldinst{HYPERLINK "http://x.org"}}{\fldrslt{\ul link}}} b', 'a link("http://x.org") b\n'),
+        (rb'{\rtf1 {\field{\*\fldinst {HYPERLINK "http://x.org" }}{\fldrslt {\ul link}}}}', 'link("http://x.org")\n'),
+        (rb'{\rtf1 the word HYPERLINK "a"}', 'the word HYPERLINK "a"\n'),
         (rb"{\rtf1\ansi a\cell b\cell\row c\cell d\cell\row}", "a | b\nc | d\n"),
     ],
 )  # fmt: skip

@@ -41,6 +41,12 @@ _XML_ENCODING: Final = re.compile(rb"""\A\s*<\?xml[^>]{0,256}?encoding\s*=\s*["'
 _SELF_CLOSED: Final = re.compile(
     r"<((?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
 )
+# libxml2 compares each attribute of an element with every other.
+_MOST_ATTRIBUTES: Final = 1000
+_OPENING: Final = re.compile(r"""<([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>=]++|=)*+)""")
+_QUOTED: Final = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
+_BETWEEN_ATTRIBUTES: Final = re.compile(r"[\s/]++|=")
+_RAW: Final = {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"}
 _SPACES: Final = re.compile(r"[ \t\n\r\f\xa0]+")
 _ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\xad"))
 
@@ -90,7 +96,21 @@ def _declared_encoding(data: bytes) -> str | None:
     return found[1].decode("ascii") if found else None
 
 
+def _most_attributes(markup: str) -> int:
+    """Return about how many attributes the element with the most of them has, or more."""
+    most, place = 0, 0
+    while tag := _OPENING.search(markup, place):
+        if len(tag[2]) > 2 * _MOST_ATTRIBUTES:
+            most = max(most, len(_BETWEEN_ATTRIBUTES.findall(_QUOTED.sub(" ", tag[2]))))
+        place = tag.end()
+        if tag[1].lower() in _RAW and (end := markup.find("</", place)) > 0:
+            place = end
+    return most
+
+
 def _parsed(markup: str) -> etree._Element | None:
+    if _most_attributes(markup) > _MOST_ATTRIBUTES:
+        raise Unreadable(f"the page cannot be read: one of its elements has more than {_MOST_ATTRIBUTES} attributes")
     # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and what is beyond the limit is lost.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
     try:
