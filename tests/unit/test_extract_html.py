@@ -85,6 +85,78 @@ def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read):
     assert sections(page) == [(("Left",), "Left\n\na\n\n1 | 2\n")]
 
 
+@E10
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div style='display:none'>no</div>",
+        "<div style='color: red; DISPLAY : None !important'>no<p>no</p></div>",
+        "<span style='visibility:hidden;'>no</span>",
+        "<p hidden>no</p>",
+        "<p hidden='hidden'>no</p>",
+        "<div hidden=''><h1>no</h1></div>",
+        "<template><p>no</p></template>",
+        "<h2 style='display: none'>no</h2>",
+        "<h2><span hidden>no</span></h2>",
+        "<ul hidden><li>no</ul>",
+        "<div style='display:none'><ix:header><ix:hidden><ix:nonNumeric>no</ix:nonNumeric></ix:hidden></ix:header></div>",
+        "<ix:header><ix:hidden><ix:nonNumeric name='a:b'>no</ix:nonNumeric><ix:nonFraction xsi:nil='true'/></ix:hidden>"
+        "<ix:references><link:schemaRef/></ix:references><ix:resources><xbrli:context>no</xbrli:context></ix:resources></ix:header>",
+    ],
+)
+def test_what_a_page_hides_is_no_text(read, markup):
+    assert read(f"<html><body><p>before</p>{markup}<p>after</p>").text == "before\n\nafter\n"
+
+
+def test_an_empty_hidden_element_of_xhtml_hides_nothing_behind_it(read):
+    page = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><body><div hidden='hidden'/>words</body></html>"
+    assert read(page).text == "words\n"
+
+
+def test_hidden_cells_are_no_values_of_their_row(read):
+    row = "<tr><td>a<td style='display:none'>no<td>b<td hidden>no"
+    assert read(f"<table>{row}<tr hidden><td>no<td>no</table>").text == "a | b\n"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<p aria-hidden=true>words</p>",
+        "<p hidden=until-found>words</p>",
+        "<body style='visibility:hidden'>words",
+        "<p style='display:block; x-display:none'>words</p>",
+        "<p style='background: url(display:none)'>words</p>",
+        "<p class=hidden>words</p>",
+        "<details><summary>words</summary></details>",
+    ],
+)
+def test_what_a_person_can_see_is_text(read, markup):
+    assert "words" in read(f"<html>{markup}").text
+
+
+@pytest.mark.parametrize(
+    ("markup", "date"),
+    [
+        ("<meta property='article:published_time' content='2024-03-01T10:00:00Z'>", "2024-03-01T10:00:00Z"),
+        ("<meta name=DC.date.issued content=2024-03-01><meta name=date content=2020-01-01>", "2024-03-01"),
+        ("<meta name=citation_publication_date content=2024/03/01>", "2024/03/01"),
+        ("<meta name=date content='Fri, 01 Mar 2024 10:00:00 +0100'>", "2024-03-01T10:00:00+01:00"),
+        ("<time itemprop=datePublished datetime=2024-03-01>1 March</time>", "2024-03-01"),
+        ("<time datetime=2024-03-01>someone's comment</time>", None),
+        ("<meta name=date content='last spring'>", None),
+        ("<meta name=expires content=2024-03-01>", None),
+    ],
+)
+def test_the_date_of_a_page_is_the_one_that_it_gives_itself(read, markup, date):
+    assert read(f"<html><head>{markup}</head><p>words").date == date
+
+
+@pytest.mark.parametrize("title", ["Untitled Document", "untitled", "Sans titre", "index.html", "", "-"])
+def test_a_heading_is_the_title_of_a_page_whose_own_says_nothing(read, title):
+    assert read(f"<title>{title}</title><h2>a</h2><h1>The heading</h1>").title == "The heading"
+    assert read(f"<title>{title}</title><p>words").title is None
+
+
 def test_the_first_heading_is_the_title_of_a_page_without_one(read):
     assert read("<h2>a</h2><h1>b</h1><svg><title>icon</title></svg>").title == "b"
     assert read("<h2>a</h2>").title is None

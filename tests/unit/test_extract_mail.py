@@ -56,6 +56,12 @@ def test_of_two_versions_the_one_that_is_shown_is_read_once(read):
     assert "web version" not in text
 
 
+def test_what_a_message_hides_is_no_text(read):
+    message = mail()
+    message.set_content("<div style='display:none;max-height:0'>preview</div><p>The words.</p>", subtype="html")
+    assert read(message.as_bytes()).text.endswith("Subject: Hi\n\nThe words.\n")
+
+
 def test_the_plain_version_is_read_where_the_other_shows_nothing(read):
     message = mail()
     message.set_content("The words.")

@@ -293,6 +293,30 @@ def test_json_is_laid_out_where_it_cannot_be_read_as_it_is(read, source, text):
     assert read(source, "a.json").text == text
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r'{"a": "first\nsecond"}', '{\n  "a": "first\nsecond"\n}'),
+        (
+            '{\n"a": "first\\nsecond\\tthird\\r\\nfourth\\rfifth\\fsixth"\n}',
+            '{\n"a": "first\nsecond\tthird\nfourth\nfifth sixth"\n}',
+        ),
+        (
+            '{"a": "one\\ntwo"}\n{"a": "caf\\u00e9\\n\\ud83d\\ude00 \\u6771"}\n',
+            '{"a": "one\ntwo"}\n{"a": "café\n😀 東"}\n',
+        ),
+        (
+            '{\n"path": "C:\\\\run\\\\new\\\\table\\\\r\\n",\n"b": "say \\"no\\" a\\/b"\n}',
+            '{\n"path": "C:\\\\run\\\\new\\\\table\\\\r\n",\n"b": "say \\"no\\" a\\/b"\n}',
+        ),
+        ('{\n"a": "first\\nsecond", // a\n}\n', '{\n"a": "first\nsecond", // a\n}\n'),
+        ('{\n"a": "\\ud83d \\u0000 \\u12"\n}', '{\n"a": "\ufffd \ufffd \\u12"\n}'),
+    ],
+)
+def test_words_beside_an_escape_in_json_are_words(read, source, text):
+    assert read(source, "a.json").text == text
+
+
 def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
     cells = [
         {"cell_type": "markdown", "source": ["# One\n", "text ![x](data:image/png;base64," + "A" * 99 + ")"]},
