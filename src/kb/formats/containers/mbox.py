@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 # A line of a message may begin so, too: what parts messages also says when, and a header follows it.
@@ -27,7 +27,7 @@ def is_mailbox(data: bytes) -> bool:
 def split(data: bytes) -> list[bytes]:
     """Return the messages, each with the line before it."""
     starts = [match.start() for match in _SEPARATOR.finditer(data)]
-    return [data[start:end] for start, end in zip(starts, [*starts[1:], len(data)], strict=True)]
+    return [data[start:end] for start, end in pairwise([*starts, len(data)])]
 
 
 def without_separator(message: bytes) -> bytes:
