@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Unreadable
 from kb.api.models import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
@@ -20,7 +21,6 @@ from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.extracted import Section
 from kb.formats.registry import FORMATS
-from kb_cli.runtime.completion import TYPES
 from tests.support.ole import ole
 
 E10 = pytest.mark.requirement("E-10")
@@ -156,9 +156,9 @@ def test_a_file_that_is_not_there_is_unreadable(tmp_path):
         extract(tmp_path / "missing", "missing")
 
 
-def test_each_format_has_a_reader_and_is_completed_in_the_shell():
+def test_each_format_has_a_reader_and_a_type_that_clients_know():
     assert all(callable(import_module(each.reader).read) for each in FORMATS.values())
-    assert sorted(TYPES) == sorted([NOTE, *FORMATS])
+    assert list(DOC_TYPES) == sorted([NOTE, *FORMATS])
 
 
 def test_no_suffix_belongs_to_two_formats():

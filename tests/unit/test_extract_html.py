@@ -248,6 +248,39 @@ def test_prose_in_xml_is_read_without_its_tags(read):
     assert read(book, "book.xml").text == f"{plain}\n{plain * 9}"
 
 
+SENTENCE = "This is a sentence of some length that stands in a paragraph. " * 3
+
+
+@E10
+@pytest.mark.parametrize(
+    ("markup", "title", "headings"),
+    [
+        (
+            f"<book xmlns='http://docbook.org/ns/docbook'><title>The <i>book</i></title><chapter><title>One</title><para>{SENTENCE}</para>"
+            f"<section><title>Deep</title><para>{SENTENCE}</para></section></chapter></book>",
+            "The book",
+            [("The book",), ("The book", "One"), ("The book", "One", "Deep")],
+        ),
+        (
+            f"<article><front><title-group><article-title>The study</article-title></title-group></front><body><sec><label>1</label><title>"
+            f"Methods</title><p>{SENTENCE * 9}</p></sec></body><ref><article-title>Other</article-title><title>no</title></ref></article>",
+            None,
+            [("The study",), ("Methods",), ("Other",)],
+        ),
+        (
+            f"<TEI xmlns='http://www.tei-c.org/ns/1.0'><text><div><head>First act</head><p>{SENTENCE}</p></div></text></TEI>",
+            "First act",
+            [("First act",)],
+        ),
+        (f"<!DOCTYPE a [<!ENTITY x 'y'>]><doc><p>{SENTENCE} &x;</p><title>no title here</title></doc>", None, [()]),
+    ],
+)
+def test_prose_in_xml_is_cut_at_its_titles(read, markup, title, headings):
+    extracted = read(f"<?xml version='1.0'?>{markup}", "a.xml")
+    assert extracted.title == title
+    assert [heading for heading, _ in sections(extracted) if heading != () or len(headings) == 1] == headings
+
+
 @pytest.mark.parametrize(
     "source",
     [
