@@ -151,6 +151,11 @@ def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(read, data
         read(data, filename)
 
 
+def test_a_parser_that_panics_is_a_reason_like_any_other(read):
+    with pytest.raises(Unreadable, match="the parser failed: it panicked"):
+        read(ole({"Workbook": bytes(64)})[:-5], "a.xls")
+
+
 def test_a_file_that_is_not_there_is_unreadable(tmp_path):
     with pytest.raises(Unreadable, match="cannot be opened: No such file"):
         extract(tmp_path / "missing", "missing")

@@ -42,6 +42,10 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
         raise
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what a panic in Rust becomes is no Exception
+            raise
+        raise Unreadable("the parser failed: it panicked") from error
 
 
 def _is_visible(text: str) -> bool:
