@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema \
+.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema fuzz \
   conformance clients soak hostile fmt lint types bench bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
@@ -52,6 +52,10 @@ test-images: .venv/dev.stamp
 # What takes minutes, at its full size; the suite has a short form of each.
 test-long: .venv/dev.stamp
 	$(BIN)/pytest -m long
+
+# Five minutes of made-up input for each reader, the chunker, queries, cursors and front matter; the suite has seconds.
+fuzz: .venv/dev.stamp
+	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/unit/test_fuzz_readers.py
 
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp

@@ -437,6 +437,10 @@ def test_the_pages_of_an_opendocument_presentation_are_pages(read):
         (rb"{\rtf1\ansi\ansicpg1251 \'cf\'f0\'e8\'e2\'e5\'f2}", "Привет\n"),
         (b"{\\rtf1\\ansi\\ansicpg1251 " + "Привет".encode("cp1251") + b"}", "Привет\n"),
         (rb"{\rtf1\ansi \u-10179?\u-8704?}", "😀\n"),
+        (rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f1\fnil\fcharset204 B;}}\f1 \'cf\'f0\f0 \'e9}", "Прé\n"),
+        (rb'{\rtf1 a {\field{\*\fldinst{HYPERLINK "http://x.org"}}{\fldrslt{\ul link}}} b', 'a link("http://x.org") b\n'),
+        (rb'{\rtf1 {\field{\*\fldinst {HYPERLINK "http://x.org" }}{\fldrslt {\ul link}}}}', 'link("http://x.org")\n'),
+        (rb'{\rtf1 the word HYPERLINK "a"}', 'the word HYPERLINK "a"\n'),
         (rb"{\rtf1\ansi a\cell b\cell\row c\cell d\cell\row}", "a | b\nc | d\n"),
     ],
 )  # fmt: skip
@@ -557,6 +561,30 @@ def test_a_row_with_a_long_value_is_called_by_its_first_cells(read):
     ],
 )
 def test_json_is_laid_out_where_it_cannot_be_read_as_it_is(read, source, text):
+    assert read(source, "a.json").text == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r'{"a": "first\nsecond"}', '{\n  "a": "first\nsecond"\n}'),
+        (
+            '{\n"a": "first\\nsecond\\tthird\\r\\nfourth\\rfifth\\fsixth"\n}',
+            '{\n"a": "first\nsecond\tthird\nfourth\nfifth sixth"\n}',
+        ),
+        (
+            '{"a": "one\\ntwo"}\n{"a": "caf\\u00e9\\n\\ud83d\\ude00 \\u6771"}\n',
+            '{"a": "one\ntwo"}\n{"a": "café\n😀 東"}\n',
+        ),
+        (
+            '{\n"path": "C:\\\\run\\\\new\\\\table\\\\r\\n",\n"b": "say \\"no\\" a\\/b"\n}',
+            '{\n"path": "C:\\\\run\\\\new\\\\table\\\\r\n",\n"b": "say \\"no\\" a\\/b"\n}',
+        ),
+        ('{\n"a": "first\\nsecond", // a\n}\n', '{\n"a": "first\nsecond", // a\n}\n'),
+        ('{\n"a": "\\ud83d \\u0000 \\u12"\n}', '{\n"a": "\ufffd \ufffd \\u12"\n}'),
+    ],
+)
+def test_words_beside_an_escape_in_json_are_words(read, source, text):
     assert read(source, "a.json").text == text
 
 

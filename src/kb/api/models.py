@@ -22,6 +22,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
+from kb.api.doc_types import DOC_TYPES
+
 DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
 
@@ -98,7 +100,7 @@ MAX_TITLE: Final = 500
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
-DocType = Annotated[str, Field(min_length=1, max_length=100)]
+DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 

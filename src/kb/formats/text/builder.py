@@ -29,6 +29,13 @@ def sections_under(text: str, headings: Sequence[Heading]) -> tuple[Section, ...
     return tuple(_sections(text, headings))
 
 
+def lone_title(headings: Sequence[Heading]) -> str | None:
+    """Return the heading that stands above all others, if there is one."""
+    highest = min((heading.level for heading in headings), default=0)
+    titles = [heading.title for heading in headings if heading.level == highest]
+    return titles[0] if len(titles) == 1 and headings[0].level == highest else None
+
+
 def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
     ends = [heading.start for heading in headings[1:]] + [len(text)]
     preamble = headings[0].start if headings else len(text)
