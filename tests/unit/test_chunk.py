@@ -108,6 +108,15 @@ def chunks_of(*arguments):
     return [chunk for chunk, _ in passages_of(*arguments)]
 
 
+def test_a_section_that_begins_within_a_word_makes_no_chunk_too_long(embedder):
+    text = " word" * 600
+    sections = (Section(0, 1002), Section(1002, 2005), Section(2005, len(text)))
+    passages = list(Chunker(embedder).split(Extracted(None, text, sections), None))
+    assert "".join(chunk.text for chunk, _ in passages) == text
+    longest = max(embedder.count_tokens(chunk.text) for chunk, _ in passages)
+    assert longest <= CHUNK_TOKENS + embedder.spec.special_tokens
+
+
 @pytest.mark.requirement("N-1")
 @slow_but_thorough
 @given(document=documents(), title=st.one_of(st.none(), st.text(min_size=1, max_size=600)))

@@ -80,7 +80,7 @@ class Chunker:
             extracted: the text.
             title: what someone named the document; part of the header of each chunk.
         """
-        tokens = _Tokens(extracted.text, self._tokenizer, self._checkpoint)
+        tokens = _Tokens(extracted, self._tokenizer, self._checkpoint)
         lines = _Lines(extracted.text)
         for section in _merged(extracted, tokens, title or ""):
             header = self._header(section, title)
@@ -173,6 +173,20 @@ class _Header:
         return self.text[: self.starts[tokens]].rpartition(" ")[0] if tokens > 0 else ""
 
 
+def _blocks(extracted: Extracted) -> Iterator[tuple[int, int]]:
+    """Yield where the parts begin and end that are tokenised one by one; no token reaches over their ends."""
+    text, start = extracted.text, 0
+    # A section may begin within a word, which then has other tokens; at the start of a line it does not.
+    edges = (each.start for each in extracted.sections if each.start and text[each.start - 1] != "\n")
+    for edge in (*edges, len(text)):
+        while start < edge:
+            end = min(start + BLOCK_CHARS, edge)
+            if end < edge:
+                end = text.rfind(" ", start + 1, end) + 1 or end
+            yield start, end
+            start = end
+
+
 class _Tokens:
     """Where the model's tokens begin in a text that is cut from its beginning to its end.
 
@@ -180,20 +194,15 @@ class _Tokens:
     stands for all between the cut and `_recounted_end`.
     """
 
-    def __init__(self, text: str, tokenizer: Tokenizer, checkpoint: Callable[[], None]) -> None:
-        self.text = text
+    def __init__(self, extracted: Extracted, tokenizer: Tokenizer, checkpoint: Callable[[], None]) -> None:
+        self.text = extracted.text
         self._tokenizer = tokenizer
         self._starts = array("Q")
         self._recounted: list[int] = []
         self._recounted_end = 0
-        start = 0
-        while start < len(text):
+        for start, end in _blocks(extracted):
             checkpoint()
-            end = start + BLOCK_CHARS
-            if end < len(text):
-                end = text.rfind(" ", start + 1, end) + 1 or end
-            self._starts.extend(start + offset for offset in tokenizer.token_starts(text[start:end]))
-            start = end
+            self._starts.extend(start + offset for offset in tokenizer.token_starts(self.text[start:end]))
 
     def count(self, start: int, end: int) -> int:
         """Return how many tokens `text[start:end]` has. What stands before the last cut is not asked for any more."""
