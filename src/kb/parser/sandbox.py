@@ -1,12 +1,13 @@
 """Parsing in a process of its own with limits, so that no file takes the engine down.
 
-The process is kept from file to file and replaced when a file killed it. What it sends is checked like anything from
-outside: a parser that was taken over by a file must not get further than this.
+The process is kept from file to file and replaced when a file killed it. It gets the bytes of one file at a time and
+sends back what it read; `kb.parser.confine` says what it cannot do.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from kb.api.errors import Unreadable
-from kb.parser.protocol import OverLimit, receive, receive_bytes, send, unpack
+from kb.parser.protocol import OverLimit, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from kb.api.models import Restriction
     from kb.formats.extracted import Extracted
 
 logger = logging.getLogger(__name__)
@@ -45,7 +47,6 @@ _ENVIRONMENT: Final = {
     "TMP",
     "SYSTEMROOT",
     "LD_LIBRARY_PATH",
-    "PYTHONPATH",
 }
 
 
@@ -92,7 +93,16 @@ class Sandbox:
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._process: _Process | None = None
+        self._confined: list[Restriction] | None = None
         self._stopped = False
+
+    @property
+    def confined(self) -> list[Restriction] | None:
+        """What is impossible in the process; None until it has started for the first time."""
+        process = self._process
+        if process and process.confined is not None:
+            self._confined = process.confined
+        return self._confined
 
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
@@ -180,16 +190,21 @@ class _Process:
         # Twice, because address space is not yet memory; what it really uses is watched. This holds what is too
         # sudden to be watched.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
+        seconds = MAX_FILES * math.ceil(limits.seconds)
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "kb.parser.process", str(os.getpid()), str(address_space)],
+            [sys.executable, "-P", "-m", "kb.parser.process", *map(str, (os.getpid(), address_space, seconds))],
+            cwd=os.sep,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT} | {"PYTHONUTF8": "1"},
+            env=_environment(),
             start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
         self._baseline: int | None = None
+        self.confined: list[Restriction] | None = None
+        self._start = threading.Thread(target=self._receive_start, name="kb-parser-start", daemon=True)
+        self._start.start()
 
     @property
     def is_reusable(self) -> bool:
@@ -204,17 +219,28 @@ class _Process:
     def close(self) -> None:
         """Kill it and leave nothing behind."""
         self._end()
+        self._start.join()
         for pipe in (self._requests, self._replies, self._errors):
             with suppress(OSError):  # a request that was never read
                 pipe.close()
 
     def extract(self, path: Path, filename: str) -> tuple[str, Extracted]:
         """Read a file. Raises `Unreadable`, after which the process may be dead."""
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
+        with file:
+            return self._extract(file, filename)
+
+    def _extract(self, file: BinaryIO, filename: str) -> tuple[str, Extracted]:
         self._files += 1
         self._await_start()
+        self._errors.truncate(0)
+        self._errors.seek(0)
         with _Monitor(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as monitor:
             try:
-                return self._exchange(path, filename)
+                return self._exchange(file, filename)
             except OverLimit:
                 self._end()
                 raise Unreadable(self._limits.too_much_text) from None
@@ -229,17 +255,22 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def _await_start(self) -> None:
-        if self._baseline is None:
-            try:
-                receive(self._replies, 1024)
-            except (EOFError, OverLimit) as error:
-                raise RuntimeError(f"the parser did not start: {self._stderr()}") from error
+    def _receive_start(self) -> None:
+        with suppress(EOFError, OverLimit):
+            confined = receive(self._replies, 1024)["confined"]
             self._baseline = resident(self._process.pid)
+            self.confined = confined
+            logger.info("the parser has started; impossible in it: %s", ", ".join(confined) or "nothing, here")
 
-    def _exchange(self, path: Path, filename: str) -> tuple[str, Extracted]:
+    def _await_start(self) -> None:
+        self._start.join()
+        if self.confined is None:
+            raise RuntimeError(f"the parser did not start: {self._stderr()}")
+
+    def _exchange(self, file: BinaryIO, filename: str) -> tuple[str, Extracted]:
         characters = self._limits.output_mb * _MIB
-        send(self._requests, {"path": str(path), "filename": filename, "max_chars": characters})
+        send(self._requests, {"filename": filename, "max_chars": characters})
+        send_file(self._requests, file)
         reply = receive(self._replies, characters * _BYTES_A_CHARACTER)
         if "unreadable" in reply:
             raise Unreadable(str(reply["unreadable"]))
@@ -248,7 +279,7 @@ class _Process:
         if reply.get("out_of") == "memory":
             self._end()
             raise Unreadable(self._limits.too_much_memory)
-        return unpack(reply, self._attached(reply, path.stat().st_size))
+        return unpack(reply, self._attached(reply, os.fstat(file.fileno()).st_size))
 
     def _attached(self, reply: dict[str, Any], file_size: int) -> list[bytes]:
         """What came inside the file, which cannot be much more than the file: it is packed, not compressed, there."""
@@ -272,6 +303,13 @@ class _Process:
     def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def _environment() -> dict[str, str]:
+    """Return what the process shall know: no keys, and where modules are, but for the working directory."""
+    environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
+    folders = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return environment | {"PYTHONUTF8": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, folders))}
 
 
 def resident(pid: int) -> int:
