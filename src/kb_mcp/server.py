@@ -86,9 +86,9 @@ def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadToo
         (uploads.kb_upload_finish, "Finish a file upload", ADDITIVE, job_accepted),
         (documents.kb_update_note, "Update a note", DESTRUCTIVE, schemas.chunk_page()),
         (documents.kb_get, "Get a document", READ_ONLY, schemas.chunk_page_or_document_list()),
-        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.schema_of(Deleted)),
+        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.schema_with_notice(Deleted)),
         (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.schema_of(Status)),
-        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.schema_of(JobList)),
+        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.schema_with_notice(JobList)),
     ):
         register_tool(server, tool, title, hints, output_schema)
 

@@ -24,6 +24,10 @@ def schema_of(model: type[BaseModel]) -> Schema:
     return object_schema(fields_of(model))
 
 
+def schema_with_notice(model: type[BaseModel]) -> Schema:
+    return object_schema({"notice": STRING, **fields_of(model)})
+
+
 def search_results() -> Schema:
     fields = fields_of(SearchReply, depth=1)
     items = fields["results"]["items"]
