@@ -93,7 +93,9 @@ def _limit(address_space: int, seconds: int) -> None:
     if sys.platform == "linux":  # macOS does not keep to it
         limits[resource.RLIMIT_AS] = address_space
     for limit, value in limits.items():
-        resource.setrlimit(limit, (value, value))
+        _, hard = resource.getrlimit(limit)
+        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (lowest, lowest))
 
 
 if __name__ == "__main__":

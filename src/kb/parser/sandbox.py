@@ -37,6 +37,7 @@ MAX_FILES: Final = 500
 MONITOR_SECONDS: Final = 0.02
 _MIB: Final = 1 << 20
 _BYTES_A_CHARACTER: Final = 8
+_MAX_RLIMIT: Final = 1 << 31
 _ENVIRONMENT: Final = {
     "PATH",
     "LANG",
@@ -190,7 +191,7 @@ class _Process:
         # Twice, because address space is not yet memory; what it really uses is watched. This holds what is too
         # sudden to be watched.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
-        seconds = MAX_FILES * math.ceil(limits.seconds)
+        seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", "kb.parser.process", *map(str, (os.getpid(), address_space, seconds))],
             cwd=os.sep,
