@@ -33,6 +33,7 @@ from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.stop import Stop
+from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.dependencies import Services
@@ -154,6 +155,7 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     Raises:
         StartError: the data directory, the model or the database cannot be used.
     """
+    forbid_inspection()
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
 import pytest
+
+from tests.support.eventually import eventually
 
 
 @pytest.mark.requirement("L-2")
@@ -42,6 +45,12 @@ def test_status_tells_what_the_engine_is(kb):
     shown = kb("status").stdout
     assert f"engine     {answer['version']} at http://" in shown
     assert "all-MiniLM-L6-v2, 384 dimensions" in shown
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes")
+def test_status_tells_what_is_impossible_where_files_are_read(kb):
+    confined = eventually("the parser has started", lambda: kb.json("status")["parser"]["confined"])
+    assert f"parser     no {', no '.join(confined)}" in kb("status").stdout
 
 
 @contextmanager

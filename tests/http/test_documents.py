@@ -153,3 +153,4 @@ async def test_status_says_what_the_engine_is_and_holds(api, word):
     assert after["chunks"] == before["chunks"] + 1
     assert after["queue"]["queued"] == 0
     assert after["database_size"] > 0
+    assert set(after["parser"]["confined"] or ()) <= {"files", "network", "processes", "writing"}

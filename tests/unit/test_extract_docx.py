@@ -26,12 +26,9 @@ BOXES = (
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(document, filename="file.docx"):
-        path.write_bytes(document if isinstance(document, bytes) else saved(document))
-        return extract(path, filename)[1]
+        return extract(document if isinstance(document, bytes) else saved(document), filename)[1]
 
     return read
 

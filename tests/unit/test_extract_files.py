@@ -14,7 +14,7 @@ def files(test_data):
 
 
 def read(path):
-    doc_type, extracted = extract(path, path.name)
+    doc_type, extracted = extract(path.read_bytes(), path.name)
     assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
     return doc_type, extracted
 

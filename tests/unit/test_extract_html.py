@@ -11,12 +11,9 @@ E10 = pytest.mark.requirement("E-10")
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(data, filename="page.html"):
-        path.write_bytes(data.encode())
-        return extract(path, filename)[1]
+        return extract(data.encode(), filename)[1]
 
     return read
 

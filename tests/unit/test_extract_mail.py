@@ -17,11 +17,9 @@ pytestmark = pytest.mark.requirement("E-10")
 
 
 @pytest.fixture
-def read(tmp_path):
+def read():
     def read(data, name="message"):
-        path = tmp_path / "file"
-        path.write_bytes(data.replace(b"\n", b"\r\n") if name.endswith(".eml") else data)
-        _, extracted = extract(path, name)
+        _, extracted = extract(data.replace(b"\n", b"\r\n") if name.endswith(".eml") else data, name)
         assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
         return extracted
 

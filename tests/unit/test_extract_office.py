@@ -24,11 +24,9 @@ pytestmark = pytest.mark.requirement("E-10")
 
 
 @pytest.fixture
-def read(tmp_path):
+def read():
     def read(data, name="file"):
-        path = tmp_path / "file"
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        _, extracted = extract(path, name)
+        _, extracted = extract(data.encode() if isinstance(data, str) else data, name)
         assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
         return extracted
 

@@ -19,12 +19,9 @@ SHOW_IMAGE = b"q 200 0 0 200 50 50 cm /I Do Q"
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(data):
-        path.write_bytes(data)
-        return extract(path, "file.pdf")[1]
+        return extract(data, "file.pdf")[1]
 
     return read
 
@@ -364,13 +361,12 @@ def test_a_damaged_page_is_named_and_does_not_hide_the_others(read):
     assert read(broken).text == "first\n\n[page 2 is damaged and could not be read]\n\n"
 
 
-def test_threads_may_read_pdfs_at_once(tmp_path):
+def test_threads_may_read_pdfs_at_once():
     results = []
 
     def read_many(name):
-        path = tmp_path / name
-        path.write_bytes(pdf(*(lines(f"{name} {n}") for n in range(20))))
-        results.extend(extract(path, name)[1].text.startswith(f"{name} 0") for _ in range(10))
+        data = pdf(*(lines(f"{name} {n}") for n in range(20)))
+        results.extend(extract(data, name)[1].text.startswith(f"{name} 0") for _ in range(10))
 
     threads = [threading.Thread(target=read_many, args=(name,)) for name in ("one", "two", "three", "four")]
     for thread in threads:

@@ -64,12 +64,17 @@ def test_a_file_is_read_as_it_would_be_without_the_process_around_it(sandbox, fi
     box = sandbox()
     for path in sorted((test_data / "files").iterdir()):
         try:
-            expected = extract(path, path.name)
+            expected = extract(path.read_bytes(), path.name)
         except Unreadable as error:
             with pytest.raises(Unreadable, match=error.detail[:20]):
                 box.extract(path, path.name)
         else:
             assert box.extract(path, path.name) == expected
+
+
+def test_a_file_that_is_not_there_is_unreadable(sandbox, tmp_path):
+    with pytest.raises(Unreadable, match="cannot be opened: No such file"):
+        sandbox().extract(tmp_path / "missing", "missing")
 
 
 def test_attachments_come_out_whole(sandbox, file):

@@ -35,6 +35,9 @@ JobKind = Literal["note", "file"]
 NOTE: Final = "note"
 """The kind of a job that is a note, and the type of its document."""
 
+Restriction = Literal["files", "network", "processes", "writing"]
+"""What a parser cannot do: open files, reach the network, start or signal or look into processes, write files."""
+
 Sort = Literal["id", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -353,6 +356,12 @@ class ModelStatus(Reply):
     precision: str
 
 
+class ParserStatus(Reply):
+    """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts."""
+
+    confined: list[Restriction] | None
+
+
 class QueueStatus(Reply):
     """The number of jobs in each state."""
 
@@ -373,6 +382,7 @@ class Status(Reply):
     documents: dict[str, int]
     chunks: int
     queue: QueueStatus
+    parser: ParserStatus
     database_size: int
 
 

@@ -12,21 +12,16 @@ from kb.formats.registry import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from kb.formats.extracted import Extracted
 
 
-def extract(path: Path, filename: str) -> tuple[str, Extracted]:
-    """Return the type and the content of the file at `path`, which its sender called `filename`.
+def extract(data: bytes, filename: str) -> tuple[str, Extracted]:
+    """Return the type and the content of a file, which its sender called `filename`.
 
     Raises:
         Unreadable: the file gives no text; the message says why, for a person to read.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
     doc_type, extracted = _read(data, filename)
     if not _is_visible(extracted.text):
         raise Unreadable("the file holds no text")

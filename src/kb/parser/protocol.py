@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
@@ -49,6 +51,13 @@ def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
     for frame in (json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"), *blobs):
         pipe.write(_LENGTH.pack(len(frame)))
         pipe.write(frame)
+    pipe.flush()
+
+
+def send_file(pipe: BinaryIO, file: BinaryIO) -> None:
+    """Write what a file holds as one frame."""
+    pipe.write(_LENGTH.pack(os.fstat(file.fileno()).st_size))
+    shutil.copyfileobj(file, pipe)
     pipe.flush()
 
 

@@ -1,12 +1,13 @@
 """Parsing in a process of its own with limits, so that no file takes the engine down.
 
-The process is kept from file to file and replaced when a file killed it. What it sends is checked like anything from
-outside: a parser that was taken over by a file must not get further than this.
+The process is kept from file to file and replaced when a file killed it. It gets the bytes of one file at a time and
+sends back what it read; `kb.parser.confine` says what it cannot do.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from kb.api.errors import Stopped, Unreadable
-from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, unpack
+from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kb.api.models import Restriction
     from kb.formats.extracted import Extracted
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ _FREE: Final = 400_000
 _FREE_OF_PART: Final = 4000
 """The same for one that came inside another, of which there may be a hundred."""
 
+_MAX_RLIMIT: Final = 1 << 31
 _ENVIRONMENT: Final = {
     "PATH",
     "LANG",
@@ -52,7 +55,6 @@ _ENVIRONMENT: Final = {
     "TMP",
     "SYSTEMROOT",
     "LD_LIBRARY_PATH",
-    "PYTHONPATH",
 }
 
 
@@ -124,7 +126,16 @@ class Sandbox:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._process: _Process | None = None
+        self._confined: list[Restriction] | None = None
         self._stopped = False
+
+    @property
+    def confined(self) -> list[Restriction] | None:
+        """What is impossible in the process; None until it has started for the first time."""
+        process = self._process
+        if process and process.confined is not None:
+            self._confined = process.confined
+        return self._confined
 
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
@@ -214,16 +225,21 @@ class _Process:
         # Twice, because address space is not yet memory; what it really uses is watched. This holds what is too
         # sudden to be watched.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
+        seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "kb.parser.process", str(os.getpid()), str(address_space)],
+            [sys.executable, "-P", "-m", "kb.parser.process", *map(str, (os.getpid(), address_space, seconds))],
+            cwd=os.sep,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT} | {"PYTHONUTF8": "1"},
+            env=_environment(),
             start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
         self._baseline: int | None = None
+        self.confined: list[Restriction] | None = None
+        self._start = threading.Thread(target=self._receive_start, name="kb-parser-start", daemon=True)
+        self._start.start()
 
     @property
     def is_reusable(self) -> bool:
@@ -238,18 +254,29 @@ class _Process:
     def close(self) -> None:
         """Kill it and leave nothing behind."""
         self._end()
+        self._start.join()
         for pipe in (self._requests, self._replies, self._errors):
             with suppress(OSError):  # a request that was never read
                 pipe.close()
 
     def extract(self, path: Path, filename: str, *, is_part: bool) -> tuple[str, Extracted]:
         """Read a file. Raises `Unreadable`, after which the process may be dead."""
-        characters = self._limits.characters(path.stat().st_size, is_part=is_part)
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            return self._extract(file, filename, size, self._limits.characters(size, is_part=is_part))
+
+    def _extract(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
         self._files += 1
         self._await_start()
+        self._errors.truncate(0)
+        self._errors.seek(0)
         with _Monitor(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as monitor:
             try:
-                return self._exchange(path, filename, characters)
+                return self._exchange(file, filename, size, characters)
             except OverLimit:
                 self._end()
                 raise Unreadable(self._limits.too_many_characters(characters)) from None
@@ -267,16 +294,21 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def _await_start(self) -> None:
-        if self._baseline is None:
-            try:
-                receive(self._replies, 1024)
-            except (EOFError, OverLimit, Malformed) as error:
-                raise RuntimeError(f"the parser did not start: {self._stderr()}") from error
+    def _receive_start(self) -> None:
+        with suppress(EOFError, OverLimit, Malformed):
+            confined = receive(self._replies, 1024)["confined"]
             self._baseline = resident(self._process.pid)
+            self.confined = confined
+            logger.info("the parser has started; impossible in it: %s", ", ".join(confined) or "nothing, here")
 
-    def _exchange(self, path: Path, filename: str, characters: int) -> tuple[str, Extracted]:
-        send(self._requests, {"path": str(path), "filename": filename, "max_chars": characters})
+    def _await_start(self) -> None:
+        self._start.join()
+        if self.confined is None:
+            raise RuntimeError(f"the parser did not start: {self._stderr()}")
+
+    def _exchange(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
+        send(self._requests, {"filename": filename, "max_chars": characters})
+        send_file(self._requests, file)
         reply = receive(self._replies, characters * _BYTES_A_CHARACTER + _MIB)
         if "unreadable" in reply:
             raise Unreadable(str(reply["unreadable"])[:_MAX_REASON])
@@ -286,7 +318,7 @@ class _Process:
             self._end()
             raise Unreadable(self._limits.too_much_memory)
         document = check(reply)
-        blobs = self._attached(document.attachments, path.stat().st_size)
+        blobs = self._attached(document.attachments, size)
         limits = self._limits
         return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
 
@@ -312,6 +344,13 @@ class _Process:
     def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def _environment() -> dict[str, str]:
+    """Return what the process shall know: no keys, and where modules are, but for the working directory."""
+    environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
+    folders = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return environment | {"PYTHONUTF8": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, folders))}
 
 
 def resident(pid: int) -> int:

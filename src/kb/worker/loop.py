@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from kb.api.models import Restriction
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store
@@ -111,6 +112,11 @@ class Worker:
         self._sandbox.stop()
         self._wake.set()
         self._thread.join()
+
+    @property
+    def confined(self) -> list[Restriction] | None:
+        """What is impossible in the process that reads files; None until it has started."""
+        return self._sandbox.confined
 
     def wake(self) -> None:
         """Say that there is a new job."""

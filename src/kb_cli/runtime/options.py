@@ -37,6 +37,7 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated."),
 ]
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links to files outside of the folder, too.")]
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id.")]
 Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documents' ids.")]
 IdsOnly = Annotated[bool, typer.Option("--ids", help="Print the documents' ids, one a line, and nothing else.")]

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.errors import Invalid
-from kb_mcp.tools.answer_limiter import tool_result
+from kb_mcp.tools.answer_limiter import shorten_names, tool_result, with_notice
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -112,7 +112,7 @@ class DocumentTools:
         Delete only what the user wants gone, and make sure of the id with kb_get first. To correct a note, use
         kb_update_note. Returns the title of what was deleted.
         """
-        return tool_result(await self._engine.delete_document(document_id))
+        return tool_result(with_notice(await self._engine.delete_document(document_id)))
 
     async def kb_status(self) -> ToolResult:
         """See whether the knowledge base works and what is in it.
@@ -138,10 +138,10 @@ class DocumentTools:
         does not search: use kb_search.
         """
         if job_id:
-            return tool_result({"jobs": [await self._engine.job(job_id)], "next_cursor": None})
+            return tool_result(with_notice({"jobs": [await self._engine.job(job_id)], "next_cursor": None}))
         query = {"status": None if status == "any" else status, "cursor": cursor or None}
         reply = await self._engine.jobs(limit=limit, **query)
-        fitting = self._limiter.count_fitting(reply["jobs"])
+        fitting = self._limiter.count_fitting(shorten_names(reply["jobs"]))
         if fitting < len(reply["jobs"]):
             reply = await self._engine.jobs(limit=fitting, **query)
-        return tool_result(reply)
+        return tool_result(with_notice(reply))
