@@ -287,6 +287,14 @@ class JobAccepted(Reply):
     error: str | None = None
 
 
+class JobDropped(Reply):
+    """The receipt for a dropped job; `was` is the state that it was in."""
+
+    status: Literal["dropped"] = "dropped"
+    job_id: int
+    was: JobStatus
+
+
 class DocumentText(Reply):
     """A part of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
 

@@ -158,6 +158,10 @@ class EngineClient:
         """POST /jobs/{id}/retry."""
         return await self._call("POST", f"jobs/{job_id}/retry", repeatable=False)
 
+    async def drop_job(self, job_id: int) -> JSON:
+        """DELETE /jobs/{id}."""
+        return await self._call("DELETE", f"jobs/{job_id}", repeatable=False)
+
     async def documents(self, **query: object) -> JSON:
         """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
         return await self._call("GET", "documents", params=_given(**query))

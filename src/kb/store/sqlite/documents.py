@@ -87,6 +87,7 @@ class SqliteDocuments:
         self._remove_chunks(document_id)
         tags = self._execute(self._sql["clear_tags_of"], (document_id,)).fetchall()
         self._drop_file(*self._execute(self._sql["delete_document"], (document_id,)).get)
+        self._execute(statements("jobs")["forget_document"], (document_id,))
         self._drop_unused_tags(tag_id for (tag_id,) in tags)
 
     def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
