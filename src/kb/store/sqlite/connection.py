@@ -55,8 +55,8 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)  # noqa: FBT003 - likewise
-        if not read_only:
-            connection.pragma("auto_vacuum", "INCREMENTAL")  # which only a new database takes, before it has a page
+        if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
+            connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
             apply(connection)
         for name, value in PRAGMAS.items():

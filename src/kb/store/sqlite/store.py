@@ -80,7 +80,13 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
-        self._vectors = Vectors(self._writer, space.dimensions)
+        try:
+            self._vectors = Vectors(self._writer, space.dimensions)
+        except (apsw.Error, ValueError) as error:
+            raise StoreError(
+                f"The vectors in the database {path} cannot be read ({error}): 'kb verify' says what is damaged,"
+                " and 'kb reindex' makes them again from the texts."
+            ) from error
 
     @property
     def vectors_size(self) -> int:
