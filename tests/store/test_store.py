@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.save import save
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
-from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import Content, Extent, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
 
 DIMENSIONS = 8
@@ -562,3 +563,25 @@ def test_what_is_counted_is_what_is_there(store):
     assert counts.size > 0
     assert counts.queue_age >= 0
     assert store.vectors_size == 3 * 4 * DIMENSIONS
+
+
+def test_a_page_of_a_documents_chunks_is_read_by_itself(store):
+    document_id = add(store, "one ", "two ", "three ", "four")
+    with store.read() as tx:
+        assert [chunk.text for chunk in tx.documents.chunks(document_id, 1, 2)] == ["two ", "three "]
+        assert [chunk.text for chunk in tx.documents.chunks(document_id, 3)] == ["four"]
+        assert tx.documents.chunks(document_id, 9, 2) == []
+        assert [chunk.text for chunk in tx.documents.chunks_between(document_id, 5, 9)] == ["two ", "three "]
+        assert [chunk.text for chunk in tx.documents.chunks_between(document_id, 8, 8)] == []
+        assert tx.documents.extent(document_id) == Extent(4, 18)
+        assert tx.documents.extent(99) == Extent(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(None, None), (0, 4), (3, 9), (5, None), (17, 18), (18, 99), (99, 5), (7, 2)]
+)
+def test_characters_are_the_same_whether_all_of_a_document_is_read_or_a_part(store, start, end):
+    document_id = add(store, "one ", "two ", "three ", "four")
+    with store.read() as tx:
+        whole = excerpt(tx.documents.chunks(document_id), "characters", start, end)
+        assert excerpt_of_characters(tx.documents, document_id, start, end) == whole

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import JobStatus, Sort
-    from kb.store.rows import Chunk, Content, Counts, Document, Filter, Hit, Job, NewJob
+    from kb.store.rows import Chunk, Content, Counts, Document, Extent, Filter, Hit, Job, NewJob
     from kb.vectors.scores import ScoredChunks
 
 
@@ -24,7 +24,11 @@ class Documents(Protocol):
     """Documents with their tags and chunks."""
 
     def get(self, document_id: int) -> Document | None: ...
-    def chunks(self, document_id: int) -> list[Chunk]: ...
+    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]: ...
+    def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that hold some of the characters from `start` to before `end`."""
+
+    def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
@@ -56,6 +60,9 @@ class Documents(Protocol):
 
     def tags(self) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
+
+    def file_hashes(self) -> set[str]:
+        """Return the hashes of the files that documents came from."""
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document; they are not noted any more after this."""
@@ -157,6 +164,9 @@ class Index(Protocol):
     @property
     def analyzer(self) -> Analyzer: ...
     def select(self, where: Filter) -> Selection: ...
+    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+        """Return the documents that the chunks are of, in the order given."""
+
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
 

@@ -96,6 +96,7 @@ class Worker:
         for job_id in given_up:
             logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
         self._originals.sweep(self._store)
+        self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
             if file.name not in staged:
                 file.unlink()

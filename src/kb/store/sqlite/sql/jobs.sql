@@ -128,7 +128,7 @@ DELETE FROM jobs WHERE id = ?
 UPDATE jobs SET
   title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
-WHERE document_id = ?1 OR part_of = ?1
+WHERE document_id = :id OR part_of = :id
 
 -- name: drop_content
 -- A job's staged file is of no use any more.
