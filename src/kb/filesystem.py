@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
@@ -31,6 +32,16 @@ def sync(path: Path) -> None:
         return
     descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync_descriptor(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_descriptor(descriptor: int) -> None:
+    """Flush an open file to the disk. On macOS `fsync` leaves it in the drive."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)

@@ -164,7 +164,7 @@ def version_of(path):
     new = {"uploaded_as", "title_given", "depth"}
     assert names & new == (new if version > 3 else set())
     named = not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'jobs_document'").get
-    assert named == (version > 3)
+    assert named == (3 < version < 6)
     has_sections = bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sections'").get)
     headers = {"header", "heading"} & {name for name, *_ in columns(connection, "chunks")}
     assert (has_sections, not headers) == (version > 4, version > 4)
@@ -192,3 +192,30 @@ def test_one_of_the_newest_version_is_not_written_to_when_it_opens(path):
     changed = path.read_bytes()
     migrated(path).close()
     assert path.read_bytes() == changed
+
+
+def test_tags_that_are_written_in_two_ways_become_one(path):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    store_v3.build(
+        path,
+        f"INSERT INTO tags VALUES (70, '{composed}'), (71, '{decomposed}'), (72, 'Zu\u0308rich')",
+        "INSERT INTO document_tags VALUES (1, 70), (1, 71), (2, 71), (2, 72)",
+        f"UPDATE documents SET own_tags = '[\"{decomposed}\"]' WHERE id = 2",
+    )
+    with opened(path) as store, store.read() as tx:
+        first, second = tx.documents.get(1), tx.documents.get(2)
+        assert {tag for tag in first.tags if "caf" in tag} == {composed}
+        assert {composed, "Z\u00fcrich"} <= set(second.tags)
+        assert second.own_tags == (composed,)
+        assert not {decomposed, "Zu\u0308rich"} & {tag for tag, _ in tx.documents.tags()}
+
+
+def test_jobs_of_documents_that_are_gone_say_no_more_what_they_were(path):
+    store_v3.build(
+        path,
+        "UPDATE jobs SET title = 'secret', filename = 'secret.txt', tags = '[\"secret\"]', status = 'done',"
+        " document_id = 99 WHERE idempotency_key = 'key1'",
+    )
+    with opened(path) as store, store.read() as tx:
+        job = tx.jobs.with_key("key1")
+    assert (job.title, job.filename, job.tags, job.content_hash, job.request_hash) == (None, None, (), None, "request1")

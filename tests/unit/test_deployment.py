@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime
 
+import apsw
 import pytest
 
 from kb.settings import Settings as EngineSettings
@@ -127,3 +130,49 @@ def files_of(said):
     """The files that the first call of compose is given."""
     [call, *_] = re.findall(r"docker compose (.*?) (?:up|logs|down)", said)
     return call.split()[1::2]
+
+
+@pytest.fixture
+def backup(tmp_path):
+    """Runs the backup unit on folders of the test's own; whether it went well."""
+    (tmp_path / "kb" / "files").mkdir(parents=True)
+    (tmp_path / "kb-backup").mkdir()
+    unit = (ROOT / "systemd" / "kb-backup.service").read_text()
+    commands = re.findall(r"(?m)^ExecStart=(.*)$", unit)
+    assert len(commands) > 5
+    filled = [
+        line.replace("%S", str(tmp_path)).replace("/opt/kb/.venv/bin/python", sys.executable).replace("%%", "%")
+        for line in commands
+    ]
+
+    def run():
+        return all(subprocess.run(shlex.split(line.replace("$$", "$")), check=False).returncode == 0 for line in filled)
+
+    return run
+
+
+def notes_in(database):
+    connection = apsw.Connection(str(database))
+    number = connection.execute("SELECT count(*) FROM notes").get
+    connection.close()
+    return number
+
+
+def test_the_backup_keeps_the_last_good_copy_whatever_becomes_of_the_database(backup, tmp_path):
+    source, copies = tmp_path / "kb" / "kb.db", tmp_path / "kb-backup"
+    assert not backup()
+    assert not list(copies.glob("kb.db*"))
+    connection = apsw.Connection(str(source))
+    connection.execute("CREATE TABLE notes (text)")
+    connection.executemany("INSERT INTO notes VALUES (?)", [("text " * 400,)] * 100)
+    connection.close()
+    assert backup()
+    today = f"kb.db.{datetime.now(tz=UTC).astimezone().isoweekday()}"
+    assert sorted(path.name for path in copies.glob("kb.db*")) == ["kb.db", today]
+    raw = source.read_bytes()
+    source.write_bytes(raw[: 4096 * 5] + b"\x55" * 4096 * 9 + raw[4096 * 14 :])
+    assert not backup()
+    source.unlink()
+    assert not backup()
+    assert notes_in(copies / "kb.db") == notes_in(copies / today) == 100
+    assert not source.exists()

@@ -11,6 +11,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotPaged                 409 not-paged
     ├── TooManyTags              409 too-many-tags
     ├── NotRetryable             409 not-retryable
+    ├── JobDone                  409 job-done
     ├── KeyReused                409 key-reused
     ├── Changed                  412 changed
     ├── ForeignOrigin            403 foreign-origin
@@ -89,6 +90,13 @@ class NotRetryable(KbError):
 
     status = 409
     code = "not-retryable"
+
+
+class JobDone(KbError):
+    """The job is done; what it made is a document now."""
+
+    status = 409
+    code = "job-done"
 
 
 class TooManyTags(KbError):
@@ -213,6 +221,7 @@ BY_CODE: dict[str, type[KbError]] = {
         NotPaged,
         TooManyTags,
         NotRetryable,
+        JobDone,
         KeyReused,
         Changed,
         ForeignOrigin,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Final, Literal
+from unicodedata import normalize
 
 from pydantic import (
     AfterValidator,
@@ -90,12 +92,13 @@ PAGE_BEFORE = "`next_cursor` of the page before."
 Tag = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
+    AfterValidator(partial(normalize, "NFC")),
     Like(
         r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f\x85\ufeff][^,\x00-\x1f\x7f]*$",
         "a tag has no comma and no control character, and is more than white space",
     ),
 ]
-"""White space around a tag does not count."""
+"""White space around a tag does not count, nor whether its letters are composed."""
 
 Tags = list[Tag]
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
@@ -264,9 +267,10 @@ class Chunk(Reply):
 
 
 class DocumentWithChunks(Document):
-    """A document with its text in chunks."""
+    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for."""
 
     chunks: list[Chunk]
+    chunk_count: int
 
 
 class DocumentList(Reply):
@@ -291,6 +295,14 @@ class JobAccepted(Reply):
     status: JobStatus
     document_id: int | None = None
     error: str | None = None
+
+
+class JobDropped(Reply):
+    """The receipt for a dropped job; `was` is the state that it was in."""
+
+    status: Literal["dropped"] = "dropped"
+    job_id: int
+    was: JobStatus
 
 
 class DocumentText(Reply):

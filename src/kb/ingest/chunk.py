@@ -91,6 +91,18 @@ class Chunker:
                 yield NewChunk(extracted.text[start:end], header.text, lines.place(start, end, section)), passage
                 start = end
 
+    def passage(self, header: str, text: str) -> str:
+        """Return what the model reads of a chunk that was cut before, as `split` gives it."""
+        stands_under = _Header(header, self._tokenizer.token_starts(header))
+        room = self._room - len(self._tokenizer.token_starts(text))
+        while True:
+            shown = stands_under.truncate(room)
+            passage = f"{shown}\n{text}".strip()
+            excess = self._tokenizer.count_tokens(self._prefix + passage) - self._window
+            if excess <= 0 or not shown:
+                return passage
+            room -= excess
+
     def _header(self, section: Section, title: str | None) -> _Header:
         text = " › ".join(dict.fromkeys([title, *section.heading] if title else section.heading))
         return _Header(text, self._tokenizer.token_starts(text))

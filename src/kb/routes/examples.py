@@ -59,7 +59,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "pending": 0,
     },
     "Document": DOCUMENT,
-    "DocumentWithChunks": DOCUMENT | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}]},
+    "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
+    "DocumentWithChunks": DOCUMENT
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None},
     "DocumentText": {
         "document_id": 42,

@@ -10,8 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
-from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobList, JobsCursor, JobStatus
-from kb.documents.submit import receipt, retry, submit_file, submit_note
+from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus
+from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
 from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep
 from kb.routes.forms import BODIES, MAX_FIELDS, basename, parse_form, parse_note
 from kb.routes.limits import page_size
@@ -93,6 +93,17 @@ def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
     accepted = retry(services.store, job_id)
     services.worker.wake()
     return accepted
+
+
+@router.delete("/{job_id}", summary="Drop a job", responses=problems(404, 409, 507))
+def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
+    """Forget a queued, running or failed job, with what it waited with and its Idempotency-Key.
+
+    No document comes of it any more; one that it would have replaced stays as it is.
+    """
+    dropped = drop(services.store, services.settings.staging_dir, job_id)
+    services.worker.ends.publish(job_id)
+    return dropped
 
 
 async def _accept(request: Request, services: Services, idempotency_key: str | None) -> JobAccepted:

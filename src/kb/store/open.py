@@ -27,11 +27,25 @@ def open_store(url: str | None, data_dir: Path, space: VectorSpace) -> Iterator[
         SettingError: no backend serves such a URL.
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
+    with _open_sqlite(database_path(url, data_dir), space) as store:
+        yield store
+
+
+def database_path(url: str | None, data_dir: Path) -> Path:
+    """Return the file of the database at `url`, or in the data directory.
+
+    Raises:
+        SettingError: no backend serves such a URL.
+    """
     url = url or f"{SQLITE}{data_dir / 'kb.db'}"
     if not url.startswith(SQLITE):
         raise SettingError(f"KB_DATABASE_URL: only {SQLITE}PATH is served")
-    with _open_sqlite(Path(url.removeprefix(SQLITE)), space) as store:
-        yield store
+    return Path(url.removeprefix(SQLITE))
+
+
+def database_lock(path: Path) -> Path:
+    """Return the file that whoever uses the database at `path` locks."""
+    return path.with_name(f"{path.name}.lock")
 
 
 @contextmanager
@@ -39,5 +53,5 @@ def _open_sqlite(path: Path, space: VectorSpace) -> Iterator[Store]:
     from kb.store.sqlite.store import SqliteStore
 
     make_folder(path.parent, "KB_DATABASE_URL")
-    with sole_user(path.with_name(f"{path.name}.lock")), closing(SqliteStore(path, space)) as store:
+    with sole_user(database_lock(path)), closing(SqliteStore(path, space)) as store:
         yield store

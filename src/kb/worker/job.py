@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""How often a job is begun again that failed for no reason of its own."""
+"""How often a job is begun that fails for no reason of its own."""
+
+ENGINE_ENDED = "The engine ended three times while it worked on this."
 
 
 class DraftedJob(NamedTuple):
@@ -77,8 +79,11 @@ class Ingestion:
     def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
         """Read the jobs' contents; those that hold no text, or failed too often, end here."""
         for job in lease.jobs:
-            if job.attempts >= MAX_ATTEMPTS:
+            if job.attempts > MAX_ATTEMPTS:
                 self._give_up(job, lease)
+                continue
+            if job.staged and self._is_dropped(job):
+                self._end(job, "dropped", lease)
                 continue
             try:
                 with self._instruments.ingest("read", job_id=job.id):
@@ -89,7 +94,7 @@ class Ingestion:
                 yield DraftedJob(job, draft)
 
     def ingest(self, group: Sequence[DraftedJob], lease: Lease) -> Iterator[None]:
-        """Embed and write the jobs' documents; pause after each slice but the last."""
+        """Embed and write the jobs' documents, unless all are dropped; pause after each slice but the last."""
         drafts = [draft for _, draft in group]
         total, slices = sum(len(draft.inputs) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
@@ -98,9 +103,18 @@ class Ingestion:
                 slices.append(vectors)
                 done += len(vectors)
                 if done < total:
-                    lease.renew([job.id for job, _ in group], done / total)
+                    if not lease.renew([job.id for job, _ in group], done / total):
+                        return self._end_dropped(group, lease)
                     yield
         self._write(group, contents_of(drafts, slices), lease)
+
+    def _is_dropped(self, job: Job) -> bool:
+        with self._store.read() as tx:
+            return tx.jobs.get(job.id) is None
+
+    def _end_dropped(self, group: Sequence[DraftedJob], lease: Lease) -> None:
+        for job, _ in group:
+            self._end(job, "dropped", lease)
 
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
@@ -130,6 +144,9 @@ class Ingestion:
             self._originals.sweep(self._store)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> Outcome:
+        if tx.jobs.get(job.id) is None:
+            self._discard(attached)
+            return "dropped"
         if job.part_of and tx.documents.get(job.part_of) is None:
             tx.jobs.fail(job.id, "The document that it came in was deleted.")
             tx.jobs.drop_content(job.id)

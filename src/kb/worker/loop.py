@@ -20,7 +20,7 @@ from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Limits, Sandbox
 from kb.telemetry.instruments import Instruments
-from kb.worker.job import Ingestion
+from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
 
@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
-SHORT_NOTES, SHORT_CHARS = 8, 2000
-"""How many notes of at most so many characters go ahead between two slices of a long text."""
+SHORT_NOTES, SHORT_BYTES = 8, 2000
+"""How many notes of at most so many bytes go ahead between two slices of a long text."""
 
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
@@ -97,9 +97,13 @@ class Worker:
     def start(self) -> None:
         """Take up what a stopped engine left behind, and begin."""
         with self._store.write() as tx:
+            given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
             tx.jobs.release_all()
             staged = tx.jobs.staged()
+        for job_id in given_up:
+            logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
         self._originals.sweep(self._store)
+        self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
             if file.name not in staged:
                 file.unlink()
@@ -156,6 +160,7 @@ class Worker:
                     self._do_short_notes()
         else:
             self._expire()
+            self._reclaim()
         return bool(jobs)
 
     def _expire(self) -> None:
@@ -169,11 +174,16 @@ class Worker:
                 self._expire_at = time.monotonic() + EXPIRE_SECONDS
                 return
 
+    def _reclaim(self) -> None:
+        """Give back the space that nothing stands on any more; new work goes first."""
+        while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
+            pass
+
     def _do_short_notes(self) -> None:
         """Do notes of a few lines, which do not wait until a book is through; what fails of them is theirs alone."""
         try:
             with self._store.write() as tx:
-                notes = tx.jobs.claim_short(SHORT_NOTES, SHORT_CHARS)
+                notes = tx.jobs.claim_short(SHORT_NOTES, SHORT_BYTES)
             for _ in self._do(notes):
                 pass
         except Stopped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kb.api.errors import KbError, NoEngine, NotFound, NotRetryable, Unauthorized, WrongVersion
+from kb.api.errors import JobDone, KbError, NoEngine, NotFound, NotRetryable, Unauthorized, WrongVersion
 from kb.api.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import config_path, load_config
@@ -106,14 +106,14 @@ async def check_engine(client: EngineClient) -> None:
 def call_for_each(
     ids: Iterable[int], request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the engine's answers and the exit code; ids that it knows nothing of, or cannot retry, are named."""
+    """Return the engine's answers and the exit code; ids that it knows nothing of, or refuses, are named."""
 
     async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
         answers, code = [], exit_codes.OK
         for each in ids:
             try:
                 answers.append(await request(client, each))
-            except (NotFound, NotRetryable) as error:
+            except (NotFound, NotRetryable, JobDone) as error:
                 print_error(error.detail)
                 code = exit_codes.code_of(error)
         return answers, code

@@ -25,6 +25,7 @@ ENVELOPE_TOKENS: Final = 300
 """Reserved for what stands around the items of an answer."""
 
 MAX_CHARACTERS_PER_TOKEN: Final = 4
+MIN_TOKENS_PER_CHUNK: Final = 30
 
 MAX_NAME_CHARACTERS: Final = 300
 """Of a title, a path, a heading, a tag or a reason; and of all names in one list, twice as many."""
@@ -34,6 +35,9 @@ BRACKETS: Final = str.maketrans({"[": "(", "]": ")", '"': "'"})
 
 OMITTED_FIELDS: Final = {"highlights", "more", "truncated"}
 """Fields of a search result for programs that show it."""
+
+
+CHUNK_FIELDS: Final = {"chunks", "chunk_count"}
 
 
 def tool_result(data: JSON) -> ToolResult:
@@ -47,6 +51,7 @@ class AnswerLimiter:
     def __init__(self, max_tokens: int) -> None:
         self._item_tokens = max_tokens - ENVELOPE_TOKENS
         self.max_characters = max_tokens * MAX_CHARACTERS_PER_TOKEN
+        self.max_chunks = max_tokens // MIN_TOKENS_PER_CHUNK
 
     def count_fitting(self, items: Sequence[object], head: object = None) -> int:
         """Return how many of the first items fit beside `head`: at least one, so that an agent can always go on."""
@@ -79,14 +84,13 @@ class AnswerLimiter:
         return data
 
     def chunk_page(self, document: JSON, from_chunk: int) -> JSON:
-        """Return a document with those chunks that fit, and the number of the next one."""
-        chunks = [shorten_names(chunk) for chunk in document["chunks"][from_chunk:]]
-        head = shorten_names({name: value for name, value in document.items() if name != "chunks"})
+        """Return a document, which has its chunks from one on, with those that fit, and the number of the next one."""
+        chunks, total = [shorten_names(chunk) for chunk in document["chunks"]], document["chunk_count"]
+        head = shorten_names({name: value for name, value in document.items() if name not in CHUNK_FIELDS})
         shown = self.fitting(chunks, head)
-        end = from_chunk + len(shown) if len(shown) < len(chunks) else None
+        end = from_chunk + len(shown) if from_chunk + len(shown) < total else None
         data = {"notice": NOTICE, **head, "chunks": shown, "next_chunk": end}
         if end is not None:
-            total = len(document["chunks"])
             data["rest"] = f"Chunk {end} to {total - 1}: kb_get(document_id={document['id']}, from_chunk={end})."
         return data
 

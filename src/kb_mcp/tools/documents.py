@@ -103,7 +103,9 @@ class DocumentTools:
         if bool(document_id) == bool(source_path):
             raise Invalid("document_id, source_path: give one of the two.")
         if document_id:
-            return tool_result(self._limiter.chunk_page(await self._engine.document(document_id), from_chunk))
+            chunks = self._limiter.max_chunks
+            document = await self._engine.document(document_id, from_chunk=from_chunk, chunks=chunks)
+            return tool_result(self._limiter.chunk_page(document, from_chunk))
         return tool_result(self._limiter.document_list(await self._engine.documents(source_path=source_path)))
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:

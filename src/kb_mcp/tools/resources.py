@@ -61,7 +61,10 @@ class DocumentResources:
         """Return a document with those chunks that fit."""
         document_id, first = _parse_number(id, "id"), _parse_number(from_chunk, "from_chunk")
         try:
-            page = self._limiter.chunk_page(await self._engine.document(document_id), first)
+            chunks = self._limiter.max_chunks
+            page = self._limiter.chunk_page(
+                await self._engine.document(document_id, from_chunk=first, chunks=chunks), first
+            )
         except KbError as error:
             raise _resource_error(error) from error
         return ResourceResult([ResourceContent(to_json(page).decode(), mime_type=JSON_TYPE)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb.store.rows import Extent
 from kb.store.sqlite.document_query import page_of
 from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, next_ids
 from kb.store.sqlite.statements import statements
@@ -40,9 +41,18 @@ class SqliteDocuments:
         """Return the document, if there is one."""
         return next(iter(self._documents("documents", "id = ?", (document_id,))), None)
 
-    def chunks(self, document_id: int) -> list[Chunk]:
-        """Return a document's chunks in order."""
-        return mapped(chunk_of, self._execute(self._sql["select_chunks"], (document_id,)))
+    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]:
+        """Return a document's chunks in order, from the one with the index `start` on."""
+        count = -1 if limit is None else limit
+        return mapped(chunk_of, self._execute(self._sql["select_chunks"], (document_id, start, count)))
+
+    def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that hold some of the characters from `start` to before `end`, in order."""
+        return mapped(chunk_of, self._execute(self._sql["select_chunks_between"], (document_id, start, end)))
+
+    def extent(self, document_id: int) -> Extent:
+        """Return how much there is of a document."""
+        return Extent(*self._execute(self._sql["select_extent"], (document_id,)).get)
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
@@ -92,6 +102,7 @@ class SqliteDocuments:
         self._remove_chunks(document_id)
         tags = self._execute(self._sql["clear_tags_of"], (document_id,)).fetchall()
         self._drop_file(*self._execute(self._sql["delete_document"], (document_id,)).get)
+        self._execute(statements("jobs")["forget_document"], {"id": document_id})
         self._drop_unused_tags(tag_id for (tag_id,) in tags)
 
     def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
@@ -117,6 +128,10 @@ class SqliteDocuments:
         """Return the hashes of the files that lost their last document; they are not noted any more after this."""
         noted = self._execute(self._sql["take_unneeded_files"]).fetchall()
         return [hash_ for (hash_,) in noted if not self._is_file_needed(hash_)]
+
+    def file_hashes(self) -> set[str]:
+        """Return the hashes of the files that documents came from."""
+        return {hash_ for (hash_,) in self._execute(self._sql["select_file_hashes"])}
 
     def _is_file_needed(self, content_hash: str) -> bool:
         return bool(self._execute(self._sql["is_file_needed"], (content_hash,)).get)

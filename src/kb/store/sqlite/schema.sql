@@ -67,6 +67,8 @@ CREATE VIEW chunk_texts AS
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
   text, header, content = 'chunk_texts', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
 );
+-- A word that is deleted leaves the index at once, not when a merge comes by.
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
@@ -107,6 +109,9 @@ CREATE TABLE jobs (
   depth INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX jobs_status ON jobs (status, id);
+CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
+CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX jobs_part_of ON jobs (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
 CREATE INDEX jobs_done ON jobs (COALESCE(finished_at, created_at)) WHERE status = 'done';
 CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);

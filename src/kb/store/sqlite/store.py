@@ -12,7 +12,7 @@ import apsw
 
 from kb.api.errors import DiskFull, StoreError
 from kb.store.rows import Counts
-from kb.store.sqlite.connection import connect
+from kb.store.sqlite.connection import BUSY_MS, connect
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from kb.store.sqlite.row_mapping import Execute
 
 READ_CONNECTIONS = 8
+
+RECLAIMED_PAGES = 256
+"""How many free pages may stay, and are given back at a time."""
 
 
 class SqliteTransaction:
@@ -79,7 +82,13 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
-        self._vectors = Vectors(self._writer, space.dimensions)
+        try:
+            self._vectors = Vectors(self._writer, space.dimensions)
+        except (apsw.Error, ValueError) as error:
+            raise StoreError(
+                f"The vectors in the database {path} cannot be read ({error}): 'kb verify' says what is damaged,"
+                " and 'kb reindex' makes them again from the texts."
+            ) from error
 
     @property
     def vectors_size(self) -> int:
@@ -124,6 +133,19 @@ class SqliteStore:
                     raise DiskFull from error
                 raise
 
+    def reclaim(self) -> bool:
+        """Give some free pages back and empty the log; return whether there are more.
+
+        A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
+        """
+        with self._write_lock:
+            more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
+            if more:
+                self._writer.execute(f"PRAGMA incremental_vacuum({RECLAIMED_PAGES})").fetchall()
+            else:
+                self._empty_log()
+            return more
+
     def check(self) -> None:
         """Read a row.
 
@@ -142,6 +164,19 @@ class SqliteStore:
             for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
             self._writer.close()
+
+    def _empty_log(self) -> None:
+        """Bring what the log holds into the database, and cut it, unless someone is reading from it."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if not log.exists() or not log.stat().st_size:
+            return
+        self._writer.set_busy_timeout(0)
+        try:
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return
+        finally:
+            self._writer.set_busy_timeout(BUSY_MS)
 
     def _publish(self, documents: SqliteDocuments) -> None:
         if documents.added or documents.removed:

@@ -11,6 +11,10 @@ SELECT
 FROM chunks JOIN documents ON documents.id = chunks.document_id LEFT JOIN sections ON sections.id = section_id
 WHERE chunks.id IN (SELECT value FROM json_each(?))
 
+-- name: select_documents_of
+-- The documents of chunks, for ids in a JSON array.
+SELECT id, document_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))
+
 -- name: update_generation
 -- The chunks were changed: which snapshot of the vectors shows it.
 UPDATE generation SET number = ?
