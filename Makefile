@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
 .PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema \
-  conformance clients soak fmt lint types bench bench-quality bench-scale requirements clean
+  conformance clients soak hostile fmt lint types bench bench-quality bench-scale requirements clean
 
 setup: .venv/runtime.stamp
 
@@ -71,6 +71,10 @@ clients: .venv/dev.stamp .venv-clients/stamp
 # 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
 soak: .venv/dev.stamp
 	$(BIN)/pytest -s -m long tests/e2e/test_soak.py
+
+# Files and requests made to cost more than they are worth, at full size and timed; the suite has a short form of each.
+hostile: .venv/dev.stamp
+	$(BIN)/pytest -m hostile tests/hostile
 
 fmt: .venv/dev.stamp
 	$(BIN)/ruff check --fix $(SOURCES)

@@ -94,9 +94,12 @@ class EngineKey(EnvSettings):
 
     Args:
         api_key: the key of the HTTP API; without one it is open.
+        api_key_file: a file with such keys, one a line, read again when it changes. Where KB_API_KEY is not set, the
+            gateway sends the first of them.
     """
 
     api_key: Key | None = None
+    api_key_file: UserPath | None = None
 
 
 class EngineAccess(EngineKey):
