@@ -106,7 +106,8 @@ class EngineAccess(EngineKey):
     """Who may call the HTTP API, and what else shows the engine.
 
     Args:
-        allowed_hosts: names besides localhost that it may be called by without a key, with commas between them.
+        allowed_hosts: names besides localhost that it may be called by without a key, and whose pages may call it, with
+            commas between them; pages at another port than the usual one with that port, as in `localhost:5173`.
     """
 
     allowed_hosts: str = ""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import resource
+import signal
 import time
 from contextlib import contextmanager, suppress
+from itertools import count, islice
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from kb.worker.job import MAX_ATTEMPTS
 from tests.conftest import KEY, MCP_KEY
 from tests.support.eventually import eventually
 from tests.support.hostile import parser_of
@@ -74,8 +79,9 @@ def test_requests_that_are_begun_and_not_ended_are_closed(hasty, number, half):
 
 def test_a_head_that_comes_drop_by_drop_is_closed(hasty):
     with connect(hasty) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Drops: ")
         for _ in range(100):
-            connection.sendall(b"G")
+            connection.sendall(b"x")
             time.sleep(0.1)
         pytest.fail("ten seconds of a head were taken")
 
@@ -196,22 +202,13 @@ def test_a_body_that_comes_slowly_and_steadily_is_taken(hasty):
         assert status_of(answer(connection)) == 202
 
 
-def test_who_waits_for_a_job_or_for_events_is_not_cut_off(hasty):
+def test_who_waits_for_a_job_is_not_cut_off(hasty):
     text = "Ledgers were kept by patient clerks. " * 9000
     headers = {"Authorization": f"Bearer {KEY}"}
     with httpx2.Client(base_url=f"{hasty.url}/api/v1", headers=headers, timeout=60) as http:
         begun = time.monotonic()
         reply = http.post("/jobs?wait=4", json={"text": text})
         assert reply.status_code == 200 or time.monotonic() - begun >= 4
-    stream = ["Accept: text/event-stream", f"Authorization: Bearer {MCP_KEY}"]
-    with connect(hasty) as events:
-        events.sendall(request("GET", "/mcp", *stream))
-        if b" 200 " in events.recv(1 << 16).partition(b"\r\n")[0]:
-            time.sleep(4)
-            events.setblocking(False)
-            with pytest.raises(BlockingIOError):
-                while events.recv(1 << 16):
-                    pass
 
 
 @pytest.fixture(scope="module")
@@ -244,16 +241,14 @@ def test_where_each_connection_has_a_request_under_way_the_next_is_told_to_come_
     )
 
 
-def open_files(server):
-    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
-
-
 @contextmanager
 def out_of_files(server, left):
     """The server may open so many more files than it has open."""
     limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
-    highest = max(int(entry.name) for entry in Path(f"/proc/{server.process.pid}/fd").iterdir())
-    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (highest + 1 + left, limits[1]))
+    taken = {int(entry.name) for entry in Path(f"/proc/{server.process.pid}/fd").iterdir()}
+    free = (number for number in count() if number not in taken)
+    first_too_many = next(islice(free, left, None))
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (first_too_many, limits[1]))
     try:
         yield
     finally:
@@ -263,3 +258,44 @@ def out_of_files(server, left):
 def test_a_process_may_open_as_many_files_as_the_machine_allows(server):
     soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
     assert soft == min(hard, 65536)
+
+
+@contextmanager
+def kept(server):
+    """A client whose connection is open before files become scarce."""
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as http:
+        http.get("/healthz")
+        yield http
+
+
+@pytest.fixture(scope="module")
+def patient(start_server, tmp_path_factory):
+    """A server of its own, for those who take what it needs."""
+    with start_server(tmp_path_factory.mktemp("patient"), **GUARDED) as server:
+        httpx2.post(f"{server.url}/api/v1/search", json={"query": "x"}, headers={"Authorization": f"Bearer {KEY}"})
+        yield server
+
+
+def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient):
+    with kept(patient) as http:
+        file = {"file": ("a.txt", b"lighthouse " * 500_000)}
+        with out_of_files(patient, left=0):
+            refused = http.post("/api/v1/jobs", files=file)
+            assert (refused.status_code, refused.json()["type"]) == (503, "urn:kb:problem:overloaded")
+            assert refused.headers["retry-after"]
+        assert http.post("/api/v1/jobs", files=file).status_code == 202
+
+
+def test_a_file_whose_parser_cannot_be_started_for_lack_of_files_waits_for_it(patient):
+    with kept(patient) as http:
+        os.kill(parser_of(patient.process.pid), signal.SIGKILL)
+        http.post("/api/v1/jobs?wait=60", files={"file": ("a.txt", b"It takes the blame, and the parser's place.")})
+        with out_of_files(patient, left=3):
+            job = http.post("/api/v1/jobs", files={"file": ("b.txt", b"The lamp is lit at six.")}).json()
+            eventually(
+                "the worker has failed more often than a job may",
+                lambda: float(re.search(r"(?m)^kb_worker_errors_total (\S+)", http.get("/metrics").text)[1]),
+                until=lambda failures: failures > MAX_ATTEMPTS,
+            )
+        ended = http.get(f"/api/v1/jobs/{job['job_id']}?wait=60").json()
+    assert (ended["status"], ended["error"]) == ("done", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFull, Overloaded
 from kb.parser.sandbox import Stopped
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Lease:
     """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
 
     That counts as a failed attempt of theirs if an error ended the block, unless it is none of theirs: the engine
-    stops, the disk is full, or the block was a generator that was closed.
+    stops, the disk is full, too many files are open, or the block was a generator that was closed.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -32,7 +32,8 @@ class Lease:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._held:
-            failed = error is not None and not isinstance(error, (Stopped, DiskFull, GeneratorExit))
+            is_ours = isinstance(error, (Stopped, DiskFull, GeneratorExit)) or Overloaded.is_why(error)
+            failed = error is not None and not is_ours
             with self._store.write() as tx:
                 tx.jobs.release(self._held, failed=failed)
 
