@@ -114,6 +114,7 @@ def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify 
         json_response=True,
         host_origin_protection=True,
         allowed_hosts=names,
+        allowed_origins=["*"],  # `OriginMiddleware` asks for more than that they be of this machine
     )
     app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
     return app

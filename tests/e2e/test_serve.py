@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
 from base64 import b64encode
 from hashlib import sha256
@@ -59,7 +60,7 @@ def refused(tmp_path, *flags, **environment):
     ],
 )
 def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp_path, name, value):
-    environment = {name: value}
+    environment = {"KB_ALLOW_OPEN": "1", name: value}
     if name == "KB_DATA_DIR":
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", "0"]
         ended = subprocess.run(
@@ -115,18 +116,15 @@ def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp
 
 
 @pytest.mark.parametrize(("mode", "is_told"), [(0o755, True), (0o700, False)])
-def test_a_database_that_others_can_read_is_told_of(start_server, tmp_path, mode, is_told):
-    folder = tmp_path / "shared"
-    with start_server(folder):
-        pass
-    (folder / "kb.db").chmod(0o644)
-    folder.chmod(mode)
-    for parent in folder.parents:
-        if parent.owner() == Path.home().owner() and parent.is_relative_to(tmp_path.parents[1]):
-            parent.chmod(parent.stat().st_mode | 0o011)
-    with start_server(folder) as server:
-        pass
-    assert (f"other accounts can read the database: chmod go= {folder}/kb.db" in server.log.read_text()) == is_told
+def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told):
+    with tempfile.TemporaryDirectory() as folder:
+        with start_server(Path(folder)):
+            pass
+        Path(folder, "kb.db").chmod(0o644)
+        Path(folder).chmod(mode)
+        with start_server(Path(folder)) as server:
+            log = server.log.read_text()
+    assert (f"other accounts can read the database: chmod go= {folder}/kb.db" in log) == is_told
 
 
 async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
