@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 
+MANY = 100
+"""A list of more items is long."""
+
+
 class ThreadRoute(APIRoute):
     """Runs a plain function in a thread, and renders there the model that it returns.
 
@@ -59,10 +63,13 @@ def threaded(function: Callable[..., Any], status_code: int) -> Callable[..., An
     return wrapper
 
 
-def rendered(value: object) -> bytes:
-    """Return a reply as JSON; its lists item by item, between which other threads go on."""
-    if isinstance(value, list):
-        return b"[" + b",".join(map(to_json, value)) + b"]"
-    if isinstance(value, BaseModel):
-        return b"{" + b",".join(b'"%b":%b' % (name.encode(), rendered(each)) for name, each in value) + b"}"
-    return to_json(value)
+def rendered(reply: BaseModel) -> bytes:
+    """Return a reply as JSON; if it is long, its lists item by item, between which other threads go on."""
+    if not any(isinstance(value, list) and len(value) > MANY for _, value in reply):
+        return reply.model_dump_json().encode()
+    fields = (b'"%b":%b' % (name.encode(), _rendered_value(value)) for name, value in reply)
+    return b"{" + b",".join(fields) + b"}"
+
+
+def _rendered_value(value: object) -> bytes:
+    return b"[" + b",".join(map(to_json, value)) + b"]" if isinstance(value, list) else to_json(value)
