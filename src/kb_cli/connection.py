@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -24,6 +25,9 @@ that grows with the square of its length."""
 MAX_HEADERS: Final = 256
 MAX_PIPELINED: Final = 100
 """The most requests that may come before the first of them is answered."""
+
+MAX_AT_ONCE: Final = 20
+"""How many requests are given up in one step: what each leads to in an app takes a millisecond."""
 
 LINGER_SECONDS: Final = 2
 """How long to read what is not wanted: closed at once, the connection would be reset before the answer came."""
@@ -71,7 +75,8 @@ class Connections:
         latest = now - self.seconds
         while self.owing and next(iter(self.owing.values())) < latest:
             self.evict()
-        for connection in [each for each in self.sending if each.heard_at(now) < latest]:
+        late = (each for each in self.sending if each.heard_at(now) < latest)
+        for connection in list(islice(late, MAX_AT_ONCE)):
             connection.transport.close()
         for connection, (left, since) in list(self.lagging.items()):
             unsent = connection.transport.get_write_buffer_size()

@@ -209,9 +209,8 @@ class Server(uvicorn.Server):
         self._connections = connections
 
     async def on_tick(self, counter: int) -> bool:
-        """Look every second for connections that keep the server waiting; uvicorn calls this ten times as often."""
-        if counter % 10 == 0:
-            self._connections.close_late(get_running_loop().time())
+        """Look for connections that keep the server waiting; uvicorn calls this ten times a second."""
+        self._connections.close_late(get_running_loop().time())
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

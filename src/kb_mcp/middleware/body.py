@@ -41,6 +41,8 @@ class BoundedBody:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         message = await _read(receive) if _announced(scope) <= MAX_BODY else None
+        if message and message["type"] == "http.disconnect":
+            return None
         if message is None or not _is_small(message.get("body", b"")):
             return await _refusal(TOO_LARGE)(scope, receive, send)
         if not await LIMITS.allow(message.get("body", b"")):
