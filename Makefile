@@ -76,7 +76,7 @@ clients: .venv/dev.stamp .venv-clients/stamp
 soak: .venv/dev.stamp
 	$(BIN)/pytest -s -m long tests/e2e/test_soak.py
 
-# Some 70 small files that are made to multiply, and what each costs; the suite sends a dozen.
+# Files and requests made to cost more than they are worth, at full size and timed; the suite has a short form of each.
 hostile: .venv/dev.stamp
 	$(BIN)/pytest -s -m "hostile or not hostile" tests/hostile
 

@@ -94,16 +94,20 @@ class EngineKey(EnvSettings):
 
     Args:
         api_key: the key of the HTTP API; without one it is open.
+        api_key_file: a file with such keys, one a line, read again when it changes. Where KB_API_KEY is not set, the
+            gateway sends the first of them.
     """
 
     api_key: Key | None = None
+    api_key_file: UserPath | None = None
 
 
 class EngineAccess(EngineKey):
     """Who may call the HTTP API, and what else shows the engine.
 
     Args:
-        allowed_hosts: names besides localhost that it may be called by without a key, with commas between them.
+        allowed_hosts: names besides localhost that it may be called by without a key, and whose pages may call it, with
+            commas between them; pages at another port than the usual one with that port, as in `localhost:5173`.
     """
 
     allowed_hosts: str = ""

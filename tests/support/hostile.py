@@ -21,7 +21,7 @@ def parser_at_work(engine=None):
 
 
 def _parser_of(engine):
-    for task in Path(f"/proc/{engine}/task").glob("*/children"):
+    for task in list(Path(f"/proc/{engine}/task").glob("*/children")):
         for child in task.read_text().split():
             if b"kb.parser.process" in Path(f"/proc/{child}/cmdline").read_bytes():
                 return int(child)

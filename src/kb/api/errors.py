@@ -19,8 +19,11 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── TooLarge                 413 too-large
     ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
+    ├── TooManyGuesses           429 too-many-guesses
+    ├── HeadTooLarge             431 head-too-large
     ├── Unavailable              503 unavailable
     │   └── Stopped              likewise
+    ├── Overloaded               503 overloaded
     ├── DiskFull                 507 disk-full
     ├── NoEngine                 never sent: raised by the client
     ├── EngineUnreachable        likewise
@@ -155,6 +158,20 @@ class UnsupportedMedia(KbError):
     code = "unsupported-media-type"
 
 
+class TooManyGuesses(KbError):
+    """Too many keys that are none came from this address; wait, then send the right one."""
+
+    status = 429
+    code = "too-many-guesses"
+
+
+class HeadTooLarge(KbError):
+    """The request's address and headers are larger than the server accepts."""
+
+    status = 431
+    code = "head-too-large"
+
+
 class Unavailable(KbError):
     """The engine is not ready yet; try again in a moment."""
 
@@ -164,6 +181,18 @@ class Unavailable(KbError):
 
 class Stopped(Unavailable):
     """The engine stops; nothing is wrong with what it worked on. Try again when it runs again."""
+
+
+class Overloaded(KbError):
+    """The server has too many connections or files open at the moment; try again in a few seconds."""
+
+    status = 503
+    code = "overloaded"
+
+    @staticmethod
+    def is_why(error: BaseException | None) -> bool:
+        """Return whether the operating system said so."""
+        return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class DiskFull(KbError):
@@ -228,7 +257,10 @@ BY_CODE: dict[str, type[KbError]] = {
         Misdirected,
         TooLarge,
         UnsupportedMedia,
+        TooManyGuesses,
+        HeadTooLarge,
         Unavailable,
+        Overloaded,
         DiskFull,
         WrongVersion,
     )

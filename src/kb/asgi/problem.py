@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import DiskFull, KbError, TooLarge
+from kb.api.errors import DiskFull, KbError, Overloaded, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,14 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
+RETRY_SECONDS: dict[type[KbError], int] = {Overloaded: 5}
+"""When to come back, by the error that says to."""
+
+
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
     """Return the response that says `error`."""
-    return ProblemResponse(body_of(error), status_code=error.status, headers=headers)
+    retry = {"Retry-After": str(RETRY_SECONDS[type(error)])} if type(error) in RETRY_SECONDS else {}
+    return ProblemResponse(body_of(error), status_code=error.status, headers={**retry, **(headers or {})})
 
 
 def body_of(error: KbError) -> dict[str, object]:
@@ -62,7 +67,10 @@ async def on_disconnect(_: Request, __: Exception) -> Response:
 
 async def on_os_error(request: Request, error: Exception) -> ProblemResponse:
     """Exception handler for the operating system's refusals: a full disk is not our fault, and its owner can help."""
-    return await (on_kb_error(request, DiskFull()) if DiskFull.is_why(error) else on_unexpected(request, error))
+    for kind in (DiskFull, Overloaded):
+        if kind.is_why(error):
+            return await on_kb_error(request, kind())
+    return await on_unexpected(request, error)
 
 
 async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:

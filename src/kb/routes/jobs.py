@@ -13,7 +13,7 @@ from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
 from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep
-from kb.routes.forms import BODIES, MAX_FIELDS, basename, parse_form, parse_note
+from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
@@ -109,7 +109,7 @@ def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
 async def _accept(request: Request, services: Services, idempotency_key: str | None) -> JobAccepted:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
-        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+        async with read_form(request, services.settings) as form:
             return await run_in_threadpool(_accept_file, services, form, idempotency_key)
     if media_type == "application/json":
         return await run_in_threadpool(_accept_note, services, await request.body(), idempotency_key)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import SettingError
-from kb.filesystem import make_folder
+from kb.filesystem import is_exposed, make_folder
 from kb.store.lock import sole_user
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from kb.store.protocol import Store
     from kb.store.rows import VectorSpace
+
+logger = logging.getLogger(__name__)
 
 SQLITE = "sqlite:///"
 
@@ -53,5 +56,7 @@ def _open_sqlite(path: Path, space: VectorSpace) -> Iterator[Store]:
     from kb.store.sqlite.store import SqliteStore
 
     make_folder(path.parent, "KB_DATABASE_URL")
+    if path.exists() and is_exposed(path):
+        logger.warning("other accounts can read the database: chmod go= %s %s-wal %s-shm", path, path, path)
     with sole_user(database_lock(path)), closing(SqliteStore(path, space)) as store:
         yield store

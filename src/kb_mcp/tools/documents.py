@@ -29,7 +29,7 @@ NOT_BOOLEAN = BeforeValidator(_refuse_boolean)
 """Refuses true and false. It stands behind a number's bounds: before them, pydantic leaves them out of the schema."""
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
-Tags = Annotated[list[Tag], Field(description="Exactly these tags are set.")]
+Tags = Annotated[list[Tag], Field(fail_fast=True, description="Exactly these tags are set.")]
 DocumentId = Annotated[int, Field(ge=1, description="The document's id."), NOT_BOOLEAN]
 
 
@@ -42,7 +42,7 @@ class DocumentTools:
         self,
         query: Annotated[str, Field(description="A question, a phrase or words.")],
         top: Annotated[int, Field(ge=1, le=100, description="How many passages."), NOT_BOOLEAN] = 10,
-        tags: Annotated[list[str], Field(description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[list[str], Field(fail_fast=True, description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
         doc_type: Annotated[str, Field(description="Only this type, such as note, pdf, docx, eml or xml.")] = "",
         fts_only: Annotated[bool, Field(description="Match words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Match meaning only: the words may differ.")] = False,
