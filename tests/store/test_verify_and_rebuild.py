@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
-from kb.ingest.draft import draft_note, embed_drafts
+from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance import reindex, verify
 from kb.settings import Settings
 from kb.store.lock import sole_user
@@ -35,7 +35,7 @@ def database(tmp_path, embedder):
     path = tmp_path / "kb.db"
     with closing(SqliteStore(path, space())) as store:
         for title, text in (("Mat", "The key is under the mat."), (None, LONG), ("Gone", "Nothing of this stays.")):
-            [content] = embed_drafts([draft_note(text, title, embedder)], embedder)
+            content = embed_draft(draft_note(text, title, embedder), embedder, lambda: None)
             with store.write() as tx:
                 save(tx, content, f"/{title}", ["tag"])
         with store.write() as tx:
