@@ -18,6 +18,7 @@ from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock
 from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.verify import is_unit
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 
@@ -105,6 +106,11 @@ def test_a_kept_file_that_is_not_what_it_was_is_found(settings, database):
     assert faults(settings) == {}
     kept.write_bytes(b"another")
     assert "the file of document 1 is not what it was" in faults(settings)["files"][0]
+
+
+def test_bytes_that_are_no_number_are_no_vector():
+    signaling_nan = bytes.fromhex("0100a07f")
+    assert not is_unit(signaling_nan * 384)
 
 
 def test_vectors_on_a_damaged_page_are_made_again(settings, database):

@@ -118,7 +118,8 @@ class Verification:
 
 def is_unit(raw: bytes) -> bool:
     """Return whether a vector as it is stored has the length 1."""
-    return bool(abs(np.linalg.norm(np.frombuffer(raw, np.float32).astype(np.float64)) - 1) <= UNIT)
+    with np.errstate(invalid="ignore"):  # damaged bytes may be no number
+        return bool(abs(np.linalg.norm(np.frombuffer(raw, np.float32).astype(np.float64)) - 1) <= UNIT)
 
 
 def _readable(check: Callable[[], Iterator[str]]) -> Iterator[str]:
