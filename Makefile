@@ -4,8 +4,8 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema \
-  conformance clients soak fmt lint types bench bench-quality bench-scale requirements clean
+.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema fuzz \
+  conformance clients soak hostile fmt lint types bench bench-quality bench-scale requirements audit sbom clean
 
 setup: .venv/runtime.stamp
 
@@ -53,6 +53,10 @@ test-images: .venv/dev.stamp
 test-long: .venv/dev.stamp
 	$(BIN)/pytest -m long
 
+# Five minutes of made-up input for each reader, the chunker, queries, cursors and front matter; the suite has seconds.
+fuzz: .venv/dev.stamp
+	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/unit/test_fuzz_readers.py
+
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
@@ -71,6 +75,10 @@ clients: .venv/dev.stamp .venv-clients/stamp
 # 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
 soak: .venv/dev.stamp
 	$(BIN)/pytest -s -m long tests/e2e/test_soak.py
+
+# Files and requests made to cost more than they are worth, at full size and timed; the suite has a short form of each.
+hostile: .venv/dev.stamp
+	$(BIN)/pytest -s -m "hostile or not hostile" tests/hostile
 
 fmt: .venv/dev.stamp
 	$(BIN)/ruff check --fix $(SOURCES)
@@ -111,32 +119,56 @@ requirements: .venv/dev.stamp
 	for device in cpu cuda rocm; do \
 	  $(COMPILE_IMAGE) --extra engine --extra otel --extra $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done
-	$(COMPILE) --group build -o requirements/build.txt
+	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
+	$(COMPILE) --group audit -o requirements/audit.txt
+
+# The pinned packages against the advisories of the package index, as far as they can be reached.
+audit: .venv-audit/stamp
+	.venv-audit/bin/python requirements/audit.py requirements/dev.txt $(wildcard requirements/engine-*.txt)
+
+# What each image and a plain installation are made of, as CycloneDX: build/sbom/*.json.
+SBOM := $(patsubst %,build/sbom/%.json,runtime gateway engine-cpu engine-cuda engine-rocm)
+
+sbom: $(SBOM)
+
+build/sbom/%.json: requirements/%.txt .venv-audit/stamp
+	@mkdir -p $(@D)
+	PYTHONWARNINGS=ignore .venv-audit/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o $@ $<
 
 clean:
-	rm -rf .venv .venv-reference .venv-clients tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-audit .venv-reference .venv-clients tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-.venv/bin/uv:
+# uv, and what builds kb where it is installed: pinned, with hashes.
+BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
+
+.venv/bin/uv: requirements/build.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	$(BIN)/python $(BUILD_TOOLS)
+	@touch $@
 
 .venv/runtime.stamp: requirements/runtime.txt pyproject.toml | .venv/bin/uv
 	$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/runtime.txt
-	$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/dev.stamp: requirements/dev.txt pyproject.toml | .venv/bin/uv
 	$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
-	$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@ .venv/runtime.stamp
 
 # pip, not uv, installs torch: pip also looks where a machine keeps a build of its own, without CUDA.
 .venv-reference/stamp: requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv-reference
-	.venv-reference/bin/python -m pip install -q --disable-pip-version-check uv torch==2.13.0
+	.venv-reference/bin/python $(BUILD_TOOLS)
+	.venv-reference/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
 	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python -r requirements/dev.txt
 	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python 'sentence-transformers>=6.2,<7'
-	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python --no-deps -e .
+	.venv-reference/bin/uv pip install -q --python .venv-reference/bin/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv-audit/stamp: requirements/audit.txt | .venv/bin/uv
+	$(PYTHON) -m venv .venv-audit
+	$(UV) pip install -q --python .venv-audit/bin/python --require-hashes -r requirements/audit.txt
 	@touch $@
 
 .venv-clients/stamp: tests/clients/package-lock.json

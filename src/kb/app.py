@@ -20,8 +20,9 @@ from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.api.errors import KbError, StoreError
-from kb.asgi.bearer import BearerMiddleware, Keys
+from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
+from kb.asgi.keys import identify_engine_key
 from kb.asgi.limits import BodyLimitMiddleware
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
@@ -32,14 +33,18 @@ from kb.documents.originals import Originals
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
+from kb.ingest.stop import Stop
+from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
 from kb.routes import documents, jobs, notes, search, status
 from kb.routes.dependencies import Services
+from kb.routes.docs import STATIC, add_docs
+from kb.routes.limits import most_bytes
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.queue import SearchQueue
 from kb.search.service import SearchService
-from kb.settings import Settings, listed, reveal
+from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
 from kb.store.open import open_store
@@ -59,7 +64,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 API = "/api/v1"
-MAX_JSON = 16 << 20
 MAX_SEARCHES = 6
 """How many searches use the model at once: fewer than the store has connections for readers."""
 
@@ -70,7 +74,8 @@ ABOUT: Final[dict[str, Any]] = {
     "version": __version__,
     "summary": "A fully local knowledge base for people and their AI agents",
     "redoc_url": None,
-    "static_url": "/docs/static",
+    "docs_url": None,  # `kb.routes.docs` serves it
+    "static_url": STATIC,
     "generate_unique_id_function": lambda route: route.name,
     # Its own telemetry would send addresses with what is looked for in them, and messages of errors.
     "telemetry": {"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -94,7 +99,6 @@ def create_app(context: Context | None = None) -> FastAPI:
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
     seconds = request_seconds("kb_http_request_seconds", instruments.registry)
-    form = f"{API}{jobs.router.prefix}"
     app = FastAPIOffline(
         **ABOUT,
         exception_handlers=ERRORS,
@@ -103,11 +107,12 @@ def create_app(context: Context | None = None) -> FastAPI:
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer, prefix=API),
             Middleware(VersionMiddleware),
             guard(settings),
-            Middleware(BodyLimitMiddleware, form_path=form, max_form=settings.max_upload_mb << 20, max_other=MAX_JSON),
+            Middleware(BodyLimitMiddleware, most=partial(most_bytes, settings, API)),
         ],
     )
     app.include_router(api_router(settings), prefix=API)
     app.router.routes += probes(ready)
+    add_docs(app)
     describe(app, settings)
     app.state.registry = instruments.registry
     return app
@@ -115,16 +120,17 @@ def create_app(context: Context | None = None) -> FastAPI:
 
 def guard(settings: Settings) -> Middleware:
     """Return what keeps strangers out: a key, or without one the check of names, which keeps out foreign pages."""
-    if key := reveal(settings.api_key):
-        return Middleware(BearerMiddleware, identify=Keys([key]).identify, prefixes=(API,))
+    if identify := identify_engine_key(settings):
+        return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))
     return Middleware(HostMiddleware, names=listed(settings.allowed_hosts))
 
 
 def api_router(settings: Settings) -> APIRouter:
     """Return every route under `/api/v1`."""
-    refusals = (401,) if settings.api_key else (403, 421)
+    is_guarded = bool(settings.api_key or settings.api_key_file)
+    refusals = (401, 429) if is_guarded else (403, 421)
     router = APIRouter(
-        dependencies=[Security(BEARER)] if settings.api_key else [], responses=problems(*refusals, 422, 426, 500, 503)
+        dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
     for module in (search, jobs, documents, notes, status):
         router.include_router(module.router)
@@ -143,7 +149,7 @@ async def lifespan(
             app.state.services = await asyncio.shield(starting)
         finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
             await asyncio.wait([starting])
-        app.state.before_stop = app.state.services.worker.ends.close
+        app.state.before_stop = app.state.services.before_stop
         yield
         app.state.services = None
 
@@ -156,6 +162,7 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     """
     from kb.embed.onnx.session import available_cores
 
+    forbid_inspection()
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
@@ -167,9 +174,16 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     words_limit = settings.words_memory_mb << 20
     store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space, words_limit))
     originals = Originals(settings.files_dir, keep=settings.keep_files)
-    limits = Limits(settings.parse_seconds, settings.parse_memory_mb, settings.parse_output_mb, settings.parse_pages)
+    stop = Stop()
     worker = Worker(
-        store, embedder, settings.staging_dir, originals, limits, instruments, keep_jobs_days=settings.keep_jobs_days
+        store,
+        embedder,
+        settings.staging_dir,
+        originals,
+        limits_of(settings),
+        instruments,
+        keep_jobs_days=settings.keep_jobs_days,
+        stop=stop,
     )
     worker.start()
     stack.callback(worker.stop)
@@ -179,7 +193,20 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
-    return Services(settings, store, embedder, worker, originals, search_service, queue)
+    return Services(settings, store, embedder, worker, originals, search_service, stop, queue)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what reading one file may take, and give."""
+    return Limits(
+        settings.parse_seconds,
+        settings.parse_memory_mb,
+        settings.parse_output_mb,
+        settings.parse_pages,
+        settings.index_ratio,
+        settings.max_tags if settings.own_tags else 0,
+        settings.max_tag_chars,
+    )
 
 
 def engine_info(embedder: Embedder) -> Info:

@@ -1,8 +1,9 @@
-"""Folders that are made, and files that are on the disk when a function returns."""
+"""Folders that are made, files that are on the disk when a function returns, and how many may be open."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from kb.api.errors import StoreError
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
+MANY_FILES = 1 << 16
+"""As many as any server of ours needs."""
 
 
 def make_folder(path: Path, variable: str) -> None:
@@ -31,6 +34,40 @@ def sync(path: Path) -> None:
         return
     descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync_descriptor(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_descriptor(descriptor: int) -> None:
+    """Flush an open file to the disk. On macOS `fsync` leaves it in the drive."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def raise_file_limit() -> int:
+    """Let the process open as many files as it may. Return how many that are."""
+    if sys.platform == "win32":
+        return 8192  # what its C library allows
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= most:
+        return MANY_FILES if soft == resource.RLIM_INFINITY else soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    except (OSError, ValueError):  # macOS has a lower one that it does not tell
+        return soft
+    return most
+
+
+def is_exposed(path: Path) -> bool:
+    """Return whether other accounts can read a file: it and the folders on the way to it let them."""
+    if IS_WINDOWS or not path.stat().st_mode & 0o044:
+        return False
+    return all(folder.stat().st_mode & 0o011 for folder in path.resolve().parents)

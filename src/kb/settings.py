@@ -94,16 +94,20 @@ class EngineKey(EnvSettings):
 
     Args:
         api_key: the key of the HTTP API; without one it is open.
+        api_key_file: a file with such keys, one a line, read again when it changes. Where KB_API_KEY is not set, the
+            gateway sends the first of them.
     """
 
     api_key: Key | None = None
+    api_key_file: UserPath | None = None
 
 
 class EngineAccess(EngineKey):
     """Who may call the HTTP API, and what else shows the engine.
 
     Args:
-        allowed_hosts: names besides localhost that it may be called by without a key, with commas between them.
+        allowed_hosts: names besides localhost that it may be called by without a key, and whose pages may call it, with
+            commas between them; pages at another port than the usual one with that port, as in `localhost:5173`.
     """
 
     allowed_hosts: str = ""
@@ -132,6 +136,8 @@ class Settings(EngineAccess):
         parse_memory_mb: how much memory that may take, in MiB.
         parse_output_mb: how much text one file may hold, in MiB.
         parse_pages: how many pages one file may have.
+        index_ratio: how many times its size one file may take in the database, beside 400 kB.
+        own_tags: give documents the tags that their files ask for.
         max_note_chars: the longest note.
         max_tags: how many tags a request may name.
         max_tag_chars: the longest tag.
@@ -155,6 +161,8 @@ class Settings(EngineAccess):
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
     parse_pages: Annotated[int, Field(ge=1)] = 5000
+    index_ratio: Annotated[float, Field(ge=4)] = 20
+    own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
     max_tags: Annotated[int, Field(ge=1)] = 100
     max_tag_chars: Annotated[int, Field(ge=1)] = 200

@@ -39,6 +39,8 @@ COMMANDS: Final = {
     "status": "kb_cli.commands.status:status",
     "config": "kb_cli.commands.config:config",
     "mcp": "kb_cli.commands.mcp:mcp",
+    "verify": "kb_cli.commands.verify:verify",
+    "reindex": "kb_cli.commands.reindex:reindex",
     "serve": "kb_cli.commands.serve:serve",
     "device": "kb_cli.commands.device:device",
     "model": "kb_cli.commands.model:model",

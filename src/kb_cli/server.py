@@ -9,15 +9,20 @@ import os
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING, Annotated
+from asyncio import get_running_loop
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import uvicorn
 from pydantic import Field
 
 from kb.api.errors import SettingError
 from kb.asgi.subapps import SubApp, choose, compose, installed
+from kb.filesystem import raise_file_limit
 from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
+from kb_cli.connection import Connection, Connections
+from kb_cli.runtime.deadline import end_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,13 +38,24 @@ else:
 logger = logging.getLogger(__name__)
 
 ENGINE = "api"
-GRACE_SECONDS = 10
+GRACE_SECONDS = 3
+"""How long requests that are under way may take when the server stops."""
+RESERVED_FILES: Final = 256
+"""How many files the process may have open beside its connections: the database, uploads, the parser."""
+
+HEADERS: Final = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+]
+"""What every answer tells browsers."""
 
 APPS = {
     ENGINE: SubApp(
         "kb.app:create_app",
         paths=("/api", "/docs", "/openapi.json", "/healthz", "/readyz"),
-        keys=("api_key",),
+        keys=("api_key", "api_key_file"),
     ),
     "mcp": SubApp(
         "kb_mcp.app:create_app",
@@ -49,7 +65,7 @@ APPS = {
     "metrics": SubApp(
         "kb.asgi.metrics:create_app",
         paths=("/metrics",),
-        keys=("metrics_api_key", "api_key"),
+        keys=("metrics_api_key", "api_key", "api_key_file"),
     ),
 }
 
@@ -61,13 +77,19 @@ class Settings(EnvSettings):
         host: the address to listen on; beyond this machine keys are needed.
         port: the port to listen on; 0 takes a free one.
         apps: what to serve, with commas between the names.
-        allow_open: listen on the network without keys all the same.
+        allow_open: serve without a key what others can reach, on the network or beside an app that has one, all the
+            same.
+        max_connections: how many connections may be open at once, or as many as the process may open files for.
+        receive_seconds: how long a request's head may take, each next part of its body, and a client to take the next
+            part of its answer.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     apps: str = ",".join(APPS)
     allow_open: bool = False
+    max_connections: Annotated[int, Field(ge=1)] = 2000
+    receive_seconds: Annotated[float, Field(gt=0)] = 30
 
 
 def run(**flags: object) -> None:
@@ -80,26 +102,40 @@ def run(**flags: object) -> None:
     configure(LogSettings.read(environment))
     settings = Settings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
-    refuse_open_network(settings, chosen, environment)
+    refuse_open(settings, chosen, environment)
+    os.umask(0o077)  # what is written here is its owner's, in whatever folder
     with listen(settings) as listener:
-        run_loop(serve(listener, compose(chosen, ENGINE, environment)))
+        run_loop(serve(listener, compose(chosen, ENGINE, environment), settings))
 
 
-def refuse_open_network(settings: Settings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
-    """Refuse to listen beyond this machine without keys (requirement R-5).
+def refuse_open(settings: Settings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
+    """Refuse to serve an app without a key where others can connect, or where another key is set (requirement R-5).
 
     Raises:
         SettingError: an app has no key.
     """
-    if settings.allow_open or is_loopback(settings.host):
+    if settings.allow_open:
         return
+    guards = [variable(key) for app in {**APPS, **chosen}.values() for key in app.keys if is_set(key, environment)]
     for name, app in chosen.items():
-        if not any(environment.get(variable(key), "").strip() for key in app.keys):
-            missing = f"{variable(app.keys[0])}: needed" if app.keys else f"KB_APPS: {name} has no key, as is needed"
+        if any(is_set(key, environment) for key in app.keys):
+            continue
+        missing = f"{variable(app.keys[0])}: needed" if app.keys else f"KB_APPS: {name} has no key, as is needed"
+        if not is_loopback(settings.host):
             raise SettingError(
                 f"{missing} to listen on {settings.host}, where others can connect;"
                 " or set KB_ALLOW_OPEN=1 to serve anyone."
             )
+        if guards:
+            raise SettingError(
+                f"{missing} beside {guards[0]}: without it whoever can connect may use {app.paths[0]};"
+                " or set KB_ALLOW_OPEN=1 to serve that to anyone."
+            )
+
+
+def is_set(key: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a setting that holds a key has one."""
+    return bool(environment.get(variable(key), "").strip())
 
 
 def is_loopback(host: str) -> bool:
@@ -127,10 +163,20 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-async def serve(listener: socket.socket, app: Starlette) -> None:
+async def serve(listener: socket.socket, app: Starlette, settings: Settings | None = None) -> None:
     """Start the apps, answer requests, stop the apps."""
+    settings = settings or Settings()
+    connections = Connections(most_connections(settings.max_connections), settings.receive_seconds)
+    protocol: Any = partial(Connection, connections)
     config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        headers=HEADERS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
     async with app.router.lifespan_context(app):
         # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
@@ -138,7 +184,16 @@ async def serve(listener: socket.socket, app: Starlette) -> None:
         gc.freeze()
         host, port = listener.getsockname()[:2]
         logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
-        await Server(config, app.state.before_stop).serve([listener])
+        await Server(config, app.state.before_stop, connections, partial(end_in_time, 0)).serve([listener])
+
+
+def most_connections(wanted: int) -> int:
+    """Return how many connections there may be, so that files can be opened beside them."""
+    files = raise_file_limit()
+    most = min(wanted, files - min(RESERVED_FILES, files // 2))
+    if most < wanted:
+        logger.warning("KB_MAX_CONNECTIONS: %s, as the process may open only %s files", most, files)
+    return most
 
 
 class Server(uvicorn.Server):
@@ -147,11 +202,26 @@ class Server(uvicorn.Server):
     Args:
         config: how to serve.
         before_stop: is called before the server waits for the requests that are under way.
+        connections: those that `config` makes.
+        on_exit: is called at the first signal.
     """
 
-    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        before_stop: Callable[[], None],
+        connections: Connections,
+        on_exit: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(config)
         self._before_stop = before_stop
+        self._connections = connections
+        self._on_exit = on_exit
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look for connections that keep the server waiting; uvicorn calls this ten times a second."""
+        self._connections.close_late(get_running_loop().time())
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: no new connections, and an end of those that are open."""
@@ -160,5 +230,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal as a request to stop, and be done with it; a second Ctrl-C waits for nobody."""
+        if not self.should_exit:
+            self._on_exit()
         self.force_exit |= self.should_exit and sig == signal.SIGINT
         self.should_exit = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import fastmcp
@@ -14,7 +14,10 @@ from starlette.middleware import Middleware
 
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
+from kb.asgi.hosts import OriginMiddleware
+from kb.asgi.keys import KeyFile
 from kb.asgi.probes import ProbesFirst
+from kb.asgi.rate import GCRA
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context, mount
 from kb.client.asgi import ASGITransport
@@ -25,17 +28,18 @@ from kb.telemetry.tracing import start_tracing
 from kb_mcp.auth import key_verifier
 from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
 from kb_mcp.middleware.arguments import NormalizeArguments
+from kb_mcp.middleware.body import BoundedBody
 from kb_mcp.middleware.json_responses import JSONResponses
 from kb_mcp.middleware.jsonrpc_errors import FriendlyJSONRPCErrors
 from kb_mcp.middleware.metrics import CallMetrics
-from kb_mcp.middleware.rate_limit import GCRA, RateLimit
+from kb_mcp.middleware.rate_limit import RateLimit
 from kb_mcp.server import create_server, register_surface
 from kb_mcp.settings import Settings
 from kb_mcp.tools.answer_limiter import AnswerLimiter
 from kb_mcp.upload_store import UploadLimits, UploadStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from fastmcp import FastMCP
     from fastmcp.server.middleware import Middleware as CallMiddleware
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from kb.asgi.bearer import Identify
+    from kb.asgi.keys import Identify
     from kb.client.client import Around
 
 logger = logging.getLogger(__name__)
@@ -96,14 +100,21 @@ def create_app(context: Context | None = None) -> Starlette:
 def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify | None) -> Starlette:
     """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and keys."""
     streaming = server.http_app(path=path, stateless_http=True, json_response=False, host_origin_protection=False)
+    names = listed(settings.mcp_allowed_hosts)
     keys = [Middleware(BearerMiddleware, identify=identify, prefixes=(path,))] if identify else []
     app = server.http_app(
         path=path,
-        middleware=[*keys, Middleware(JSONResponses, streaming=streaming, path=path)],
+        middleware=[
+            Middleware(OriginMiddleware, names=names),
+            *keys,
+            Middleware(BoundedBody),
+            Middleware(JSONResponses, streaming=streaming, path=path),
+        ],
         stateless_http=True,
         json_response=True,
         host_origin_protection=True,
-        allowed_hosts=listed(settings.mcp_allowed_hosts),
+        allowed_hosts=names,
+        allowed_origins=["*"],  # `OriginMiddleware` asks for more than that they be of this machine
     )
     app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
     return app
@@ -134,11 +145,28 @@ def upload_limits(settings: Settings) -> UploadLimits:
 
 
 def engine_client(settings: Settings, engine: ASGIApp | None, on_call: Around) -> EngineClient:
-    """Return a client of the engine in this process, or over the network."""
+    """Return a client of the engine in this process, or over the network.
+
+    Raises:
+        SettingError: the file with the engine's keys cannot be read, or holds none.
+    """
     key = reveal(settings.api_key)
+    if settings.api_key_file and not key:
+        on_call = with_first_key(KeyFile(settings.api_key_file, "KB_API_KEY_FILE"), on_call)
     if engine is None:
         return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call)
     return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=on_call)
+
+
+def with_first_key(file: KeyFile, on_call: Around) -> Around:
+    """Have each call send the first key that the file holds then."""
+
+    @contextmanager
+    def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
+        with on_call(method, path) as headers:
+            yield {**headers, "Authorization": f"Bearer {file.first()}"}
+
+    return around
 
 
 async def _expire(uploads: UploadStore, pause: float) -> None:

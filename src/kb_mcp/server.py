@@ -9,7 +9,7 @@ from fastmcp.tools import Tool
 from mcp_types import ToolAnnotations
 
 from kb import __version__
-from kb.api.models import Deleted, JobAccepted, JobList, Status
+from kb.api.models import Deleted, JobAccepted, JobList
 from kb_mcp.errors import translate_errors
 from kb_mcp.tools import schemas
 from kb_mcp.tools.documents import DocumentTools
@@ -86,9 +86,9 @@ def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadToo
         (uploads.kb_upload_finish, "Finish a file upload", ADDITIVE, job_accepted),
         (documents.kb_update_note, "Update a note", DESTRUCTIVE, schemas.chunk_page()),
         (documents.kb_get, "Get a document", READ_ONLY, schemas.chunk_page_or_document_list()),
-        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.schema_of(Deleted)),
-        (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.schema_of(Status)),
-        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.schema_of(JobList)),
+        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.schema_with_notice(Deleted)),
+        (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.status()),
+        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.schema_with_notice(JobList)),
     ):
         register_tool(server, tool, title, hints, output_schema)
 

@@ -17,7 +17,8 @@ class Settings(EngineKey):
         mcp_api_key: the keys that agents may send, with commas between them.
         mcp_api_key_file: a file with such keys, one a line, read again when it changes. Without a key the gateway is
             open.
-        mcp_allowed_hosts: names besides loopback that the gateway may be called by, with commas between them.
+        mcp_allowed_hosts: names besides loopback that the gateway may be called by, and whose pages may call it, with
+            commas between them; pages at another port than the usual one with that port.
         mcp_calls_per_minute: how many calls of tools and reads of documents a key has a minute in each process; 0 is
             no limit.
         mcp_max_tokens: how long an answer may be, in estimated tokens.

@@ -29,11 +29,24 @@ def test_an_engine_that_is_not_there(outside):
 
 
 @pytest.mark.requirement("L-3")
-@pytest.mark.parametrize("key", ["", "wrong"])
-def test_a_missing_or_wrong_key(kb, key):
-    ended = kb("list", env={"KB_API_KEY": key})
-    assert ended.returncode == 4
-    assert ended.stderr.startswith("kb: ")
+@pytest.mark.parametrize("words", [["list"], ["sync", "."]], ids=["list", "sync"])
+def test_a_missing_or_wrong_key_says_which_engine_which_key_and_where_it_came_from(kb, outside, server, words):
+    file = outside.folder / "config/kb/config.toml"
+    for key, reason in (
+        ("", f"{server.url} wants a key, and none is set for it: KB_API_KEY, or api_key in {file}."),
+        (
+            "wrong",
+            f"{server.url} does not take the key from KB_API_KEY: it must be the one that this engine has in KB_API_KEY.",
+        ),
+    ):
+        ended = kb(*words, env={"KB_API_KEY": key})
+        assert (ended.returncode, ended.stderr) == (4, f"kb: {reason}\n")
+    file.parent.mkdir(parents=True)
+    file.write_text(f"[profiles.work]\nengine_url = '{server.url}'\napi_key = 'wrong'\n")
+    file.chmod(0o600)
+    ended = outside("--profile", "work", *words)
+    source = f"{server.url} (profile work) does not take the key from {file}: profiles.work.api_key: it must be"
+    assert ended.stderr.startswith(f"kb: {source}")
 
 
 @pytest.mark.requirement("L-3")

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
 import pytest
+
+from tests.support.eventually import eventually
 
 
 @pytest.mark.requirement("L-2")
@@ -42,6 +45,12 @@ def test_status_tells_what_the_engine_is(kb):
     shown = kb("status").stdout
     assert f"engine     {answer['version']} at http://" in shown
     assert "all-MiniLM-L6-v2, 384 dimensions" in shown
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes")
+def test_status_tells_what_is_impossible_where_files_are_read(kb):
+    confined = eventually("the parser has started", lambda: kb.json("status")["parser"]["confined"])
+    assert f"parser     no {', no '.join(confined)}" in kb("status").stdout
 
 
 @contextmanager
@@ -127,5 +136,18 @@ def test_a_job_whose_content_is_gone_cannot_be_tried_again(kb, folder):
     assert ended.returncode == 6
     assert "send it again" in ended.stderr
     assert kb("jobs", "retry", 10**9).returncode == 5
-    for words in (["retry"], ["retry", "x"], ["1", "2"], ["x"], ["0"]):
+    for words in (["retry"], ["retry", "x"], ["drop"], ["drop", "x"], ["1", "2"], ["x"], ["0"]):
         assert kb("jobs", *words).returncode == 2
+
+
+def test_a_failed_job_is_dropped_and_one_that_is_done_is_not(kb, folder, tag):
+    (folder / "noise.bin").write_bytes(bytes(range(256)) * 9)
+    [each] = json.loads(kb("add", "papers/noise.bin", "--wait", "--json").stdout)
+    failed, done = each["job"]["id"], kb.json("addnote", tag, "--wait")["id"]
+    ended = kb("jobs", "drop", failed, done, 10**9)
+    assert ended.stdout == f"job {failed}, which was failed, is dropped\n"
+    assert f"Job {done} is done, and its document is " in ended.stderr
+    assert f"There is no job {10**9}." in ended.stderr
+    assert ended.returncode in (5, 6)
+    assert kb("jobs", failed).returncode == 5
+    assert kb.json("jobs", done)["status"] == "done"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -99,6 +100,37 @@ def test_what_a_document_says_does_not_command_the_terminal(kb, tag, command):
         assert "evil" in shown
         assert "[bold]loud[/bold]" in shown
         assert not any(f"{code}" in shown for code in ("\x1b]", "\x1b[31m", "\x07", "\x9b", "\r"))
+
+
+@pytest.mark.parametrize("command", ["search", "get", "list", "delete"])
+def test_characters_that_nobody_sees_are_shown_by_their_number(kb, tag, command):
+    note = kb.note(
+        f"evil \u202etxt.exe\u2066 \u200b{tag}", "--title", "safe \u202egpj.exe\u2028 \U000e0041", "--tags", tag
+    )
+    words = {"search": ["evil", "--tags", tag], "get": [note], "list": ["--tags", tag], "delete": [note]}
+    _, shown = kb.in_terminal(command, *words[command], typed="n\n", env={"NO_COLOR": "1", "COLUMNS": "400"})
+    assert "<U+202E>" in shown
+    assert not any(character in shown for character in "\u202e\u2066\u200b\u2028\U000e0041")
+    if command != "delete":
+        _, document = kb.in_terminal(command, *words[command], "--json")
+        assert not any(character in document for character in "\u202e\u2066\u200b\u2028\U000e0041")
+        assert "safe \u202egpj.exe\u2028 \U000e0041" in json.dumps(json.loads(document), ensure_ascii=False)
+
+
+def test_joiners_within_words_and_emoji_stay(kb, tag):
+    text = f"क्\u200dष می\u200cبینم 🏳️\u200d🌈 👩\u200d👩\u200d👧 {tag}"
+    kb.note(text, "--title", text, "--tags", tag)
+    _, shown = kb.in_terminal("search", tag, "--tags", tag, env={"NO_COLOR": "1", "COLUMNS": "400"})
+    assert shown.count(text.rpartition(" ")[0]) == 2
+    kb.note("between\u200dplain\u200cletters é\u200d\u200cé", "--tags", f"{tag}-2")
+    _, shown = kb.in_terminal("search", "plain", "--tags", f"{tag}-2", env={"NO_COLOR": "1", "COLUMNS": "400"})
+    assert "between<U+200D>plain<U+200C>letters é<U+200D><U+200C>é" in shown
+
+
+def test_words_of_the_query_are_in_colour_beside_what_is_shown_by_its_number(kb, tag):
+    kb.note("A \u202ecat and another cat.", "--tags", tag)
+    _, shown = kb.in_terminal("search", "cat", "--tags", tag)
+    assert f"A <U+202E>{ESCAPE}[1;31mcat{ESCAPE}[0m and another {ESCAPE}[1;31mcat{ESCAPE}[0m." in shown
 
 
 def test_a_result_shows_the_file_it_is_from(kb, folder, tag):

@@ -329,3 +329,15 @@ def test_what_stands_in_a_folder_that_cannot_be_listed_is_not_gone(kb, synced, f
     (folder / "deep").chmod(0o700)
     assert ended.returncode == 1
     assert held(kb, folder) == files_of(folder)
+
+
+def test_links_out_of_the_folder_are_not_followed_unless_that_is_said(kb, folder, tmp_path, tag):
+    (tmp_path / "secret.txt").write_text(f"The key of {tag}.")
+    (folder / "readme.md").symlink_to(tmp_path / "secret.txt")
+    for command in (["sync"], ["add", "--wait"]):
+        assert kb(*command, "papers").stdout.endswith(
+            "1 link out of the folder not followed (--follow-links follows)\n"
+        )
+    assert f"{folder}/readme.md" not in kb("list", "--under", folder).stdout
+    assert "not followed" not in kb("sync", "papers", "--follow-links").stdout
+    assert f"{folder}/readme.md" in kb("list", "--under", folder).stdout

@@ -42,7 +42,7 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def kb(start_server, tmp_path_factory):
-    with start_server(tmp_path_factory.mktemp("files"), KB_API_KEY=KEY) as server:
+    with start_server(tmp_path_factory.mktemp("files"), KB_APPS="api", KB_API_KEY=KEY) as server:
         environment = without_settings() | {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}
 
         def run(*arguments):

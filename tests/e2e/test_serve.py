@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import apsw
@@ -56,7 +60,7 @@ def refused(tmp_path, *flags, **environment):
     ],
 )
 def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp_path, name, value):
-    environment = {name: value}
+    environment = {"KB_ALLOW_OPEN": "1", name: value}
     if name == "KB_DATA_DIR":
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", "0"]
         ended = subprocess.run(
@@ -73,6 +77,102 @@ def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp
 def test_the_network_is_not_served_without_keys(tmp_path):
     assert "KB_API_KEY" in refused(tmp_path, "--host", "0.0.0.0")
     assert "KB_MCP_API_KEY" in refused(tmp_path, "--host", "0.0.0.0", KB_API_KEY="x")
+
+
+@pytest.mark.requirement("R-5")
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        ({"KB_API_KEY": "a"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
+        ({"KB_API_KEY_FILE": "/keys"}, "KB_MCP_API_KEY: needed beside KB_API_KEY_FILE"),
+        ({"KB_MCP_API_KEY": "a"}, "KB_API_KEY: needed beside KB_MCP_API_KEY"),
+        ({"KB_MCP_API_KEY": "a", "KB_APPS": "mcp,metrics"}, "KB_METRICS_API_KEY: needed beside KB_MCP_API_KEY"),
+        ({"KB_API_KEY": "a", "KB_APPS": "mcp"}, "KB_MCP_API_KEY: needed beside KB_API_KEY"),
+    ],
+)
+def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, settings, missing):
+    said = refused(tmp_path, **settings)
+    assert said.startswith(f"kb: {missing}: without it whoever can connect may use /")
+    assert "KB_ALLOW_OPEN=1" in said
+
+
+def test_a_door_is_left_open_beside_one_with_a_key_if_that_is_wanted(start_server, tmp_path):
+    with start_server(tmp_path, KB_API_KEY="a", KB_ALLOW_OPEN="1") as server:
+        assert httpx2.get(f"{server.url}/api/v1/status").status_code == 401
+        assert httpx2.post(f"{server.url}/mcp", json={}).status_code == 400
+
+
+def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o755)
+    with start_server(folder, KB_DATABASE_URL=f"sqlite:///{folder}/notes.db") as server:
+        httpx2.post(f"{server.url}/api/v1/jobs?wait=30", json={"text": "The lamp is lit at six."})
+        httpx2.post(f"{server.url}/api/v1/jobs?wait=30", files={"file": ("a.txt", b"The lamp is lit.")})
+        made = [path for path in folder.rglob("*") if path != server.log]
+        assert {"notes.db", "notes.db-wal"} <= {path.name for path in made}
+        assert [path for path in made if path.stat().st_mode & 0o077] == []
+    assert "other accounts can read" not in server.log.read_text()
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [(0o755, True), (0o700, False)])
+def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told):
+    with tempfile.TemporaryDirectory() as folder:
+        with start_server(Path(folder)):
+            pass
+        Path(folder, "kb.db").chmod(0o644)
+        Path(folder).chmod(mode)
+        with start_server(Path(folder)) as server:
+            log = server.log.read_text()
+    assert (f"other accounts can read the database: chmod go= {folder}/kb.db" in log) == is_told
+
+
+async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
+    async with httpx2.AsyncClient(base_url=server.url) as http:
+        for path in (
+            "/api/v1/status",
+            "/healthz",
+            "/mcp",
+            "/metrics",
+            "/nothing",
+            "/docs",
+            "/docs/static/swagger-ui.css",
+        ):
+            headers = (await http.get(path)).headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["x-frame-options"] == "DENY"
+            assert headers["referrer-policy"] == "no-referrer"
+
+
+async def test_the_page_of_the_api_runs_its_own_script_alone_and_loads_nothing_from_elsewhere(server):
+    async with httpx2.AsyncClient(base_url=server.url) as http:
+        page = await http.get("/docs")
+        policy = page.headers["content-security-policy"]
+        [script] = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+        assert f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in policy
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        loaded = re.findall(r'(?:src|href)="(.*?)"', page.text)
+        assert len(loaded) == 3
+        for path in loaded:
+            assert path.startswith("/docs/static/")
+            assert (await http.get(path)).status_code == 200
+
+
+def test_a_websocket_is_neither_opened_nor_logged(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        upgrade = {
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "eA==",
+        }
+        answer = httpx2.get(f"{server.url}/api/v1/documents?source_path=/home/zyzzyva", headers=upgrade)
+        assert answer.status_code == 200
+    log = server.log.read_text()
+    assert "zyzzyva" not in log
+    assert "WebSocket" not in log
+    assert "pip install" not in log
 
 
 def test_a_second_engine_on_the_same_data_is_refused(start_server, tmp_path):
@@ -93,17 +193,37 @@ def test_a_port_that_is_taken_is_named(start_server, tmp_path):
     assert elsewhere.startswith("kb: KB_HOST, KB_PORT: cannot listen")
 
 
-async def test_an_open_engine_is_not_for_pages_of_other_sites(start_server, tmp_path):
-    with start_server(tmp_path, KB_ALLOWED_HOSTS="kb.home") as server:
-        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
+LET_IN = [
+    ({"Host": "localhost:8000", "Origin": "http://localhost:8000"}, 200),
+    ({"Host": "kb.home:8000", "Origin": "http://kb.home:8000"}, 200),
+    ({"Host": "kb.home", "Origin": "https://kb.home"}, 200),
+    ({"Host": "127.0.0.1:8000", "Origin": "https://kb.home"}, 200),
+    ({"Host": "127.0.0.1:8000", "Origin": "http://localhost:5173"}, 200),
+    ({"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200),
+    ({"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, 200),
+    ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+    ({"Host": "evil.example"}, 421),
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Host": "localhost:8000", "Origin": "http://localhost:3000"}, 403),
+    ({"Host": "localhost:8000", "Origin": "http://127.0.0.1:8000"}, 403),
+    ({"Host": "127.0.0.1:8000", "Origin": "http://kb.home:3000"}, 403),
+    ({"Host": "localhost:8000", "Origin": "http://localhost:99999"}, 403),
+    ({"Host": "localhost:8000", "Origin": "chrome-extension://localhost:8000"}, 403),
+    ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+    ({"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}, 403),
+]
 
-            async def status(**headers):
-                return (await http.get("/status", headers=headers)).status_code
 
-            assert await status(Host="evil.example") == 421
-            assert await status(Origin="http://evil.example") == 403
-            assert await status(Host="kb.home:8000", Origin="http://kb.home:8000") == 200
-            assert await status(Host="localhost", Origin="http://127.0.0.1:3000") == 200
+async def test_an_open_server_is_for_its_own_pages_and_those_it_is_told_of(start_server, tmp_path):
+    hosts = "kb.home, localhost:5173"
+    with start_server(tmp_path, KB_ALLOWED_HOSTS=hosts, KB_MCP_ALLOWED_HOSTS=hosts) as server:
+        async with httpx2.AsyncClient(base_url=server.url) as http:
+            for headers, status in LET_IN:
+                for path in ("/api/v1/status", "/metrics"):
+                    assert (await http.get(path, headers=headers)).status_code == status, (path, headers)
+                answer = await http.post("/mcp", json={}, headers=headers)
+                assert answer.status_code == (400 if status == 200 else status), headers
 
 
 def test_a_database_of_another_make_is_refused(tmp_path, model_files):
@@ -209,7 +329,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from kb.asgi.bearer import BearerMiddleware, Keys
+from kb.asgi.bearer import BearerMiddleware
+from kb.asgi.keys import Keys
 from kb.asgi.subapps import SubApp
 from kb.settings import EnvSettings, Key, reveal
 
@@ -329,12 +450,13 @@ def test_a_served_process_has_the_environment_that_it_was_given(tmp_path, model_
 STOPPED = """
 import asyncio, os, signal, sys
 import uvicorn
+from kb_cli.connection import Connections
 from kb_cli.server import Server
 
 raised = []
 signal.signal(signal.SIGTERM, lambda *_: raised.append("again"))
 config = uvicorn.Config(lambda: None, port=0, lifespan="off", log_config=None)
-server = Server(config, lambda: None) if sys.argv[1] == "ours" else uvicorn.Server(config)
+server = Server(config, lambda: None, Connections(10, 1)) if sys.argv[1] == "ours" else uvicorn.Server(config)
 
 async def main():
     serving = asyncio.create_task(server.serve())
@@ -363,7 +485,7 @@ def test_the_signal_that_stops_the_server_is_raised_again_by_uvicorn_and_not_by_
 
 
 def test_only_a_second_ctrl_c_waits_for_nobody():
-    server = Server(None, lambda: None)
+    server = Server(None, lambda: None, None)
     states = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         server.handle_exit(number, None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 
 import httpx2
 import pytest
 
 from tests.http.conftest import finished
+from tests.support.raw import memory
 
 
 def is_problem(reply, status):
@@ -202,3 +204,47 @@ async def test_a_form_with_too_many_tags_is_refused_though_some_are_blank(http):
     tags = [*(f"t{number}" for number in range(60)), *[" "] * 60]
     problem = is_problem(await http.post("/jobs", files={"file": ("a.txt", b"heron")}, data={"tags": tags}), 422)
     assert problem["detail"] == "tags: at most 100 (KB_MAX_TAGS)."
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"title": ["x" * (65 << 10)]}, "form: a field has at most 65536 bytes"),
+        ({"tags": ["x"] * 5000}, "tags: at most 100 (KB_MAX_TAGS)."),
+        ({f"field{number}": ["x" * (1 << 20)] for number in range(100)}, "form: a field has at most 65536 bytes"),
+    ],
+)
+async def test_a_form_that_would_fill_the_memory_is_refused(server, http, fields, said):
+    before = memory(server)
+    answer = await http.post("/jobs", files={"file": ("a.txt", b"heron")}, data=fields)
+    assert is_problem(answer, 422)["detail"].startswith(said)
+    assert memory(server) - before < 50
+
+
+async def test_a_body_has_the_limit_of_what_is_asked_for(http):
+    large = {"query": "x", "source_path": "x" * (1 << 20)}
+    for method, path in (("POST", "/search"), ("PATCH", "/documents/1/tags"), ("POST", "/jobs/1/retry")):
+        is_problem(await http.request(method, path, json=large), 413)
+    longest = json.dumps({"text": "\U0001f418" * 999_999 + "."}).encode()
+    assert len(longest) > 11 << 20
+    answer = await http.post("/jobs", content=longest, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 202
+    is_problem(await http.post("/jobs", content=longest + b" " * (1 << 20)), 413)
+
+
+@pytest.mark.parametrize("path", ["/search", "/jobs"])
+async def test_a_body_of_more_values_than_any_call_takes_is_refused_by_what_it_is(http, path):
+    for body in ({str(number): 1 for number in range(5000)}, {"query": "x", "text": "x", "tags": [1] * 60_000}):
+        problem = is_problem(await http.post(path, json=body), 422)
+        assert problem["detail"] == "body: it is no JSON in UTF-8, or holds more names and values than any call takes."
+
+
+async def test_a_query_of_more_parameters_than_any_call_takes_is_refused(http):
+    problem = is_problem(await http.get(f"/documents?{'&'.join(f'p{number}=' for number in range(2000))}"), 422)
+    assert problem["detail"] == "query: it holds more parameters than any call takes."
+
+
+async def test_the_name_of_a_field_is_not_repeated_at_length(http):
+    answer = await http.post("/search", json={"query": "x", "x" * 100_000: 1})
+    is_problem(answer, 422)
+    assert len(answer.content) < 2000

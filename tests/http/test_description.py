@@ -13,6 +13,7 @@ search     POST    /search
 jobs       POST    /jobs
 jobs       GET     /jobs
 jobs       GET     /jobs/{job_id}
+jobs       DELETE  /jobs/{job_id}
 jobs       POST    /jobs/{job_id}/retry
 documents  GET     /documents
 documents  GET     /documents/{document_id}

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 from kb.api.errors import NotFound
+from kb.store.sqlite.schema import SCHEMA_VERSION
 from tests.http.conftest import added, finished
 
 
@@ -146,10 +147,20 @@ async def test_status_says_what_the_engine_is_and_holds(api, word):
     await added(api, word)
     after = await api.status()
     assert after["version"] == "3.0.0"
-    assert after["schema_version"] == 4
+    assert after["schema_version"] == SCHEMA_VERSION
     assert after["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "window": 256, "precision": "fp32"}
     assert (after["device"], after["provider"]) == ("cpu", "CPUExecutionProvider")
     assert after["documents"]["note"] == before["documents"].get("note", 0) + 1
     assert after["chunks"] == before["chunks"] + 1
     assert after["queue"]["queued"] == 0
     assert after["database_size"] > 0
+    assert set(after["parser"]["confined"] or ()) <= {"files", "network", "processes", "writing"}
+
+
+async def test_a_page_of_a_documents_chunks_says_how_many_there_are(api):
+    text = "The clerks of the counting house kept their ledgers in good order. " * 120
+    whole = await api.document(await added(api, text))
+    assert whole["chunk_count"] == len(whole["chunks"]) > 4
+    page = await api.document(whole["id"], from_chunk=2, chunks=2)
+    assert page == whole | {"chunks": whole["chunks"][2:4]}
+    assert (await api.document(whole["id"], from_chunk=99))["chunks"] == []

@@ -56,7 +56,7 @@ async def test_one_search_too_many_is_refused_and_the_others_are_not(monkeypatch
 
 
 async def test_who_is_refused_learns_when_to_come_again(start_server, tmp_path):
-    with start_server(tmp_path / "data", KB_API_KEY=KEY, KB_MAX_SEARCHES="1") as server:
+    with start_server(tmp_path / "data", KB_APPS="api", KB_API_KEY=KEY, KB_MAX_SEARCHES="1") as server:
         headers = {"Authorization": f"Bearer {KEY}"}
         async with httpx2.AsyncClient(base_url=server.url, headers=headers) as client:
             replies = await asyncio.gather(

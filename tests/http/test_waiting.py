@@ -60,7 +60,7 @@ async def test_no_wait_is_longer_than_the_setting_allows(start_server, tmp_path)
 
 
 async def test_who_waits_is_answered_when_the_engine_stops(start_server, tmp_path):
-    with start_server(tmp_path, KB_API_KEY=KEY) as server:
+    with start_server(tmp_path, KB_APPS="api", KB_API_KEY=KEY) as server:
         headers = {"Authorization": f"Bearer {KEY}"}
         async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60, headers=headers) as http:
             accepted = (await http.post("/jobs", json={"text": LONG})).json()

@@ -12,8 +12,8 @@ from fastmcp import Client
 from mcp import MCPError
 
 from kb.api.errors import SettingError
+from kb.asgi.rate import GCRA
 from kb_mcp.auth import key_verifier
-from kb_mcp.middleware.rate_limit import GCRA
 from kb_mcp.settings import Settings
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done, refusal

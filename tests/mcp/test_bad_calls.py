@@ -184,3 +184,22 @@ async def test_a_body_over_four_mib_is_refused_before_it_is_read(gateway):
         headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         reply = await http.post(f"{gateway.url}/mcp", content=b"x" * (4 << 20) + b"x", headers=headers)
     assert reply.status_code == 413
+
+
+async def test_a_message_that_brings_no_text_and_no_file_is_small(gateway):
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    async with httpx2.AsyncClient(headers=headers) as http:
+        for arguments, said in (
+            ({"query": "x" * (300 << 10)}, "Too large: a message has at most 262144 bytes"),
+            ({"query": "x", "tags": ["t"] * 3000}, "Too many values"),
+        ):
+            params = {"name": "kb_search", "arguments": arguments}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            reply = await http.post(f"{gateway.url}/mcp", json=call)
+            assert reply.status_code == 413
+            assert reply.json()["error"]["message"].startswith(said)
+
+
+async def test_a_list_in_a_text_is_read_only_if_it_may_be_one(agent):
+    many = f"[{', '.join(['1'] * 60_000)}]"
+    assert (await refusal(agent, "kb_search", query="x", tags=many)).startswith("tags: must be a list")

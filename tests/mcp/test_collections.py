@@ -178,6 +178,7 @@ async def test_exclusive_collection_enforcement(agent, engine, word):
     document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["x"]))
     await engine.change_tags(document_id, add=["collection:of-another-time", "collection:workspace"])
     moved = await call(agent, "kb_set_collection", document_id=document_id, collection="memory")
+    assert next(iter(moved)) == "notice"
     assert (moved["id"], moved["collection"], moved["tags"]) == (document_id, "memory", ["x"])
     assert await tags(engine, document_id) == ["collection:memory", "x"]
 

@@ -31,7 +31,7 @@ OPTIONS = (
 @pytest.mark.requirement("E-2")
 @pytest.mark.parametrize("key", ["", "secret"], ids=["open", "with-a-key"])
 def test_made_up_calls_are_answered_as_described(start_server, tmp_path, key):
-    with start_server(tmp_path / "data", KB_API_KEY=key) as server:
+    with start_server(tmp_path / "data", KB_API_KEY=key, KB_MCP_API_KEY=key) as server:
         run = subprocess.run(
             [COMMAND, "run", f"{server.url}/openapi.json", *OPTIONS, "--max-examples", EXAMPLES]
             + ["--header", f"Authorization: Bearer {key}"] * bool(key),

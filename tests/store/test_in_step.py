@@ -154,6 +154,10 @@ class Documents(RuleBasedStateMachine):
         assert [(id_,) for id_, _ in vectors] == chunks
         for id_, embedding in vectors:
             assert embedding == vector(texts[id_]).tobytes()
+        used = connection.execute(
+            "SELECT DISTINCT section_id FROM chunks WHERE section_id IS NOT NULL ORDER BY 1"
+        ).fetchall()
+        assert connection.execute("SELECT id FROM sections ORDER BY id").fetchall() == used
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
         connection.close()
 

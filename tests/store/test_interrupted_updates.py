@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import DiskFull
 from kb.documents.save import save
 from kb.documents.update import update_note
-from kb.ingest.draft import draft_note, embed_drafts
+from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
@@ -25,8 +25,7 @@ NEW = "# Mountain\n\n" + "A young shepherd tells of goats and snow. " * 90
 
 
 def content_of(text, embedder):
-    [content] = embed_drafts([draft_note(text, None, embedder)], embedder)
-    return content
+    return embed_draft(draft_note(text, None, embedder), embedder)
 
 
 def whole(store, document_id, content):

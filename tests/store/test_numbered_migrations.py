@@ -85,6 +85,34 @@ def test_all_that_stood_in_it_stands_there_still(path):
             assert old.items() <= (new | {"status": old.get("status")}).items()
 
 
+def test_what_chunks_stand_under_is_kept_once_and_found_as_before(path):
+    store_v3.build(path)
+    connection = connect(path)
+    ranked = "SELECT rowid, bm25(chunks_fts, 1.0, 2.0) FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid"
+    words = {
+        word for (text,) in connection.execute("SELECT header || ' ' || text FROM chunks") for word in text.split()
+    }
+    queries = [f'"{word}"' for word in sorted(words) if '"' not in word]
+    before = [connection.execute(ranked, (query,)).fetchall() for query in queries]
+    under = set(connection.execute("SELECT document_id, header, heading FROM chunks WHERE header <> ''"))
+    connection.close()
+    connection = migrated(path)
+    assert any(before)
+    assert [connection.execute(ranked, (query,)).fetchall() for query in queries] == before
+    sections = connection.execute("SELECT document_id, header, heading FROM sections").fetchall()
+    assert len(sections) == len(set(sections))
+    assert under <= set(sections)
+    assert_in_step(connection)
+
+
+def assert_in_step(connection):
+    """The full text is that of the chunks, and no section is without one."""
+    connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+    assert not connection.execute(
+        "SELECT 1 FROM sections WHERE id NOT IN (SELECT section_id FROM chunks WHERE section_id > 0)"
+    ).get
+
+
 @pytest.mark.parametrize("changes", [(), (ALIAS,)])
 def test_what_was_told_by_other_means_stands_in_columns(path, changes):
     store_v3.build(path, *changes)
@@ -136,7 +164,12 @@ def version_of(path):
     new = {"uploaded_as", "title_given", "depth"}
     assert names & new == (new if version > 3 else set())
     named = not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'jobs_document'").get
-    assert named == (version > 3)
+    assert named == (3 < version < 6)
+    has_sections = bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sections'").get)
+    headers = {"header", "heading"} & {name for name, *_ in columns(connection, "chunks")}
+    assert (has_sections, not headers) == (version > 4, version > 4)
+    if has_sections:
+        assert_in_step(connection)
     if version > 3:
         assert connection.execute("SELECT uploaded_as FROM documents WHERE id = 3").get == "second.txt"
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -159,3 +192,30 @@ def test_one_of_the_newest_version_is_not_written_to_when_it_opens(path):
     changed = path.read_bytes()
     migrated(path).close()
     assert path.read_bytes() == changed
+
+
+def test_tags_that_are_written_in_two_ways_become_one(path):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    store_v3.build(
+        path,
+        f"INSERT INTO tags VALUES (70, '{composed}'), (71, '{decomposed}'), (72, 'Zu\u0308rich')",
+        "INSERT INTO document_tags VALUES (1, 70), (1, 71), (2, 71), (2, 72)",
+        f"UPDATE documents SET own_tags = '[\"{decomposed}\"]' WHERE id = 2",
+    )
+    with opened(path) as store, store.read() as tx:
+        first, second = tx.documents.get(1), tx.documents.get(2)
+        assert {tag for tag in first.tags if "caf" in tag} == {composed}
+        assert {composed, "Z\u00fcrich"} <= set(second.tags)
+        assert second.own_tags == (composed,)
+        assert not {decomposed, "Zu\u0308rich"} & {tag for tag, _ in tx.documents.tags()}
+
+
+def test_jobs_of_documents_that_are_gone_say_no_more_what_they_were(path):
+    store_v3.build(
+        path,
+        "UPDATE jobs SET title = 'secret', filename = 'secret.txt', tags = '[\"secret\"]', status = 'done',"
+        " document_id = 99 WHERE idempotency_key = 'key1'",
+    )
+    with opened(path) as store, store.read() as tx:
+        job = tx.jobs.with_key("key1")
+    assert (job.title, job.filename, job.tags, job.content_hash, job.request_hash) == (None, None, (), None, "request1")

@@ -9,7 +9,7 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.embed.models.artifact import DIMENSIONS, FP32
 from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
-from kb.ingest.draft import draft_note, embed_drafts
+from kb.ingest.draft import draft_note, embed_draft
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import DEFAULT_SPACE
 from tests.support import store_v3
@@ -21,7 +21,7 @@ def database(tmp_path, embedder):
     """One with a note, made by the default model."""
     path = tmp_path / "kb.db"
     store = SqliteStore(path, space())
-    [content] = embed_drafts([draft_note("The key is under the mat.", None, embedder)], embedder)
+    content = embed_draft(draft_note("The key is under the mat.", None, embedder), embedder)
     with store.write() as tx:
         save(tx, content, None, [])
     store.close()

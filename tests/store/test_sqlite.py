@@ -14,7 +14,7 @@ import kb.store.sqlite
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.store import RECLAIMED_PAGES, SqliteStore
 from tests.store.test_store import DIMENSIONS, add, find, ids_of, unit
 from tests.support.spaces import space
 
@@ -87,6 +87,29 @@ def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store
         assert found.ids.tolist() == ids_of(store, documents[number])
     late = add(store, "late", seed=9999)
     assert find(store, (), unit(9999), limit=1).ids.tolist() == ids_of(store, late)
+
+
+def test_what_is_written_is_in_the_drives_own_memory_on_no_system(store):
+    with store.write() as tx:
+        assert tx.connection.pragma("synchronous") == 2
+        assert tx.connection.pragma("fullfsync") == tx.connection.pragma("checkpoint_fullfsync") == 1
+
+
+def test_space_is_given_back_in_small_steps_and_the_log_cut(store, tmp_path):
+    documents = [add(store, *(f"number {number} " * 100 for _ in range(4)), seed=number) for number in range(300)]
+    with store.write() as tx:
+        for document_id in documents[1:]:
+            tx.documents.delete(document_id)
+    log, before = tmp_path / "kb.db-wal", (tmp_path / "kb.db").stat().st_size
+    with store.read() as tx:
+        assert tx.documents.get(documents[0])
+        while store.reclaim():
+            assert tx.connection.pragma("freelist_count") > RECLAIMED_PAGES
+    assert log.stat().st_size > 0
+    assert not store.reclaim()
+    assert log.stat().st_size == 0
+    assert (tmp_path / "kb.db").stat().st_size < before / 2
+    assert find(store, (), unit(0), limit=5).ids.size == 4
 
 
 def test_while_one_connection_writes_no_other_can_begin_to(store, tmp_path):

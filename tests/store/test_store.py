@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.save import save
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
-from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
+from kb.store.rows import Content, Extent, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
 
 DIMENSIONS = 8
@@ -280,15 +281,58 @@ def test_a_job_that_was_begun_before_is_claimed_by_itself(store):
         tx.jobs.claim(2)
         tx.jobs.release(added[:2], failed=True)
         claims = [[(job.id, job.attempts) for job in tx.jobs.claim(10)] for _ in range(3)]
-    assert claims == [[(added[0], 1)], [(added[1], 1)], [(added[2], 0)]]
+    assert claims == [[(added[2], 1)], [(added[0], 2)], [(added[1], 2)]]
 
 
-def test_a_job_whose_engine_died_is_queued_again_and_that_is_no_attempt(store):
+def test_a_job_that_its_engine_gave_back_was_not_attempted(store):
     with store.write() as tx:
         added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(3)]
         tx.jobs.claim(3)
         assert tx.jobs.release_stalled(0) == 3
-        assert [(job.id, job.attempts) for job in tx.jobs.claim(10)] == [(job_id, 0) for job_id in added]
+        assert [(job.id, job.attempts) for job in tx.jobs.claim(10)] == [(job_id, 1) for job_id in added]
+        tx.jobs.release(added, failed=False)
+        assert {tx.jobs.get(job_id).attempts for job_id in added} == {0}
+
+
+def test_a_job_whose_engine_died_three_times_is_failed_and_its_content_kept(store):
+    with store.write() as tx:
+        job = tx.jobs.add(NewJob("file", staged="a", filename="a.txt"))
+        for died in (1, 2, 3):
+            assert tx.jobs.claim(10)[0].attempts == died
+            assert tx.jobs.give_up(3, "died") == ([job] if died == 3 else [])
+            tx.jobs.release_all()
+        assert (tx.jobs.get(job).status, tx.jobs.get(job).error) == ("failed", "died")
+        assert tx.jobs.staged() == {"a"}
+        assert tx.jobs.retry(job)
+        assert tx.jobs.claim(10)[0].attempts == 1
+
+
+def test_a_job_that_was_begun_before_goes_behind_the_others_but_not_behind_one_that_would_replace_it(store):
+    with store.write() as tx:
+        first, other = (tx.jobs.add(NewJob("note", text="text", source_path=path)) for path in ("/p", "/q"))
+        tx.jobs.claim(2)
+        tx.jobs.release([first, other], failed=True)
+        later, new = (tx.jobs.add(NewJob("note", text="text", source_path=path)) for path in ("/p", "/new"))
+        claims = [[job.id for job in tx.jobs.claim(10)] for _ in range(5)]
+    assert claims == [[new], [first], [later], [other], []]
+
+
+def test_a_dropped_job_leaves_nothing_and_its_key_is_free_again(store):
+    with store.write() as tx:
+        job = tx.jobs.add(NewJob("file", staged="a", filename="a.txt", idempotency_key="key"))
+        tx.jobs.claim(1)
+        assert tx.jobs.set_progress([job], 0.5) == 1
+        tx.jobs.delete(job)
+        assert tx.jobs.set_progress([job], 0.6) == 0
+        assert (tx.jobs.get(job), tx.jobs.with_key("key"), tx.jobs.staged()) == (None, None, set())
+        assert tx.jobs.add(NewJob("note", text="text", idempotency_key="key")) > job
+
+
+def test_a_note_is_short_by_its_bytes_also_behind_a_nul(store):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("note", text="\0" + "a" * 100))
+        short = tx.jobs.add(NewJob("note", text="\0" + "a" * 99))
+        assert [job.id for job in tx.jobs.claim_short(8, 100)] == [short]
 
 
 def test_a_job_that_gives_signs_of_life_is_not_stalled(store):
@@ -519,3 +563,25 @@ def test_what_is_counted_is_what_is_there(store):
     assert counts.size > 0
     assert counts.queue_age >= 0
     assert store.vectors_size == 3 * 4 * DIMENSIONS
+
+
+def test_a_page_of_a_documents_chunks_is_read_by_itself(store):
+    document_id = add(store, "one ", "two ", "three ", "four")
+    with store.read() as tx:
+        assert [chunk.text for chunk in tx.documents.chunks(document_id, 1, 2)] == ["two ", "three "]
+        assert [chunk.text for chunk in tx.documents.chunks(document_id, 3)] == ["four"]
+        assert tx.documents.chunks(document_id, 9, 2) == []
+        assert [chunk.text for chunk in tx.documents.chunks_between(document_id, 5, 9)] == ["two ", "three "]
+        assert [chunk.text for chunk in tx.documents.chunks_between(document_id, 8, 8)] == []
+        assert tx.documents.extent(document_id) == Extent(4, 18)
+        assert tx.documents.extent(99) == Extent(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(None, None), (0, 4), (3, 9), (5, None), (17, 18), (18, 99), (99, 5), (7, 2)]
+)
+def test_characters_are_the_same_whether_all_of_a_document_is_read_or_a_part(store, start, end):
+    document_id = add(store, "one ", "two ", "three ", "four")
+    with store.read() as tx:
+        whole = excerpt(tx.documents.chunks(document_id), "characters", start, end)
+        assert excerpt_of_characters(tx.documents, document_id, start, end) == whole

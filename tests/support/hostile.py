@@ -16,19 +16,19 @@ def parser_of(engine=None):
 def parser_at_work(engine=None):
     """The same, once it is deep in a file: it has computed for longer than its start takes."""
     parser = parser_of(engine)
-    eventually("the parser works on a file", lambda: _computed(parser), until=lambda seconds: seconds > 1)
+    eventually("the parser works on a file", lambda: processor_seconds(parser), until=lambda seconds: seconds > 1)
     return parser
 
 
 def _parser_of(engine):
-    for task in Path(f"/proc/{engine}/task").glob("*/children"):
+    for task in list(Path(f"/proc/{engine}/task").glob("*/children")):
         for child in task.read_text().split():
             if b"kb.parser.process" in Path(f"/proc/{child}/cmdline").read_bytes():
                 return int(child)
     return None
 
 
-def _computed(process):
+def processor_seconds(process):
     """How many seconds of a processor's time a process has had."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
@@ -66,3 +66,40 @@ def sheet(column, shown=1):
             f"<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'><sheets>{sheets}</sheets></workbook>",
         )
     return archive.getvalue()
+
+
+TAKEOVER = """
+import importlib.util, sys
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "kb.formats.readers.text":
+            sys.meta_path.remove(self)
+            spec = importlib.util.find_spec(name)
+            spec.loader.exec_module = take_over(spec.loader.exec_module)
+            return spec
+
+def take_over(load):
+    def exec_module(module):
+        load(module)
+        module.read = run
+    return exec_module
+
+def run(data):
+    from kb.formats.extracted import Extracted
+    try:
+        exec(data, names := {})
+    except BaseException as error:
+        return Extracted.of_text(f"{type(error).__name__}: {error}")
+    return Extracted.of_text(f"succeeded: {names.get('result')}")
+
+sys.meta_path.insert(0, Finder())
+"""
+"""A `sitecustomize` that has a parser run the texts that it shall read, as one does that a file took over."""
+
+
+def taken_over(folder):
+    """What to set `PYTHONPATH` to, so that a parser is taken over."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(TAKEOVER)
+    return str(folder)

@@ -12,6 +12,13 @@ FILENAMES = {1: None, 2: None, 3: "second.txt", 5: "1.eml", 6: "a.txt", 7: "r.pd
 DEPTHS = {9: 2, 10: 0, 11: 0}
 
 
+JOINED = """
+CREATE TEMP VIEW chunks AS
+SELECT stored.*, COALESCE(header, '') AS header, COALESCE(heading, '[]') AS heading
+FROM main.chunks AS stored LEFT JOIN sections ON sections.id = section_id
+"""
+
+
 def build(path, *changes):
     """A database of version 3, with what was found in others of that version."""
     connection = connect(path)
@@ -25,6 +32,8 @@ def build(path, *changes):
 
 def answers(connection):
     """All that stands in the tables of version 3, by its columns."""
+    if connection.pragma("user_version") > 4:
+        connection.execute(JOINED)
     tables = ("documents", "tags", "document_tags", "chunks", "jobs", "last_ids", "generation", "vector_space")
     return {table: _rows(connection, table) for table in tables}
 

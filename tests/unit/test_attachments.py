@@ -72,6 +72,13 @@ def message(*attachments, subject="Outer"):
     return mail
 
 
+class Raw(str):
+    """A file as it is."""
+
+    def as_bytes(self):
+        return self.encode("latin-1")
+
+
 @pytest.fixture
 def send(store, worker, staging):
     """Sends messages, each as its job, and waits until nothing waits."""
@@ -186,6 +193,26 @@ def test_an_attachment_that_cannot_be_read_fails_alone(store, send):
     [failed] = [job for job in jobs(store) if job.status == "failed"]
     assert (failed.source_path, failed.filename) == ("/m#a.bin", "a.bin")
     assert "binary data" in failed.error
+
+
+def test_an_attached_picture_is_no_failed_job_and_named_in_the_message(store, send):
+    message_id = send(message(("photo.png", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), ("b.txt", "words")), source_path="/m")
+    assert documents(store).keys() == {"/m", "/m#b.txt"}
+    assert [job.status for job in jobs(store)] == ["done", "done"]
+    with store.read() as tx:
+        text = "".join(chunk.text for chunk in tx.documents.chunks(tx.jobs.get(message_id).document_id))
+    assert "Attachments without text: photo.png" in text
+
+
+def test_each_message_of_a_mailbox_is_a_document_and_each_file_in_it(store, send):
+    parts = [message(("a.txt", f"file {number}"), subject=f"Mail {number}").as_string() for number in range(1, 103)]
+    separator = "From a@example.org Mon Jan  1 10:00:00 2024\n"
+    send_mailbox = "".join(f"{separator}{part}\n" for part in parts)
+    send(Raw(send_mailbox), source_path="/in.mbox")
+    found = documents(store)
+    assert len(found) == 1 + 2 + 2 * 102
+    assert found["/in.mbox#0101-0102.mbox#0002 Mail 102.eml"].title == "Mail 102"
+    assert found["/in.mbox#0001-0100.mbox#0007 Mail 7.eml#a.txt"].doc_type == "text"
 
 
 def test_messages_inside_messages_are_followed_three_deep(store, send):

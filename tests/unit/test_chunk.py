@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import base64
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, count, pairwise
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from kb.api.errors import Stopped
 from kb.embed.onnx.embedder import MIN_TOKENS, OnnxEmbedder
 from kb.formats.extracted import Extracted, Section
-from kb.ingest.chunk import CHUNK_TOKENS, Chunker
+from kb.ingest.chunk import BLOCK_CHARS, CHUNK_TOKENS, TOKEN_CHARS, Chunker
+from kb.ingest.stop import Stop
 
 texts = st.one_of(
     st.text(max_size=3000),
@@ -24,6 +28,9 @@ texts = st.one_of(
         lambda sizes: "A" * sizes[0] + "qzkvjxwq" * sizes[1] + " word" * sizes[2]
     ),
     st.integers(1, 1500).map("!".__mul__),
+    st.tuples(st.text(alphabet="aZ09+/=日é\u0301!", min_size=1, max_size=40), st.integers(1, 400)).map(
+        lambda parts: (parts[0] * parts[1])[:9000]
+    ),
 )
 prefixes = st.one_of(
     st.sampled_from(["", "passage: ", "Represent this sentence for searching relevant passages: "]),
@@ -99,6 +106,15 @@ def passages_of(text, embedder, title=None, sections=None):
 
 def chunks_of(*arguments):
     return [chunk for chunk, _ in passages_of(*arguments)]
+
+
+def test_a_section_that_begins_within_a_word_makes_no_chunk_too_long(embedder):
+    text = " word" * 600
+    sections = (Section(0, 1002), Section(1002, 2005), Section(2005, len(text)))
+    passages = list(Chunker(embedder).split(Extracted(None, text, sections), None))
+    assert "".join(chunk.text for chunk, _ in passages) == text
+    longest = max(embedder.count_tokens(chunk.text) for chunk, _ in passages)
+    assert longest <= CHUNK_TOKENS + embedder.spec.special_tokens
 
 
 @pytest.mark.requirement("N-1")
@@ -204,3 +220,97 @@ def test_a_header_of_which_the_model_reads_nothing_takes_no_room(any_embedder, w
     text = "Überraschung " * 200
     passages = passages_of(text, fed(any_embedder, window=window), title="\ufeff")
     assert "".join(chunk.text for chunk, _ in passages) == text
+
+
+class CountedTokenizer:
+    """The model's, and how many characters it was given."""
+
+    def __init__(self, embedder):
+        self.spec, self.characters, self._embedder = embedder.spec, 0, embedder
+
+    def count_tokens(self, text):
+        self.characters += len(text)
+        return self._embedder.count_tokens(text)
+
+    def token_starts(self, text):
+        self.characters += len(text)
+        return self._embedder.token_starts(text)
+
+
+def work(text, embedder):
+    """How many characters are tokenised for each of a text."""
+    tokenizer = CountedTokenizer(embedder)
+    assert "".join(chunk.text for chunk in chunks_of(text, tokenizer)) == text
+    return tokenizer.characters / len(text)
+
+
+WORDS = {
+    "letters": "A" * 1000,
+    "base64": base64.b64encode(bytes(range(256)) * 8).decode().rstrip("="),
+    "hexadecimal": "0123456789abcdef" * 64,
+    "marks": "!?" * 500,
+    "chinese": "日本語の長い文章です" * 100,
+    "script": "function(a,b){return a.c[b]||null};" * 30,
+}
+
+
+@pytest.mark.parametrize("piece", WORDS.values(), ids=WORDS)
+def test_a_word_without_end_takes_work_in_step_with_its_length(piece, embedder):
+    short, long = work(piece * 60, embedder), work(piece * 240, embedder)
+    assert long < 1.2 * short
+    assert long < 8
+
+
+def test_a_word_of_megabytes_is_cut_in_one_go(embedder):
+    text = WORDS["base64"] * 600
+    begun = process_time()
+    chunks = chunks_of(text, embedder)
+    assert "".join(chunk.text for chunk in chunks) == text
+    print(f"{len(text) / (process_time() - begun):,.0f} characters a second")
+
+
+@pytest.mark.parametrize("text", ["word " * 100_000, "x" * 500_000], ids=["words", "a word"])
+def test_cutting_can_be_stopped_at_any_block_and_chunk(embedder, text):
+    extracted = Extracted.of_text(text)
+    calls = count(1)
+    list(Chunker(embedder, lambda: next(calls)).split(extracted, None))
+    assert next(calls) > len(text) // BLOCK_CHARS + len(text) // (TOKEN_CHARS * CHUNK_TOKENS)
+    stop = Stop()
+    passages = Chunker(embedder, stop.check).split(extracted, None)
+    next(passages)
+    stop.request()
+    with pytest.raises(Stopped):
+        next(passages)
+    with pytest.raises(Stopped):
+        next(Chunker(embedder, stop.check).split(extracted, None))
+
+
+def sections_of(lines, heading=lambda number: (f"Section {number}",)):
+    """A text of these lines, each a section of its own."""
+    ends = list(accumulate(map(len, lines)))
+    edges = pairwise([0, *ends])
+    return "".join(lines), tuple(Section(*edge, heading(number)) for number, edge in enumerate(edges))
+
+
+def test_more_short_sections_than_a_text_warrants_are_joined_under_what_their_headings_share(embedder):
+    text, sections = sections_of(["a b c d e f g h i j k l m n o p\n"] * 4000, lambda n: ("All", f"Letters {n}"))
+    chunks = chunks_of(text, embedder, "Letters", sections)
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert len(chunks) < len(text) / 250
+    assert {chunk.place.heading for chunk in chunks[:-1]} == {("All",)}
+
+
+def test_long_headings_over_short_sections_are_not_repeated_more_than_a_text_warrants(embedder):
+    path = tuple(f"{level} " + "long " * 20 for level in range(5))
+    line = "These are some sixteen words or more of a section that stands under very long headings, see.\n"
+    text, sections = sections_of([line] * 1000, lambda number: (*path, f"Number {number}"))
+    chunks = chunks_of(text, embedder, "title " * 80, sections)
+    assert sum(len(chunk.header) for chunk in chunks) < 4 * len(text)
+
+
+def test_the_short_sections_of_an_ordinary_document_stay_apart(embedder):
+    line = (
+        "A function of its own, which has a name, some parameters, and a sentence or two on what it does and returns.\n"
+    )
+    text, sections = sections_of([line] * 600)
+    assert len(chunks_of(text, embedder, "Reference", sections)) == 600

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
 
+import apsw
 import pytest
 
 from kb.settings import Settings as EngineSettings
@@ -74,7 +80,99 @@ def test_make_honours_a_file_of_the_operators_own_and_gives_it_the_last_word(tmp
     assert files_of(output_of("make", "-n", target, cwd=folder))[-1] == "compose/compose.override.yaml"
 
 
+@pytest.mark.parametrize("environment", ["runtime", "dev"])
+def test_all_that_make_installs_or_builds_with_is_pinned_with_hashes(tmp_path, environment):
+    said = output_of("make", "-n", f".venv/{environment}.stamp", cwd=fresh_copy(tmp_path))
+    installs = [line for line in said.splitlines() if "pip install" in line]
+    assert len(installs) == 3
+    for line in installs:
+        assert "--require-hashes" in line or line.endswith("--no-deps --no-build-isolation -e ."), line
+    pinned = (ROOT / "requirements" / "build.txt").read_text()
+    assert re.findall(r"^(uv|hatchling|editables)==", pinned, re.MULTILINE) == ["editables", "hatchling", "uv"]
+
+
+def test_memory_and_open_files_have_limits():
+    services = re.split(r"\n  (?=engine:|gateway:)", (ROOT / "compose" / "compose.yaml").read_text())[1:]
+    assert ["mem_limit: " in service for service in services] == [True, True]
+    for unit in ("kb", "kb-backup"):
+        assert re.search(r"^MemoryMax=\d+G$", (ROOT / "systemd" / f"{unit}.service").read_text(), re.MULTILINE)
+    assert "\nLimitNOFILE=" in (ROOT / "systemd" / "kb.service").read_text()
+
+
+ADVISORY = {"id": "PYSEC-1", "fix_versions": ["1.1"]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        ([{"name": "a", "version": "1.0", "vulns": [ADVISORY]}], 1, "a 1.0: PYSEC-1, fixed in: 1.1"),
+        ([{"name": "a", "version": "1.0", "vulns": []}], 0, "1 packages audited, 0 not: none"),
+        ([{"name": "b", "skip_reason": "not found"}], 0, "0 packages audited, 1 not: b"),
+        (None, 0, "not audited: the advisories cannot be reached from here: no network"),
+    ],
+    ids=["vulnerable", "clean", "unknown", "unreachable"],
+)
+def test_an_audit_fails_on_what_it_finds_and_says_what_it_could_not_look_up(tmp_path, answer, status, words):
+    python = tmp_path / "python"
+    python.symlink_to(sys.executable)
+    tool = tmp_path / "pip-audit"
+    said = f"echo '{json.dumps({'dependencies': answer})}'" if answer else "echo 'no network' >&2; exit 1"
+    tool.write_text(f"#!/bin/sh\n{said}\n")
+    tool.chmod(0o700)
+    done = subprocess.run(
+        [python, ROOT / "requirements/audit.py", "x.txt"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status
+    assert words in done.stdout
+
+
 def files_of(said):
     """The files that the first call of compose is given."""
     [call, *_] = re.findall(r"docker compose (.*?) (?:up|logs|down)", said)
     return call.split()[1::2]
+
+
+@pytest.fixture
+def backup(tmp_path):
+    """Runs the backup unit on folders of the test's own; whether it went well."""
+    (tmp_path / "kb" / "files").mkdir(parents=True)
+    (tmp_path / "kb-backup").mkdir()
+    unit = (ROOT / "systemd" / "kb-backup.service").read_text()
+    commands = re.findall(r"(?m)^ExecStart=(.*)$", unit)
+    assert len(commands) > 5
+    filled = [
+        line.replace("%S", str(tmp_path)).replace("/opt/kb/.venv/bin/python", sys.executable).replace("%%", "%")
+        for line in commands
+    ]
+
+    def run():
+        return all(subprocess.run(shlex.split(line.replace("$$", "$")), check=False).returncode == 0 for line in filled)
+
+    return run
+
+
+def notes_in(database):
+    connection = apsw.Connection(str(database))
+    number = connection.execute("SELECT count(*) FROM notes").get
+    connection.close()
+    return number
+
+
+def test_the_backup_keeps_the_last_good_copy_whatever_becomes_of_the_database(backup, tmp_path):
+    source, copies = tmp_path / "kb" / "kb.db", tmp_path / "kb-backup"
+    assert not backup()
+    assert not list(copies.glob("kb.db*"))
+    connection = apsw.Connection(str(source))
+    connection.execute("CREATE TABLE notes (text)")
+    connection.executemany("INSERT INTO notes VALUES (?)", [("text " * 400,)] * 100)
+    connection.close()
+    assert backup()
+    today = f"kb.db.{datetime.now(tz=UTC).astimezone().isoweekday()}"
+    assert sorted(path.name for path in copies.glob("kb.db*")) == ["kb.db", today]
+    raw = source.read_bytes()
+    source.write_bytes(raw[: 4096 * 5] + b"\x55" * 4096 * 9 + raw[4096 * 14 :])
+    assert not backup()
+    source.unlink()
+    assert not backup()
+    assert notes_in(copies / "kb.db") == notes_in(copies / today) == 100
+    assert not source.exists()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Unreadable
 from kb.api.models import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
@@ -20,7 +21,6 @@ from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.extracted import Section
 from kb.formats.registry import FORMATS
-from kb_cli.runtime.completion import TYPES
 from tests.support.ole import ole
 
 E10 = pytest.mark.requirement("E-10")
@@ -29,12 +29,9 @@ OLE = OLE_SIGNATURE + bytes(600)
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(data, filename="file"):
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return extract(path, filename)[1]
+        return extract(data.encode() if isinstance(data, str) else data, filename)[1]
 
     return read
 
@@ -151,14 +148,14 @@ def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(read, data
         read(data, filename)
 
 
-def test_a_file_that_is_not_there_is_unreadable(tmp_path):
-    with pytest.raises(Unreadable, match="cannot be opened: No such file"):
-        extract(tmp_path / "missing", "missing")
+def test_a_parser_that_panics_is_a_reason_like_any_other(read):
+    with pytest.raises(Unreadable, match="the parser failed: it panicked"):
+        read(ole({"Workbook": bytes(64)})[:-5], "a.xls")
 
 
-def test_each_format_has_a_reader_and_is_completed_in_the_shell():
+def test_each_format_has_a_reader_and_a_type_that_clients_know():
     assert all(callable(import_module(each.reader).read) for each in FORMATS.values())
-    assert sorted(TYPES) == sorted([NOTE, *FORMATS])
+    assert list(DOC_TYPES) == sorted([NOTE, *FORMATS])
 
 
 def test_no_suffix_belongs_to_two_formats():
@@ -286,6 +283,125 @@ def test_front_matter_stays_in_the_text_and_holds_no_headings(read):
     assert sections(read(text, "a.md")) == [((), "---\n# comment\ntitle: T\n---\n\n"), (("One",), "# One\nx")]
 
 
+# Org and reStructuredText
+
+ORG = """\
+#+TITLE: The plan
+#+DATE: <2024-03-01 Fri>
+#+FILETAGS: :work:boat:
+
+before
+* TODO [#A] One /thing/ :tag:x:
+text
+- * no heading
+*bold* is none
+#+BEGIN_SRC c
+* not a heading
+#+end_src
+** Deep
+ * an item
+* Last
+"""
+
+RST = """\
+=========
+The title
+=========
+
+before
+
+One ``code`` and :ref:`more`
+============================
+
+text::
+
+    Not a heading
+    -------------
+
+Deep
+----
+A transition follows.
+
+--------
+
+=====  =====
+a      table
+=====  =====
+
+two lines of
+a paragraph
+-----------
+
+- an item
+---
+
+Two
+===
+end"""
+
+
+@E10
+def test_org_is_cut_at_its_headings_and_nothing_of_it_changes(read):
+    extracted = read(ORG, "a.org")
+    assert (extracted.text, extracted.title, extracted.date, extracted.tags) == (
+        ORG,
+        "The plan",
+        "2024-03-01",
+        ("work", "boat"),
+    )
+    assert [heading for heading, _ in sections(extracted)] == [
+        (), ("One /thing/",), ("One /thing/", "Deep"), ("Last",)
+    ]  # fmt: skip
+    assert sections(extracted)[2][1] == "** Deep\n * an item\n"
+
+
+@E10
+@pytest.mark.parametrize("name", ["a.rst", "a.REST"])
+def test_restructured_text_is_cut_at_its_headings_and_nothing_of_it_changes(read, name):
+    extracted = read(RST, name)
+    assert (extracted.text, extracted.title) == (RST, "The title")
+    assert [heading for heading, _ in sections(extracted)] == [
+        ("The title",),
+        ("The title", "One code and more"),
+        ("The title", "One code and more", "Deep"),
+        ("The title", "Two"),
+    ]
+    assert sections(extracted)[0][1].startswith("=========\nThe title\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ("* One\n* Two\n", "a.org", None),
+        ("* One\n** Two\n", "a.org", "One"),
+        ("** Two\n* One\n", "a.org", None),
+        ("One\n===\n\nTwo\n===\n", "a.rst", None),
+        ("One\n===\n\nTwo\n---\n", "a.rst", "One"),
+        ("just words", "a.rst", None),
+        ("* One\nOne\n===\n", "a.txt", None),
+    ],
+)
+def test_the_title_is_the_heading_that_stands_above_all_others(read, text, name, title):
+    assert read(text, name).title == title
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a - b\n- c\n",
+        "Dear all,\n--\nAnn\n",
+        "Name:\n...\n",
+        "What a very long line of words\n---\n",
+        "1 | 2\n+---+---+\n",
+        " indented\n=========\n",
+        "========\n",
+        "wow\n!!!x\n",
+    ],
+)
+def test_ordinary_text_has_no_headings(read, text):
+    assert [heading for heading, _ in sections(read(text, "a.rst"))] == [()]
+
+
 # Anything at all
 
 
@@ -309,7 +425,10 @@ def failure(read, data, filename):
 
 
 @E10
-@given(data=st.binary(max_size=300), filename=st.sampled_from(["a", "a.md", "a.html", "a.xml", "a.csv", "a.eml"]))
+@given(
+    data=st.binary(max_size=300),
+    filename=st.sampled_from(["a", "a.md", "a.html", "a.xml", "a.csv", "a.eml", "a.org", "a.rst", "a.mbox"]),
+)
 def test_any_bytes_give_a_sound_result_or_a_reason(read, data, filename):
     reason = failure(read, data, filename)
     assert reason is None or (reason and "parser failed" not in reason)

@@ -26,12 +26,9 @@ BOXES = (
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(document, filename="file.docx"):
-        path.write_bytes(document if isinstance(document, bytes) else saved(document))
-        return extract(path, filename)[1]
+        return extract(document if isinstance(document, bytes) else saved(document), filename)[1]
 
     return read
 
@@ -94,6 +91,18 @@ def test_the_title_among_the_properties_comes_first(read, document):
     assert read(document).title == "The property"
     document.core_properties.title = "Untitled"
     assert read(document).title == "A heading"
+
+
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read, document):
+    document.add_paragraph("word " * 100)
+    document.add_heading("A later chapter", 1)
+    assert read(document).title is None
+
+
+@pytest.mark.parametrize("heading", ["1 Introduction", "Contents", "Chapter 3: Ropes", "2.4. More"])
+def test_the_heading_of_a_part_is_no_title(read, document, heading):
+    document.add_heading(heading, 1)
+    assert read(document).title is None
 
 
 def test_headings_are_known_by_outline_level_and_by_inheritance_too(read, document):
@@ -197,6 +206,32 @@ def test_comments_and_footnotes_stand_at_the_end(read, document):
         "<w:footnote><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>",
     )
     assert sections(read(data))[1] == (("Footnotes",), "Footnotes\n\n- A note.\n\n")
+
+
+def test_headers_and_footers_are_read_once_and_page_numbers_not_at_all(read, document):
+    document.add_paragraph("words")
+    for _ in range(2):
+        section = document.add_section()
+        section.different_first_page_header_footer = True
+        section.header.is_linked_to_previous = section.footer.is_linked_to_previous = False
+        section.header.paragraphs[0].text = "Acme Ltd \t confidential"
+        section.first_page_header.paragraphs[0].text = "Draft of May"
+        section.footer.paragraphs[0].text = "Page 3 of 12"
+        section.footer.add_paragraph("Registered in Bonn")
+    assert sections(read(document)) == [
+        ((), "words\n\n"),
+        (
+            ("Headers and footers",),
+            "Headers and footers\n\n- Acme Ltd confidential\n- Draft of May\n- Registered in Bonn\n",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("footer", ["7", "- iv -", "Seite 3 von 9", "第 3 頁", "p. 3/10", ""])
+def test_page_numbers_alone_are_no_text(read, document, footer):
+    document.add_paragraph("words")
+    document.sections[0].footer.paragraphs[0].text = footer
+    assert read(document).text == "words\n"
 
 
 def with_part(data, kind, xml):

@@ -11,12 +11,9 @@ E10 = pytest.mark.requirement("E-10")
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(data, filename="page.html"):
-        path.write_bytes(data.encode())
-        return extract(path, filename)[1]
+        return extract(data.encode(), filename)[1]
 
     return read
 
@@ -85,6 +82,78 @@ def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read):
     assert sections(page) == [(("Left",), "Left\n\na\n\n1 | 2\n")]
 
 
+@E10
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div style='display:none'>no</div>",
+        "<div style='color: red; DISPLAY : None !important'>no<p>no</p></div>",
+        "<span style='visibility:hidden;'>no</span>",
+        "<p hidden>no</p>",
+        "<p hidden='hidden'>no</p>",
+        "<div hidden=''><h1>no</h1></div>",
+        "<template><p>no</p></template>",
+        "<h2 style='display: none'>no</h2>",
+        "<h2><span hidden>no</span></h2>",
+        "<ul hidden><li>no</ul>",
+        "<div style='display:none'><ix:header><ix:hidden><ix:nonNumeric>no</ix:nonNumeric></ix:hidden></ix:header></div>",
+        "<ix:header><ix:hidden><ix:nonNumeric name='a:b'>no</ix:nonNumeric><ix:nonFraction xsi:nil='true'/></ix:hidden>"
+        "<ix:references><link:schemaRef/></ix:references><ix:resources><xbrli:context>no</xbrli:context></ix:resources></ix:header>",
+    ],
+)
+def test_what_a_page_hides_is_no_text(read, markup):
+    assert read(f"<html><body><p>before</p>{markup}<p>after</p>").text == "before\n\nafter\n"
+
+
+def test_an_empty_hidden_element_of_xhtml_hides_nothing_behind_it(read):
+    page = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><body><div hidden='hidden'/>words</body></html>"
+    assert read(page).text == "words\n"
+
+
+def test_hidden_cells_are_no_values_of_their_row(read):
+    row = "<tr><td>a<td style='display:none'>no<td>b<td hidden>no"
+    assert read(f"<table>{row}<tr hidden><td>no<td>no</table>").text == "a | b\n"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<p aria-hidden=true>words</p>",
+        "<p hidden=until-found>words</p>",
+        "<body style='visibility:hidden'>words",
+        "<p style='display:block; x-display:none'>words</p>",
+        "<p style='background: url(display:none)'>words</p>",
+        "<p class=hidden>words</p>",
+        "<details><summary>words</summary></details>",
+    ],
+)
+def test_what_a_person_can_see_is_text(read, markup):
+    assert "words" in read(f"<html>{markup}").text
+
+
+@pytest.mark.parametrize(
+    ("markup", "date"),
+    [
+        ("<meta property='article:published_time' content='2024-03-01T10:00:00Z'>", "2024-03-01T10:00:00Z"),
+        ("<meta name=DC.date.issued content=2024-03-01><meta name=date content=2020-01-01>", "2024-03-01"),
+        ("<meta name=citation_publication_date content=2024/03/01>", "2024/03/01"),
+        ("<meta name=date content='Fri, 01 Mar 2024 10:00:00 +0100'>", "2024-03-01T10:00:00+01:00"),
+        ("<time itemprop=datePublished datetime=2024-03-01>1 March</time>", "2024-03-01"),
+        ("<time datetime=2024-03-01>someone's comment</time>", None),
+        ("<meta name=date content='last spring'>", None),
+        ("<meta name=expires content=2024-03-01>", None),
+    ],
+)
+def test_the_date_of_a_page_is_the_one_that_it_gives_itself(read, markup, date):
+    assert read(f"<html><head>{markup}</head><p>words").date == date
+
+
+@pytest.mark.parametrize("title", ["Untitled Document", "untitled", "Sans titre", "index.html", "", "-"])
+def test_a_heading_is_the_title_of_a_page_whose_own_says_nothing(read, title):
+    assert read(f"<title>{title}</title><h2>a</h2><h1>The heading</h1>").title == "The heading"
+    assert read(f"<title>{title}</title><p>words").title is None
+
+
 def test_the_first_heading_is_the_title_of_a_page_without_one(read):
     assert read("<h2>a</h2><h1>b</h1><svg><title>icon</title></svg>").title == "b"
     assert read("<h2>a</h2>").title is None
@@ -103,6 +172,22 @@ def test_deep_nesting_loses_no_text(read):
 def test_nesting_too_deep_to_read_is_said_rather_than_cut_off(read):
     with pytest.raises(Unreadable, match="nest more than 2048 deep"):
         read("<html>seen" + "<div>" * 3000 + "lost")
+
+
+def test_an_element_with_more_attributes_than_any_page_has_is_refused(read):
+    def attributes(count, value=""):
+        return " ".join(f"a{number}{value}" for number in range(count))
+
+    for element in (
+        f"<p {attributes(2000)}>",
+        f"<script {attributes(2000)}></script>",
+        f"<p {attributes(2000, '=b')}>",
+    ):
+        with pytest.raises(Unreadable, match="more than 1000 attributes"):
+            read(f"<html>words{element}")
+    code = "if (a <b && " + "c = d / e && " * 3000
+    for element in (f"<p {attributes(900)}>", f"<script>{code}</script>", f"<p title='{attributes(9000)}'>"):
+        assert read(f"<html>words{element}").text == "words\n"
 
 
 def test_a_page_that_scripts_fill_says_so(read):
@@ -158,6 +243,39 @@ def test_prose_in_xml_is_read_without_its_tags(read):
     book = f"<?xml version='1.0'?><book><para>{sentence}</para><para>{sentence * 9}</para></book>"
     plain = "This is a sentence of some length."
     assert read(book, "book.xml").text == f"{plain}\n{plain * 9}"
+
+
+SENTENCE = "This is a sentence of some length that stands in a paragraph. " * 3
+
+
+@E10
+@pytest.mark.parametrize(
+    ("markup", "title", "headings"),
+    [
+        (
+            f"<book xmlns='http://docbook.org/ns/docbook'><title>The <i>book</i></title><chapter><title>One</title><para>{SENTENCE}</para>"
+            f"<section><title>Deep</title><para>{SENTENCE}</para></section></chapter></book>",
+            "The book",
+            [("The book",), ("The book", "One"), ("The book", "One", "Deep")],
+        ),
+        (
+            f"<article><front><title-group><article-title>The study</article-title></title-group></front><body><sec><label>1</label><title>"
+            f"Methods</title><p>{SENTENCE * 9}</p></sec></body><ref><article-title>Other</article-title><title>no</title></ref></article>",
+            None,
+            [("The study",), ("Methods",), ("Other",)],
+        ),
+        (
+            f"<TEI xmlns='http://www.tei-c.org/ns/1.0'><text><div><head>First act</head><p>{SENTENCE}</p></div></text></TEI>",
+            "First act",
+            [("First act",)],
+        ),
+        (f"<!DOCTYPE a [<!ENTITY x 'y'>]><doc><p>{SENTENCE} &x;</p><title>no title here</title></doc>", None, [()]),
+    ],
+)
+def test_prose_in_xml_is_cut_at_its_titles(read, markup, title, headings):
+    extracted = read(f"<?xml version='1.0'?>{markup}", "a.xml")
+    assert extracted.title == title
+    assert [heading for heading, _ in sections(extracted) if heading != () or len(headings) == 1] == headings
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,25 @@
 """Messages: headers, the body a person sees, the files that came with them."""
 
 import struct
+from base64 import b64encode
 from email.message import EmailMessage
 
 import pytest
 
 from kb.api.errors import Unreadable
+from kb.documents.attachments import MAX_ATTACHMENTS
+from kb.formats.detect import detect
 from kb.formats.extract import extract
+from kb.formats.readers.mbox import MOST
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
 
 
 @pytest.fixture
-def read(tmp_path):
+def read():
     def read(data, name="message"):
-        path = tmp_path / "file"
-        path.write_bytes(data.replace(b"\n", b"\r\n") if name.endswith(".eml") else data)
-        _, extracted = extract(path, name)
+        _, extracted = extract(data.replace(b"\n", b"\r\n") if name.endswith(".eml") else data, name)
         assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
         return extracted
 
@@ -50,6 +52,12 @@ def test_of_two_versions_the_one_that_is_shown_is_read_once(read):
     text = read(message.as_bytes()).text
     assert text.endswith("Subject: Hi\n\nNews\n\na | b\n")
     assert "web version" not in text
+
+
+def test_what_a_message_hides_is_no_text(read):
+    message = mail()
+    message.set_content("<div style='display:none;max-height:0'>preview</div><p>The words.</p>", subtype="html")
+    assert read(message.as_bytes()).text.endswith("Subject: Hi\n\nThe words.\n")
 
 
 def test_the_plain_version_is_read_where_the_other_shows_nothing(read):
@@ -95,6 +103,9 @@ def test_pictures_that_the_body_shows_and_signatures_are_no_attachments(read):
         (b"From: a\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\ncut short", "cut short"),
         (b"From: a\nContent-Type: text/html\n\n<style>x{}</style><p>one<p>two", "one\n\ntwo"),
         (b"From: a\nContent-Transfer-Encoding: base64\n\nd29yZHM", "words"),
+        (b"From: a\nBcc: Hidden <h@example.org>\n\nx", "Bcc: Hidden <h@example.org>\n"),
+        (b"From: a\nMIME-Version: 1.0\nContent-Type: multipart/report; boundary=x\n\n--x\n\nread\n--x\n"
+         b"Content-Type: message/disposition-notification\n\nDisposition: displayed\n--x--", "Disposition: displayed"),
         (b"From: a\nMIME-Version: 1.0\nContent-Type: multipart/report; boundary=x\n\n--x\n\nfailed\n--x\n"
          b"Content-Type: message/delivery-status\n\nStatus: 5.1.1\n--x--", "Status: 5.1.1"),
     ],
@@ -103,12 +114,197 @@ def test_what_real_mail_gets_wrong_is_read_all_the_same(read, source, words):
     assert words in read(source, "a.eml").text
 
 
+SIGNED, ENVELOPED = (bytes.fromhex(f"3080 06092a864886f70d01070{kind} a080") for kind in (2, 3))
+ARMORED = "-----BEGIN PGP MESSAGE-----\n\nhQEMA5\n-----END PGP MESSAGE-----\n"
+ENCRYPTED = "encrypted: it can only be read with its key"
+
+
+def part(kind, body):
+    return (
+        f"From: a\nMIME-Version: 1.0\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n".encode()
+        + b64encode(body)
+    )
+
+
 @pytest.mark.parametrize(
-    "kind", ["multipart/encrypted; boundary=x", "application/pkcs7-mime; smime-type=enveloped-data"]
+    "source",
+    [
+        b"From: a\nContent-Type: multipart/encrypted; boundary=x\n\nxyz",
+        b"From: a\nContent-Type: application/pkcs7-mime; smime-type=enveloped-data\n\nxyz",
+        part("application/x-pkcs7-mime; name=smime.p7m", ENVELOPED),
+        f"From: a\nSubject: s\n\n{ARMORED}".encode(),
+        f"From: a\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: application/pgp-encrypted\n\nVersion: 1\n--x\n\n{ARMORED}--x--".encode(),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a.eml", "a.msg"])
+def test_an_encrypted_message_says_so(read, source, name):
+    with pytest.raises(Unreadable, match=ENCRYPTED):
+        read(source, name)
+
+
+@pytest.mark.parametrize("name", ["a.asc", "a.txt", "a.msg", "smime.p7m"])
+def test_a_file_that_is_nothing_but_encrypted_says_so(read, name):
+    with pytest.raises(Unreadable, match=ENCRYPTED):
+        read(ENVELOPED + bytes(range(256)) if name.endswith("p7m") else ARMORED.encode(), name)
+
+
+def test_words_around_an_encrypted_part_are_read(read):
+    assert "See below." in read(f"From: a\n\nSee below.\n\n{ARMORED}".encode(), "a.eml").text
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("Sun, 22 Dec 2024 11:23:00 +0300", "2024-12-22T11:23:00+03:00"),
+        ("22 Dec 2024 11:23 GMT (Greenwich)", "2024-12-22T11:23:00+00:00"),
+        ("2024-12-22T11:23:00Z", "2024-12-22T11:23:00Z"),
+        ("some day in spring", None),
+        ("Sun, 99 Dec 2024 99:99:00", None),
+    ],
 )
-def test_an_encrypted_message_says_so(read, kind):
-    with pytest.raises(Unreadable, match="encrypted: it can only be read with its key"):
-        read(f"From: a\nContent-Type: {kind}\n\nxyz".encode(), "a.eml")
+def test_the_date_of_a_message_is_the_one_it_was_sent_on(read, date, expected):
+    assert read(f"From: a\nDate: {date}\n\nx".encode(), "a.eml").date == expected
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(60)
+MP3 = b"ID3\x03\0\0\0\0\0\x21TPE1" + bytes(300)
+
+
+@pytest.mark.parametrize(
+    ("filename", "kind", "data"),
+    [
+        ("photo.png", "image/png", PNG),
+        ("photo.png", "application/octet-stream", PNG),
+        ("no suffix", "application/octet-stream", PNG),
+        ("photo.heic", "application/octet-stream", b"\0\0\0\x18ftypheic" + bytes(range(256))),
+        ("damaged.jpg", "image/jpeg", b"\xff\xd8cut"),
+        ("voice.mp3", "audio/mpeg", MP3),
+        ("film.mp4", "video/mp4", b"\0\0\0\x18ftypmp42" + bytes(range(256))),
+        ("smime.p7s", "application/pkcs7-signature", b"0\x80\x06\x09"),
+        ("smime.p7s", "application/octet-stream", b"0\x80\x06\x09"),
+        ("signature.asc", "application/pgp-signature", b"-----BEGIN PGP SIGNATURE-----"),
+        ("invite.ics", "text/calendar; method=REPLY", b"BEGIN:VCALENDAR"),
+        ("empty.txt", "text/plain", b""),
+    ],
+)
+def test_attached_files_without_text_are_named_and_no_attachments(read, filename, kind, data):
+    message = mail()
+    message.set_content("See attached.")
+    maintype, _, subtype = kind.partition("/")
+    subtype, _, method = subtype.partition("; method=")
+    message.add_attachment(
+        data, maintype=maintype, subtype=subtype, filename=filename, params={"method": method} if method else None
+    )
+    message.add_attachment(b"words", maintype="text", subtype="csv", filename="a.csv")
+    extracted = read(message.as_bytes())
+    assert [each.filename for each in extracted.attachments] == ["a.csv"]
+    assert f"Attachments: a.csv\nAttachments without text: {filename}\n" in extracted.text
+
+
+@pytest.mark.parametrize(
+    ("filename", "kind", "data"),
+    [
+        ("broken.pdf", "application/pdf", b"%PDF-1.7 cut short"),
+        ("broken.pdf", "image/png", b"%PDF-1.7 cut short"),
+        ("broken.bin", "application/octet-stream", b"\0\1\2"),
+        ("main.ts", "video/mp2t", b"export const x = 1\n"),
+        ("invite.ics", "text/calendar", b"BEGIN:VCALENDAR\nSUMMARY:Lunch"),
+    ],
+)
+def test_an_attached_file_that_should_hold_text_is_an_attachment(read, filename, kind, data):
+    message = mail()
+    message.set_content("See attached.")
+    maintype, _, subtype = kind.partition("/")
+    message.add_attachment(data, maintype=maintype, subtype=subtype, filename=filename)
+    assert [each.filename for each in read(message.as_bytes()).attachments] == [filename]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_message_that_was_saved_in_utf_16_is_read(read, tmp_path, encoding):
+    source = "From: Ann <a@example.org>\r\nMessage-ID: <1@x>\r\nSubject: Überblick\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\nGrüße, 東京\r\n"
+    mark = {"utf-16-le": "\ufeff", "utf-16-be": "\ufeff"}.get(encoding, "")
+    extracted = read((mark + source).encode(encoding), "message")
+    assert extracted.title == "Überblick"
+    assert extracted.text.endswith("Grüße, 東京\n")
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "utf-16le", "UTF-16BE", "utf-32"])
+@pytest.mark.parametrize("text", ["Grüße and more", "東京都の人口"])
+def test_a_part_in_utf_16_is_read(read, charset, text):
+    source = (
+        b"From: a\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\nContent-Type: text/plain; charset="
+        + charset.encode()
+    )
+    assert read(source + b"\n\n" + b64encode(text.encode(charset)), "a.eml").text.endswith(f"\n{text}\n")
+
+
+# Mailboxes
+
+FROM = "From ann@example.org Mon Jan  1 10:00:00 2024\n"
+
+
+def in_mailbox(number, body="words", separator=FROM):
+    return f"{separator}From: Ann{number} <ann@example.org>\nDate: Mon, 1 Jan 2024 10:00:00 +0000\nSubject: Subject {number}\n\n{body} {number}\n"
+
+
+@pytest.mark.parametrize(
+    "separator",
+    [
+        FROM,
+        "From - Mon Jan 01 10:00:00 2024\n",
+        "From ann at example.org  Mon Jan  1 10:00:00 2024\n",
+        "From 1786651@xxx Mon Jan 01 10:00:00 +0000 2024\n",
+        "From MAILER-DAEMON Mon Jan  1 10:00 2024 remote from x\n>From ann Mon Jan  1 10:00:00 2024\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["inbox", "a.mbox", "a.eml", "a.txt"])
+def test_a_message_behind_a_mailboxes_line_is_one_message(read, separator, name):
+    extracted = read(in_mailbox(1, ">From here on,\n>>From there,", separator).encode(), name)
+    assert (extracted.title, extracted.date, extracted.attachments) == ("Subject 1", "2024-01-01T10:00:00+00:00", ())
+    assert extracted.text.startswith("From: Ann1 <ann@example.org>\n")
+    assert extracted.text.endswith("\n\nFrom here on,\n>From there, 1\n")
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_each_message_of_a_mailbox_is_a_document_of_its_own(read, between, encoding):
+    body = ">From the beginning\nFrom now on it is 10:00 in 2024\nwords"
+    mailbox = read(between.join(in_mailbox(number, body) for number in (1, 2, 3)).encode(encoding), "a.mbox")
+    assert [each.filename for each in mailbox.attachments] == [
+        f"000{number} Subject {number}.eml" for number in (1, 2, 3)
+    ]
+    second = read(mailbox.attachments[1].data, "0002 Subject 2.eml")
+    assert (second.title, second.date) == ("Subject 2", "2024-01-01T10:00:00+00:00")
+    assert second.text.endswith("\n\nFrom the beginning\nFrom now on it is 10:00 in 2024\nwords 2\n")
+    assert mailbox.text.startswith(
+        "3 messages\n\nMon, 1 Jan 2024 10:00:00 +0000 · Ann1 <ann@example.org> · Subject 1\n"
+    )
+
+
+def test_a_text_that_begins_with_the_word_from_is_no_message(tmp_path):
+    for text in (
+        "From here on\nNote: it rains\n",
+        "From 10:00 on 3 May 2024\nwe meet\n",
+        "From 10:00, 3 May 2024\nNote: rain",
+    ):
+        assert detect(text.encode(), "a.txt") == "text"
+
+
+def test_a_large_mailbox_becomes_mailboxes_within_the_limit_on_attachments(read):
+    numbers = range(1, 251)
+    mailbox = read("".join(map(in_mailbox, numbers)).encode(), "a.mbox")
+    assert [each.filename for each in mailbox.attachments] == ["0001-0100.mbox", "0101-0200.mbox", "0201-0250.mbox"]
+    inner = [message for batch in mailbox.attachments for message in read(batch.data, batch.filename).attachments]
+    assert [read(each.data, each.filename).title for each in inner] == [f"Subject {number}" for number in numbers]
+    assert MOST <= MAX_ATTACHMENTS
+
+
+def test_the_names_of_messages_are_names_of_files(read):
+    source = f"{FROM}Subject: Re: 1/2 \\ {'x' * 300}\n\na\n{FROM}From: b\n\nb\n"
+    names = [each.filename for each in read(source.encode(), "a.mbox").attachments]
+    assert names[0].startswith("0001 Re- 1-2 - xxx")
+    assert len(names[0]) < 120
+    assert names[1] == "0002 message.eml"
 
 
 # Outlook
@@ -131,13 +327,13 @@ def test_an_outlook_message_is_read_with_its_people_and_its_html(read):
     people = {
         f"__recip_version1.0_#0000000{number}": wide(**{NAME: name, ADDRESS: f"{name.lower()}@example.org"})
         | fixed(8, p0C15=struct.pack("<Q", role))
-        for number, (name, role) in enumerate([("Bob", 1), ("Cleo", 1), ("Dan", 2), ("Secret", 3)])
+        for number, (name, role) in enumerate([("Bob", 1), ("Cleo", 1), ("Dan", 2), ("Eve", 3)])
     }
     message = wide(**{SUBJECT: "Plan", "0C1A": "Ann", "5D01": "ann@example.org"}) | fixed(32, p0039=SENT) | people
     message["__substg1.0_10130102"] = '<meta charset="cp1252"><p>dépôt'.encode("cp1252")
     assert read(ole(message)).text == (
         "From: Ann <ann@example.org>\nTo: Bob <bob@example.org>, Cleo <cleo@example.org>\nCc: Dan <dan@example.org>\n"
-        "Date: 2024-12-22 00:23:20 UTC\nSubject: Plan\n\ndépôt\n"
+        "Bcc: Eve <eve@example.org>\nDate: 2024-12-22 00:23:20 UTC\nSubject: Plan\n\ndépôt\n"
     )
 
 
@@ -178,3 +374,41 @@ def test_an_outlook_message_that_only_has_compressed_rich_text_is_read(read):
 def test_a_body_that_cannot_be_unpacked_is_said_to_be_damaged(read, body):
     with pytest.raises(Unreadable, match="its body cannot be unpacked"):
         read(ole(wide(**{SUBJECT: "Rich"}) | {"__substg1.0_10090102": body} | fixed(32)))
+
+
+def attached(name, data, kind=""):
+    return wide(**{LONG_NAME: name, "370E": kind}) | {"__substg1.0_37010102": data}
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        (wide(**{"007D": "Subject: x\nContent-Type: multipart/encrypted; protocol=x\n", PLAIN: "hQEMA"}), ENCRYPTED),
+        (wide(**{"007D": "Content-Type: application/pkcs7-mime; smime-type=enveloped-data\n"}), ENCRYPTED),
+        (wide(**{PLAIN: ARMORED}), ENCRYPTED),
+        ({"__attach_version1.0_#00000000": attached("smime.p7m", ENVELOPED)}, ENCRYPTED),
+        ({"__attach_version1.0_#00000000": attached("message.rpmsg", b"x")}, "protected by rights management"),
+    ],
+)
+def test_an_encrypted_outlook_message_says_so(read, properties, reason):
+    with pytest.raises(Unreadable, match=reason):
+        read(ole(wide(**{SUBJECT: "Secret"}) | fixed(32) | properties), "a.msg")
+
+
+def test_pictures_in_an_outlook_message_are_named_and_no_attachments(read):
+    message = wide(**{SUBJECT: "Trip", PLAIN: "words"}) | fixed(32, p0039=SENT)
+    message["__attach_version1.0_#00000000"] = attached("photo.png", PNG, "image/png")
+    message["__attach_version1.0_#00000001"] = attached("voice.mp3", MP3)
+    extracted = read(ole(message), "a.msg")
+    assert extracted.attachments == ()
+    assert "Attachments without text: photo.png, voice.mp3\n" in extracted.text
+    assert extracted.date == "2024-12-22 00:23:20 UTC"
+
+
+def test_an_encrypted_message_inside_another_is_left_out_alone(read):
+    inner = wide(**{SUBJECT: "Inner"}) | fixed(24) | {"__attach_version1.0_#00000000": attached("smime.p7m", ENVELOPED)}
+    message = wide(**{SUBJECT: "Outer", PLAIN: "outer words"}) | fixed(32)
+    message["__attach_version1.0_#00000000"] = {"__substg1.0_3701000D": inner}
+    outer = read(ole(message), "a.msg")
+    assert outer.text.endswith("outer words\n")
+    assert [each.filename for each in outer.attachments] == ["Inner.eml"]

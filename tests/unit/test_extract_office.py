@@ -2,24 +2,31 @@
 
 import io
 import json
+import re
+import struct
 import zipfile
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.ole import ole_properties, open_ole
+from kb.formats.containers.properties import Properties
 from kb.formats.detect import detect
 from kb.formats.extract import extract
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.tables import write_table
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
 
 
 @pytest.fixture
-def read(tmp_path):
+def read():
     def read(data, name="file"):
-        path = tmp_path / "file"
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        _, extracted = extract(path, name)
+        _, extracted = extract(data.encode() if isinstance(data, str) else data, name)
         assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
         return extracted
 
@@ -138,6 +145,10 @@ def words(reference, text):
     return f"<c r='{reference}' t='inlineStr'><is><t>{text}</t></is></c>"
 
 
+def cell(reference, value):
+    return words(reference, value) if isinstance(value, str) else f"<c r='{reference}'><v>{value}</v></c>"
+
+
 DATES = "<cellXfs count='2'><xf numFmtId='0'/><xf numFmtId='14'/><xf numFmtId='22'/></cellXfs>"
 
 
@@ -153,14 +164,127 @@ def test_a_sheet_is_a_section_with_its_columns_named_and_its_values_as_people_wr
     ]  # fmt: skip
 
 
+def test_tables_of_one_sheet_each_have_the_names_of_their_columns(read):
+    names = f"<row r='3'>{words('B3', 'Name')}{words('C3', 'Sum')}</row><row r='4'>{words('B4', 'Ann')}<c r='C4'><v>1</v></c></row>"
+    more = f"<row r='9'>{words('E9', 'City')}{words('F9', 'Year')}</row><row r='10'>{words('E10', 'Rome')}<c r='F10'><v>2</v></c></row>"
+    extracted = read(
+        workbook({"S": f"<row r='1'>{words('B1', 'Sales')}</row>{names}<row r='7'>{words('E7', 'Cities')}</row>{more}"})
+    )
+    assert [part[1:] for part in sections(extracted)] == [
+        (("S",), "S\n\n"),
+        (("S", "Sales"), "Sales\n\n"),
+        (("S", "Sales", "Name | Sum"), "Name | Sum\nAnn | 1\n\n"),
+        (("S", "Cities"), "Cities\n\n"),
+        (("S", "Cities", "City | Year"), "City | Year\nRome | 2\n"),
+    ]
+
+
+def test_a_word_in_a_cell_that_spans_rows_stands_in_each_of_them(read):
+    cells = [
+        ("Region", "2023", "", "2024"),
+        ("", "Q1", "Q2", "Q1"),
+        ("North", 1, 2, 3),
+        ("", 4, 5, 6),
+        ("South", 7, 8, 9),
+    ]
+    rows = "".join(
+        f"<row r='{r}'>{''.join(cell(f'{c}{r}', value) for c, value in zip('BCDE', row, strict=True))}</row>"
+        for r, row in enumerate(cells, 3)
+    )
+    merged = "".join(f"<mergeCell ref='{cells}'/>" for cells in ("B3:B4", "C3:D3", "B5:B6"))
+    extracted = read(workbook({"S": f"{rows}</sheetData><mergeCells>{merged}</mergeCells><sheetData>"}))
+    assert sections(extracted)[1] == (
+        None,
+        ("S", "Region | 2023 Q1 | 2023 Q2 | 2024 Q1"),
+        "Region | 2023 |  | 2024\nRegion | Q1 | Q2 | Q1\nNorth | 1 | 2 | 3\nNorth | 4 | 5 | 6\nSouth | 7 | 8 | 9\n",
+    )
+
+
+# Dates and titles
+
+
+def core(**properties):
+    written = "".join(f"<{name}>{value}</{name}>" for name, value in properties.items())
+    return {"docProps/core.xml": f"<core>{written}</core>"}
+
+
+def office(properties, title="Words"):
+    """A presentation of one slide."""
+    slide = f"<s xmlns:p='p' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{shape(title, role='title')}</p:spTree></p:cSld></s>"
+    parts = {"p.xml": "<p xmlns:r='r'><sldIdLst><sldId r:id='s'/></sldIdLst></p>", "s.xml": slide, **properties}
+    relations = {"p.xml": {"s": ("slide", "s.xml")}}
+    return package(
+        "p.xml",
+        {"ppt/x": "", **parts},
+        relations | {"": {"r": ("officeDocument", "p.xml"), "c": ("core-properties", "docProps/core.xml")}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("created", "modified", "date"),
+    [
+        ("2024-05-01T12:30:00Z", "2025-01-01T00:00:00Z", "2024-05-01T12:30:00Z"),
+        ("2024-05-01T12:30:00.1234567+02:00", "", "2024-05-01T12:30:00+02:00"),
+        ("", "2025-01-01T08:00:00Z", "2025-01-01T08:00:00Z"),
+        ("2024-05-01", "", "2024-05-01"),
+        ("1601-01-01T00:00:00Z", "2025-01-01T08:00:00Z", "2025-01-01T08:00:00Z"),
+        ("2013-12-23T23:15:00Z", "2013-12-23T23:15:00Z", None),
+        ("1970-01-01T00:00:00Z", "1969-12-31T23:00:00Z", None),
+        ("0000-00-00", "0001-01-01T00:00:00Z", None),
+        ("2999-01-01T00:00:00Z", "2024-13-45", None),
+        ("yesterday", "12345", None),
+    ],
+)
+def test_an_office_document_is_of_the_date_at_which_it_was_created(read, created, modified, date):
+    assert read(office(core(created=created, modified=modified))).date == date
+
+
+@pytest.mark.parametrize(
+    ("codepage", "title", "days", "wanted"),
+    [
+        (1251, "План".encode("cp1251"), 154_000, ("План", "2022-08-22T00:00:00Z")),
+        (65001, "Plän".encode(), 1, ("Plän", None)),
+        (0, b"Book1", 10_000_000, (None, None)),
+    ],
+)
+def test_an_old_office_document_has_the_title_and_the_date_of_its_properties(codepage, title, days, wanted):
+    created = struct.pack("<IQ", 64, days * 24 * 3600 * 10**7)
+    values = {
+        1: struct.pack("<IHxx", 2, codepage),
+        2: struct.pack("<II", 30, len(title) + 1) + title.ljust(16, b"\0"),
+        12: created,
+    }
+    place, index = 8 + 8 * len(values), b""
+    for number, value in values.items():
+        index += struct.pack("<II", number, place)
+        place += len(value)
+    section = struct.pack("<II", place, len(values)) + index + b"".join(values.values())
+    stream = struct.pack("<HHI16xI16xI", 0xFFFE, 0, 2, 1, 48) + section
+    with open_ole(ole({"\x05SummaryInformation": stream})) as opened:
+        assert tuple(ole_properties(opened)) == wanted
+
+
+@given(st.binary(max_size=200))
+def test_properties_of_an_old_office_document_that_are_damaged_are_none(stream):
+    with open_ole(ole({"\x05SummaryInformation": stream})) as opened:
+        assert ole_properties(opened) == Properties()
+
+
+@pytest.mark.parametrize(
+    ("title", "found"), [("PowerPoint Presentation", "Words"), ("The plan", "The plan"), ("plan_v2.pptx", "Words")]
+)
+def test_a_presentation_is_called_by_its_first_slide_unless_its_title_says_something(read, title, found):
+    assert read(office(core(title=title))).title == found
+
+
 # Books
 
 
-def book(chapters, *, manifest="", spine="", title="The book", **parts):
+def book(chapters, *, manifest="", spine="", title="The book", dates="", **parts):
     items = "".join(f"<item id='{n}' href='text/{n}.xhtml' media-type='application/xhtml+xml'/>" for n in chapters)
     order = "".join(f"<itemref idref='{n}'/>" for n in sorted(chapters))
     opf = (
-        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title></metadata>"
+        f"<package xmlns='o' xmlns:dc='d'><metadata><dc:title>{title}</dc:title>{dates}</metadata>"
         f"<manifest>{items}{manifest}</manifest><spine>{order}{spine}</spine></package>"
     )
     container = "<container xmlns='c'><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
@@ -188,6 +312,23 @@ def test_a_book_is_read_in_its_order_under_its_chapters(read):
     ]
 
 
+@pytest.mark.parametrize(
+    ("dates", "date"),
+    [
+        ("<dc:date>1818</dc:date>", "1818"),
+        ("<dc:date event='modification'>2020-01-01</dc:date><dc:date event='publication'>2010-05</dc:date>", "2010-05"),
+        ("<dc:date>0101-01-01T00:00:00+00:00</dc:date>", None),
+        ("<dc:date event='modification'>2020-01-01</dc:date>", None),
+    ],
+)
+def test_a_book_is_of_the_date_at_which_it_was_published(read, dates, date):
+    assert read(book({"a": XHTML.format("words")}, dates=dates)).date == date
+
+
+def test_a_book_without_a_title_that_says_something_has_none(read):
+    assert read(book({"a": XHTML.format("words")}, title="Unknown")).title is None
+
+
 def test_the_table_of_contents_of_a_book_is_no_chapter(read):
     nav = "<item id='nav' href='nav.xhtml' media-type='application/xhtml+xml' properties='nav'/>"
     data = book(
@@ -207,9 +348,32 @@ def test_a_book_that_only_its_shop_can_open_says_so(read):
 ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p'"
 
 
-def opendocument(kind, body, styles=""):
+def opendocument(kind, body, styles="", **parts):
     content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
-    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content})
+    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
+
+
+@pytest.mark.parametrize(
+    ("meta", "title", "date"),
+    [
+        (
+            "<title>The plan</title><creation-date>2024-05-01T12:30:00.123456789</creation-date>",
+            "The plan",
+            "2024-05-01T12:30:00",
+        ),
+        ("<title>Untitled</title><date>2025-01-01T00:00:00</date>", "One", "2025-01-01T00:00:00"),
+        ("<creation-date>1899-12-31T00:00:00</creation-date>", "One", None),
+    ],
+)
+def test_an_opendocument_has_the_title_and_the_date_of_its_properties(read, meta, title, date):
+    parts = {"meta.xml": f"<document-meta><meta>{meta}</meta></document-meta>"}
+    extracted = read(opendocument("text", "<text:h>One</text:h>", **parts))
+    assert (extracted.title, extracted.date) == (title, date)
+
+
+def test_the_first_heading_is_no_title_when_a_page_of_text_stands_above_it(read):
+    body = f"<text:p>{'word ' * 100}</text:p><text:h text:outline-level='1'>A later chapter</text:h>"
+    assert read(opendocument("text", body)).title is None
 
 
 def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read):
@@ -225,6 +389,30 @@ def test_an_opendocument_text_is_read_with_headings_lists_tables_and_notes(read)
         (("Title",), "Title\n\n"),
         (("Title", "One"), "One\n\nsome  text, more\n\n- a\n  - b\n\nx | 1\n\n"),
         (("Title", "Footnotes"), "Footnotes\n\n- the note\n"),
+    ]
+
+
+def test_headers_and_footers_of_an_opendocument_text_are_read_once(read):
+    pages = """<style:master-page><style:header><text:p>Acme Ltd</text:p></style:header><style:header-left><text:p>Acme Ltd</text:p></style:header-left>
+      <style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>
+      <style:footer-first style:display="false"><text:p>not shown</text:p></style:footer-first></style:master-page>"""
+    styles = (
+        f"<office:document-styles {ODF}><office:master-styles>{pages}</office:master-styles></office:document-styles>"
+    )
+    data = opendocument("text", "<text:p>words</text:p>", **{"styles.xml": styles})
+    assert read(data).text == "words\n\nHeaders and footers\n\n- Acme Ltd\n"
+
+
+def test_what_follows_a_table_does_not_stand_under_its_columns(read):
+    cells = "".join(f"<table:table-cell><text:p>{name}</text:p></table:table-cell>" for name in ("Name", "City"))
+    table = f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
+    body = f"<text:h text:outline-level='1'>One</text:h>{table}<text:p>after</text:p>{table}<text:h>Two</text:h>"
+    assert [part[1:] for part in sections(read(opendocument("text", body)))] == [
+        (("One",), "One\n\n"),
+        (("One", "Name | City"), "Name | City\n\n"),
+        (("One",), "after\n\n"),
+        (("One", "Name | City"), "Name | City\n\n"),
+        (("Two",), "Two\n"),
     ]
 
 
@@ -247,6 +435,10 @@ def test_the_pages_of_an_opendocument_presentation_are_pages(read):
         (rb"{\rtf1\ansi\ansicpg1251 \'cf\'f0\'e8\'e2\'e5\'f2}", "Привет\n"),
         (b"{\\rtf1\\ansi\\ansicpg1251 " + "Привет".encode("cp1251") + b"}", "Привет\n"),
         (rb"{\rtf1\ansi \u-10179?\u-8704?}", "😀\n"),
+        (rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f1\fnil\fcharset204 B;}}\f1 \'cf\'f0\f0 \'e9}", "Прé\n"),
+        (rb'{\rtf1 a {\field{\*\fldinst{HYPERLINK "http://x.org"}}{\fldrslt{\ul link}}} b', 'a link("http://x.org") b\n'),
+        (rb'{\rtf1 {\field{\*\fldinst {HYPERLINK "http://x.org" }}{\fldrslt {\ul link}}}}', 'link("http://x.org")\n'),
+        (rb'{\rtf1 the word HYPERLINK "a"}', 'the word HYPERLINK "a"\n'),
         (rb"{\rtf1\ansi a\cell b\cell\row c\cell d\cell\row}", "a | b\nc | d\n"),
     ],
 )  # fmt: skip
@@ -276,6 +468,87 @@ def test_the_names_of_the_columns_stand_above_every_row(read):
     assert sections(read("1,2\n3,4\n", "a.csv"))[0][1] == ()
 
 
+def headings(extracted):
+    return [part.heading for part in extracted.sections]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("Sales of 2024\nRegion,Sum\nNorth,5\n", [("Sales of 2024", "Region | Sum")]),
+        ("Sales of 2024\nall in EUR\n\nRegion,Sum\nNorth,5\n", [("Sales of 2024", "Region | Sum")]),
+        ("Sales,,\nAuthor,Ann,\nPrinted,2024-05-01,\nRegion,Country,Sum\nNorth,Norway,5\nSouth,Italy,7\n", [("Sales", "Region | Country | Sum")]),
+        ("Author,Ann\nRegion,Country,Sum\nNorth,Norway,5\nSouth,Italy,7\n", [(), ("Region | Country | Sum",)]),
+        (",,\n,,\n,Region,Sum\n,North,5\n", [("Region | Sum",)]),
+        ("Region,2022,2023,2024\nNorth,1,2,3\n", [("Region | 2022 | 2023 | 2024",)]),
+        (",Q1,Q2\nNorth,1,2\n", [("| Q1 | Q2",)]),
+        ("Region,2023,,2024,\n,Q1,Q2,Q1,Q2\nNorth,1,2,3,4\n", [("Region | 2023 Q1 | 2023 Q2 | 2024 Q1 | 2024 Q2",)]),
+        ("Person,,Work,\nName,Age,Firm,Sum\nAnn,30,Acme,4\n", [("Person Name | Person Age | Work Firm | Work Sum",)]),
+        ("A,B\nx,1\n\nCosts\n\nC,D,E\ny,z,2\n", [("A | B",), ("Costs",), ("Costs", "C | D | E")]),
+        ("A,B\nx,1\n\ny,z\n\ntotal\n", [("A | B",)]),
+        ("# made by x\n# on Monday, at noon, in Bonn\nA,B,C\nx,y,1\n", [(), ("A | B | C",)]),
+        ("#chrom,start,end\n1,5,6\n", [("#chrom | start | end",)]),
+        ("Ann,30\nBea,31\n", [()]),
+        ("Victoria,1837,1901\nEdward,1901,1910\n", [()]),
+        ("only\nsome\nlines\n", [()]),
+    ],
+)  # fmt: skip
+def test_the_columns_are_named_by_the_row_that_names_them_wherever_it_stands(read, source, wanted):
+    assert [
+        heading for heading in headings(read(source, "a.csv")) if heading not in {("Sales",), ("Sales of 2024",)}
+    ] == wanted
+
+
+def test_what_stands_above_the_names_of_the_columns_stays_in_the_text(read):
+    source = "Sales of 2024\nall in EUR\n\nRegion,Sum\nNorth,5\n"
+    assert read(source, "a.csv").text == "Sales of 2024\n\nall in EUR\nRegion | Sum\nNorth | 5\n"
+    assert read("# made by x\nA,B\nx,1\n", "a.csv").text == "# made by x\n\nA | B\nx | 1\n"
+
+
+def test_each_part_of_a_row_too_long_for_a_passage_names_its_row_and_its_columns(read):
+    names = [f"value of {number}" for number in range(400)]
+    rows = [
+        [land, *(f"{index * number:05}" for number in range(400))] for index, land in enumerate(["Kenya", "Chad"], 1)
+    ]
+    source = "\n".join(",".join(row) for row in [["Country", *names], *rows])
+    extracted = read(source, "a.csv")
+    lines = extracted.text.splitlines()[1:]
+    assert all(line.startswith(("Country: ", "Kenya | ", "Chad | ")) and len(line) <= 400 for line in lines)
+    assert next(line for line in lines if "value of 399: 00798" in line).startswith("Chad | ")
+    assert headings(extracted) == [("Country | value of 0 | value of 1 | … (401 columns)",)]
+
+
+def test_a_table_of_a_thousand_columns_does_not_grow_much_by_their_names(read):
+    names = ",".join(f"a long name of a column {number}" for number in range(1000))
+    source = f"{names}\n" + (",".join("1" * 1000) + "\n") * 100
+    assert len(read(source, "a.csv").text) < 4 * len(source)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["", "Name", "Sum", "2023", "2024", "7", "x" * 90, "word " * 130]), max_size=7),
+        max_size=12,
+    ),
+    st.integers(0, 3),
+)
+def test_no_value_of_a_table_is_lost_wherever_its_names_stand(rows, margin):
+    text = TextBuilder()
+    write_table(text, [[""] * margin + row for row in rows], level=1)
+    extracted = text.build()
+    assert "".join(extracted.text[part.start : part.end] for part in extracted.sections) == extracted.text
+    values = Counter(word for row in rows for cell in row for word in cell.split())
+    assert values <= Counter(re.findall(r"[^\s:]+", extracted.text))
+
+
+def test_a_row_with_a_long_value_is_called_by_its_first_cells(read):
+    source = f"No,Name,Text\n1,Ann,{'word ' * 200}\n2,Bea,short\n"
+    assert [line[:24] for line in read(source, "a.csv").text.splitlines()[1:]] == [
+        "No: 1 | Name: Ann",
+        "1 | Ann | Text: word wor",
+        "2 | Bea | short",
+    ]
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [
@@ -286,6 +559,30 @@ def test_the_names_of_the_columns_stand_above_every_row(read):
     ],
 )
 def test_json_is_laid_out_where_it_cannot_be_read_as_it_is(read, source, text):
+    assert read(source, "a.json").text == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r'{"a": "first\nsecond"}', '{\n  "a": "first\nsecond"\n}'),
+        (
+            '{\n"a": "first\\nsecond\\tthird\\r\\nfourth\\rfifth\\fsixth"\n}',
+            '{\n"a": "first\nsecond\tthird\nfourth\nfifth sixth"\n}',
+        ),
+        (
+            '{"a": "one\\ntwo"}\n{"a": "caf\\u00e9\\n\\ud83d\\ude00 \\u6771"}\n',
+            '{"a": "one\ntwo"}\n{"a": "café\n😀 東"}\n',
+        ),
+        (
+            '{\n"path": "C:\\\\run\\\\new\\\\table\\\\r\\n",\n"b": "say \\"no\\" a\\/b"\n}',
+            '{\n"path": "C:\\\\run\\\\new\\\\table\\\\r\n",\n"b": "say \\"no\\" a\\/b"\n}',
+        ),
+        ('{\n"a": "first\\nsecond", // a\n}\n', '{\n"a": "first\nsecond", // a\n}\n'),
+        ('{\n"a": "\\ud83d \\u0000 \\u12"\n}', '{\n"a": "\ufffd \ufffd \\u12"\n}'),
+    ],
+)
+def test_words_beside_an_escape_in_json_are_words(read, source, text):
     assert read(source, "a.json").text == text
 
 

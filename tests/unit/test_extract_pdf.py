@@ -19,12 +19,9 @@ SHOW_IMAGE = b"q 200 0 0 200 50 50 cm /I Do Q"
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory):
-    path = tmp_path_factory.mktemp("files") / "file"
-
+def read():
     def read(data):
-        path.write_bytes(data)
-        return extract(path, "file.pdf")[1]
+        return extract(data, "file.pdf")[1]
 
     return read
 
@@ -49,6 +46,23 @@ def pdf(*pages, title=None, outline=(), annotation=None):
         )
         objects[at + 1] = stream(content)
     objects |= bookmarks(outline, first=100, page=first_page)
+    return assembled(objects)
+
+
+def spread(content, *pages, inherited=b"", annotation=b""):
+    """A PDF whose pages, each its own entries, share one content stream."""
+    kids = b" ".join(b"%d 0 R" % (10 + number) for number in range(len(pages)))
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Kids[%b]/Count %d%b>>" % (kids, len(pages), inherited),
+        3: PLAIN_FONT,
+        4: stream(content),
+    }
+    for number, entries in enumerate(pages):
+        objects[10 + number] = b"<</Type/Page/Parent 2 0 R/Resources<</Font<</F 3 0 R>>>>/Contents 4 0 R%b%b>>" % (
+            entries,
+            annotation,
+        )
     return assembled(objects)
 
 
@@ -116,12 +130,28 @@ def test_a_pdf_is_read_page_by_page(read):
         (("something is some-", "thing"), "something is something"),
         (("Jean-", "Paul and GPT-", "4"), "Jean-Paul and GPT-4"),
         (("from 2019-", "2020"), "from 2019-2020"),
+        (("a market-", "based plan"), "a market-based plan"),
+        (("water-borne and blood-", "borne"), "water-borne and blood-borne"),
+        (("one cell, one stem, a stem-", "cell line"), "one cell, one stem, a stem-cell line"),
+        (("an HIV-", "infected cell and N-", "terminal"), "an HIV-infected cell and N-terminal"),
+        (("NOT OP-", "TIONAL"), "NOT OPTIONAL"),
+        (("two inter-", "related things"), "two interrelated things"),
+        (
+            ("well known. wellknown, well-known, well-known and well-", "known"),
+            "well known. wellknown, well-known, well-known and well-known",
+        ),
         (("a dash -", "between"), "a dash -\nbetween"),
         (("a soft\xad", "ened hyphen"), "a softened hyphen"),
     ],
 )
 def test_words_broken_at_line_ends_are_put_together_when_that_is_safe(read, broken, whole):
     assert read(pdf(lines(*broken))).text.strip() == whole
+
+
+def test_a_run_of_letters_of_any_length_is_searched_for_breaks_once(read):
+    run = b"(" + b"a" * 30_000 + b") Tj "
+    content = b"BT /F 12 Tf 20 380 Td " + run * 5 + b"0 -15 Td (some-) Tj 0 -15 Td (thing) Tj ET"
+    assert read(pdf(content)).text == f"{'a' * 150_000}\nsomething\n\n"
 
 
 def test_characters_beyond_the_basic_plane_and_ligatures_come_out_right(read):
@@ -148,6 +178,47 @@ def test_what_forms_and_annotations_show_is_read(read):
     appearance = b"8 0 obj\n" + stream(shown, drawn[2:-2].replace(b"/Length 40", b"")) + b"\nendobj\n"
     # PDFium rebuilds the table of objects when it does not fit, as in any file that was edited by hand.
     assert read(objects.replace(b"10 0 obj", appearance + b"10 0 obj")).text == "The page\nfilled in\n\n"
+
+
+SPREAD = b"BT /F 12 Tf 20 380 Td (left page) Tj 400 0 Td (right page) Tj 0 -20 Td (its second line) Tj ET"
+
+
+@pytest.mark.parametrize(
+    ("pages", "inherited"),
+    [
+        ((b"/CropBox[0 0 400 400]", b"/CropBox[400 0 800 400]"), b"/MediaBox[0 0 800 400]"),
+        ((b"/MediaBox[0 0 400 400]", b"/MediaBox[400 0 800 400]"), b""),
+        ((b"/CropBox[0 0 400 400]/Rotate 90", b"/CropBox[800 400 400 0]/Rotate 270"), b"/MediaBox[0 0 800 400]"),
+        ((b"", b"/CropBox[400 0 800 400]"), b"/MediaBox[0 0 800 400]/CropBox[0 0 400 400]"),
+    ],
+)
+def test_a_page_holds_the_text_within_its_box_alone(read, pages, inherited):
+    extracted = read(spread(SPREAD, *pages, inherited=inherited))
+    assert extracted.text == "left page\n\nright page\nits second line\n\n"
+    assert [section.page for section in extracted.sections] == [1, 2]
+
+
+def test_a_page_keeps_its_box_when_annotations_are_drawn_on_it(read):
+    annotation = b"/Annots[<</Type/Annot/Subtype/Square/Rect[1 1 9 9]/AP<</N 5 0 R>>>>]"
+    pages = (b"", b"/CropBox[400 0 800 400]")
+    extracted = read(spread(SPREAD, *pages, inherited=b"/MediaBox[0 0 800 400]", annotation=annotation))
+    assert extracted.text == "left page right page\nits second line\n\nright page\nits second line\n\n"
+
+
+@pytest.mark.parametrize("entries", [b"", b"/CropBox[0 0 0 0]", b"/CropBox[900 900 950 950]", b"/CropBox null"])
+def test_a_page_without_a_box_of_its_own_is_read_whole(read, entries):
+    data = spread(SPREAD, entries, inherited=b"/MediaBox[0 0 800 400]")
+    assert read(data).text == "left page right page\nits second line\n\n"
+
+
+def test_words_that_stand_over_the_edge_of_a_page_stay_whole(read):
+    content = b"BT /F 12 Tf 380 380 Td (overhanging words) Tj ET BT /F 12 Tf 20 -3 Td (at the foot) Tj ET"
+    assert read(spread(content, b"/MediaBox[0 0 400 400]")).text == "overhanging\nat the foot\n\n"
+
+
+def test_a_pdf_whose_text_lies_outside_its_pages_says_so(read):
+    with pytest.raises(Unreadable, match="no text: what there is lies outside its pages"):
+        read(spread(SPREAD, b"/MediaBox[0 0 400 100]"))
 
 
 def test_bookmarks_give_each_page_its_heading_path(read):
@@ -181,6 +252,68 @@ def test_bookmarks_give_each_page_its_heading_path(read):
 )
 def test_only_a_title_that_says_something_counts(read, title, found):
     assert read(pdf(lines("text"), title=title)).title == found
+
+
+def sized(*texts):
+    """Lines of text, each of its own size."""
+    shown = b" ".join(b"/F %d Tf (%b) Tj 0 -30 Td" % (size, text.encode("cp1252")) for size, text in texts)
+    return b"BT 20 380 Td %b ET" % shown
+
+
+BODY = [(10, "words that say what there is to say")] * 6
+
+
+@pytest.mark.parametrize(
+    ("shown", "title"),
+    [
+        ([(20, "The state of the"), (20, "harbour in May"), *BODY], "The state of the harbour in May"),
+        (
+            [(8, "Journal of ropes, 2024"), (18, "On knots and splices"), (12, "Ann Smith"), *BODY],
+            "On knots and splices",
+        ),
+        ([(20, "INVOICE"), *BODY], None),
+        ([(20, "2024-05-01 17"), *BODY], None),
+        ([(20, "2.1 Later results"), *BODY], None),
+        ([(20, "Chapter 4 The way home"), *BODY], None),
+        ([(20, "Table of Contents"), *BODY], None),
+        (BODY, None),
+        ([*BODY, *BODY, *BODY, (20, "A heading far down")], None),
+    ],
+)
+def test_without_a_title_of_its_own_a_pdf_has_the_heading_it_begins_with(read, shown, title):
+    assert read(pdf(sized(*shown), sized((30, "The next page")))).title == title
+    assert read(pdf(sized(*shown), title="Microsoft Word - x.doc")).title == title
+    assert read(pdf(sized(*shown), title="The title")).title == "The title"
+
+
+def test_letters_that_are_turned_or_outside_the_page_are_no_heading(read):
+    turned = (
+        b"BT /F 30 Tf 0 1 -1 0 30 20 Tm (turned by a quarter) Tj ET BT /F 30 Tf 500 200 Td (beyond the edge) Tj ET "
+    )
+    assert read(pdf(turned + sized((15, "The real heading"), *BODY))).title == "The real heading"
+
+
+@pytest.mark.parametrize(
+    ("dates", "date"),
+    [
+        (b"/CreationDate(D:20240501123000+02'00')/ModDate(D:2025)", "2024-05-01T12:30:00+02:00"),
+        (b"/CreationDate(D:20240501123000Z00'00')", "2024-05-01T12:30:00Z"),
+        (b"/CreationDate(D:20240501123000-0330)", "2024-05-01T12:30:00-03:30"),
+        (b"/CreationDate(D:202405011230)", "2024-05-01T12:30:00"),
+        (b"/CreationDate(D:20240501)", "2024-05-01"),
+        (b"/CreationDate(20240501)", "2024-05-01"),
+        (b"/CreationDate(2024-05-01T12:30:00Z)", "2024-05-01T12:30:00Z"),
+        (b"/CreationDate(D:19700101000000Z)/ModDate(D:20250102)", "2025-01-02"),
+        (b"/CreationDate(D:16010101000000)", None),
+        (b"/CreationDate(D:00000000000000)", None),
+        (b"/CreationDate(D:29990101000000)", None),
+        (b"/CreationDate(Monday)", None),
+        (b"", None),
+    ],
+)
+def test_a_pdf_is_of_the_date_at_which_it_was_created(read, dates, date):
+    data = pdf(lines("text"), title="T").replace(b"<</Title(T)>>", b"<</Title(T)" + dates + b">>")
+    assert read(data).date == date
 
 
 @E10
@@ -228,13 +361,12 @@ def test_a_damaged_page_is_named_and_does_not_hide_the_others(read):
     assert read(broken).text == "first\n\n[page 2 is damaged and could not be read]\n\n"
 
 
-def test_threads_may_read_pdfs_at_once(tmp_path):
+def test_threads_may_read_pdfs_at_once():
     results = []
 
     def read_many(name):
-        path = tmp_path / name
-        path.write_bytes(pdf(*(lines(f"{name} {n}") for n in range(20))))
-        results.extend(extract(path, name)[1].text.startswith(f"{name} 0") for _ in range(10))
+        data = pdf(*(lines(f"{name} {n}") for n in range(20)))
+        results.extend(extract(data, name)[1].text.startswith(f"{name} 0") for _ in range(10))
 
     threads = [threading.Thread(target=read_many, args=(name,)) for name in ("one", "two", "three", "four")]
     for thread in threads:

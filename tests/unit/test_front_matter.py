@@ -56,6 +56,11 @@ def test_toml_says_the_same():
     assert (said.title, said.tags, said.date, said.aliases) == ("T", ("a", "b/c"), "2024-03-01", ("Other",))
 
 
+def test_toml_with_keys_that_are_very_deep_is_only_text():
+    assert markdown(f"{'a.' * 100}a = 1\ndate = 2024-03-01", fence="+++").date is None
+    assert markdown(f"{'a.' * 50}a = 1\ndate = 2024-03-01", fence="+++").date == "2024-03-01"
+
+
 def test_aliases_are_a_list_or_a_single_one():
     assert markdown("aliases:\n- Night owl\n- Owl").aliases == ("Night owl", "Owl")
     assert markdown("alias: Owl").aliases == ("Owl",)
@@ -96,3 +101,7 @@ def test_front_matter_that_makes_no_sense_is_only_text(matter):
 )
 def test_hashtags_in_the_text_are_tags_as_in_obsidian(body, tags):
     assert read(body.encode()).tags == tags
+
+
+def test_a_code_span_ends_with_as_many_backticks_as_it_begins_with():
+    assert read(b"`` #a ` #b `` #c ``` #d `e` \\`#f` #g").tags == ("c", "d", "g")

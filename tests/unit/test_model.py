@@ -135,6 +135,20 @@ def test_a_model_that_cannot_be_fetched_stops_the_start_with_one_line(tmp_path):
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+@pytest.mark.usefixtures("offline")
+def test_nothing_of_the_working_directory_counts_when_the_model_is_fetched(tmp_path, monkeypatch, installer):
+    (tmp_path / "pip.py").write_text("open('code-ran', 'w')")
+    (tmp_path / "uv.toml").write_text("no settings")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("UV_NO_CONFIG")
+    monkeypatch.setattr(shutil, "which", {"uv": shutil.which, "pip": lambda *_, **__: None}[installer])
+    with pytest.raises(ModelError) as caught:
+        prepare(None, tmp_path / "data")
+    assert "uv.toml" not in caught.value.detail
+    assert not (tmp_path / "code-ran").exists()
+
+
 def test_a_given_folder_without_a_model_stops_the_start(tmp_path):
     with pytest.raises(ModelError, match=r"^KB_MODEL_DIR: .*is missing"):
         prepare(tmp_path / "empty", tmp_path)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kb.api.errors import Unreadable
+from kb.api.errors import Stopped, Unreadable
 from kb.formats.extract import extract
-from kb.parser.sandbox import Limits, Sandbox, Stopped, resident
+from kb.parser.sandbox import Limits, Sandbox, resident
 from tests.support.eventually import eventually
 from tests.support.hostile import document, parser_at_work, parser_of, sheet, slow
 from tests.support.pdf import pdf
@@ -64,12 +64,17 @@ def test_a_file_is_read_as_it_would_be_without_the_process_around_it(sandbox, fi
     box = sandbox()
     for path in sorted((test_data / "files").iterdir()):
         try:
-            expected = extract(path, path.name)
+            expected = extract(path.read_bytes(), path.name)
         except Unreadable as error:
             with pytest.raises(Unreadable, match=error.detail[:20]):
                 box.extract(path, path.name)
         else:
             assert box.extract(path, path.name) == expected
+
+
+def test_a_file_that_is_not_there_is_unreadable(sandbox, tmp_path):
+    with pytest.raises(Unreadable, match="cannot be opened: No such file"):
+        sandbox().extract(tmp_path / "missing", "missing")
 
 
 def test_attachments_come_out_whole(sandbox, file):
@@ -172,3 +177,31 @@ def test_the_parser_knows_no_keys(sandbox, file, monkeypatch):
     monkeypatch.setenv("KB_API_KEY", "the-secret")
     sandbox().extract(*file(b"words"))
     assert b"the-secret" not in Path(f"/proc/{parser_of()}/environ").read_bytes()
+
+
+REPLIES = {
+    "a title that is none": {"title": {"a": 1}},
+    "tags that are none": {"tags": [1, None]},
+    "sections without end": {"sections": [[0, 10**12, ["a"], None]]},
+    "a type that is none": {"doc_type": "note"},
+    "no sections": {"sections": None},
+}
+
+
+@pytest.mark.parametrize("wrong", REPLIES.values(), ids=REPLIES)
+def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_path, monkeypatch, wrong):
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "sitecustomize.py").write_text(
+        f"import kb.parser.protocol as protocol\nsound = protocol.pack\n"
+        f"protocol.pack = lambda kind, text: sound(kind, text) | ({wrong!r} if 'evil' in text.text else {{}})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(code))
+    assert_fails(sandbox(), file(b"evil"), "its parser gave an answer that does not hold")
+
+
+def test_text_that_is_packed_too_well_is_refused_by_the_size_of_its_file(sandbox, file):
+    bomb = document(b"<p><r><t>words of a bomb </t></r></p>" * 100_000)
+    assert len(bomb) < 20_000
+    assert_fails(sandbox(), file(bomb, "bomb.docx"), r"more than 400 kB and 20 times as much as the file, the limit \(KB_INDEX_RATIO\)")  # fmt: skip
+    assert len(sandbox(index_ratio=1000).extract(*file(bomb, "bomb.docx"))[1].text) > 1_000_000

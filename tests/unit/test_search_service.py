@@ -12,6 +12,7 @@ from kb.app import MAX_SEARCHES
 from kb.search.query import Query
 from kb.search.service import SearchService
 from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.store import READ_CONNECTIONS, SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.spaces import space
@@ -124,3 +125,19 @@ def test_no_more_searches_compute_at_once_than_there_are_cores_while_the_model_w
 
 def test_searches_that_wait_for_the_model_leave_connections_to_others():
     assert MAX_SEARCHES < READ_CONNECTIONS
+
+
+def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search(store, service, model, monkeypatch):
+    monkeypatch.setattr("kb.search.service.CANDIDATES", 5)
+    monkeypatch.setattr("kb.search.service.MOST_CANDIDATES", 40)
+    model.go.set()
+    near = np.eye(384, dtype=np.float32)[0]
+    add(store, [f"apple {number}" for number in range(300)], near)
+    fetched = []
+    monkeypatch.setattr(
+        "kb.store.sqlite.index.SqliteIndex.hits",
+        lambda index, ids, hits=SqliteIndex.hits: fetched.append(len(ids)) or hits(index, ids),
+    )
+    answer = service.search(Query(None, ("apple",), Filter()), 5, grouped=True)
+    assert [len(passage.more) for passage in answer.results] == [2]
+    assert fetched == [3]

@@ -9,6 +9,7 @@ import pytest
 from kb.api.errors import KbError
 from kb.api.models import ENDED
 from kb.documents.originals import Originals
+from kb.documents.submit import drop
 from kb.documents.update import update_note
 from kb.store.rows import Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
@@ -28,9 +29,14 @@ class Failing:
         self.word = None
         self.slices = 0
         self.before_slice = {}
+        self.before_cut = lambda text: None
 
     def __getattr__(self, name):
         return getattr(self._embedder, name)
+
+    def token_starts(self, text):
+        self.before_cut(text)
+        return self._embedder.token_starts(text)
 
     def embed_passages(self, texts):
         if len(texts) == SLICE and "ledgers" in texts[0]:
@@ -125,7 +131,7 @@ def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(sto
     [note] = [ended(store, job_id) for job_id in notes]
     assert failing.slices > 3
     assert note.finished_at < long.finished_at
-    assert (note.attempts, long.attempts) == (0, 0)
+    assert (note.attempts, long.attempts) == (1, 1)
 
 
 def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_slices_they_are_done(
@@ -139,10 +145,10 @@ def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_
     }
     long = ended(store, submit(store, worker, text=LONG))
     assert failing.slices > MAX_ATTEMPTS
-    assert (long.status, long.attempts) == ("done", 0)
-    assert [(ended(store, job_id).status, ended(store, job_id).attempts) for job_id in notes] == [
-        ("failed", MAX_ATTEMPTS)
-    ] * MAX_ATTEMPTS
+    assert (long.status, long.attempts) == ("done", 1)
+    jobs = [ended(store, job_id) for job_id in notes]
+    assert [job.status for job in jobs] == ["failed"] * MAX_ATTEMPTS
+    assert all(f"failed {MAX_ATTEMPTS} times" in job.error for job in jobs)
 
 
 def test_short_notes_that_fill_several_slices_are_done_between_two_of_a_long_text(store, worker, failing):
@@ -155,13 +161,13 @@ def test_short_notes_that_fill_several_slices_are_done_between_two_of_a_long_tex
     failing.before_slice = {2: submit_notes}
     long = ended(store, submit(store, worker, text=LONG))
     jobs = [ended(store, job_id) for job_id in notes]
-    assert [(job.status, job.attempts) for job in [long, *jobs]] == [("done", 0)] * 11
+    assert [(job.status, job.attempts) for job in [long, *jobs]] == [("done", 1)] * 11
 
 
 def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once(store, worker, failing):
     failing.before_slice = {2: lambda: setattr(failing, "failures", 1)}
     job = ended(store, submit(store, worker, text=LONG))
-    assert (job.status, job.attempts) == ("done", 1)
+    assert (job.status, job.attempts) == ("done", 2)
     with store.read() as tx:
         assert tx.counts().documents == {"note": 1}
 
@@ -226,10 +232,60 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
     worker.start()
     assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
-    assert all(ended(store, job_id).attempts == 0 for job_id in jobs)
+    assert all(ended(store, job_id).attempts == 1 for job_id in jobs)
     worker.stop()
     assert found(store, "late") == ["late"]
     assert found(store, "early") == []
+
+
+def test_a_long_text_that_is_dropped_while_it_is_embedded_is_not_written_and_the_next_is_done(
+    store, worker, failing, tmp_path
+):
+    dropped = []
+
+    def drop_it():
+        with store.read() as tx:
+            [running] = tx.jobs.page(status="running", limit=10, before=None)
+        dropped.append(drop(store, tmp_path / "staging", running.id))
+
+    failing.before_slice = {3: drop_it}
+    long = submit(store, worker, text=LONG)
+    eventually("the job is dropped", lambda: dropped)
+    assert ended(store, submit(store, worker, text="the next one")).status == "done"
+    assert (dropped[0].job_id, dropped[0].was) == (long, "running")
+    assert job_of(store, long) is None
+    assert failing.slices == 3
+    with store.read() as tx:
+        assert tx.counts().documents == {"note": 1}
+
+
+def test_a_running_file_that_is_dropped_leaves_neither_document_nor_file(store, failing, tmp_path):
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    originals = Originals(tmp_path / "files", keep=True)
+    with store.write() as tx:
+        for name in ("a", "b", "c"):
+            (staging / name).write_text(f"words of {name}")
+            tx.jobs.add(NewJob("file", staged=name, filename=f"{name}.txt"))
+    worker = Worker(store, failing, staging, originals)
+    first, second, third = range(1, 4)
+    dropped = []
+
+    def drop_the_others(text):
+        if text == "words of a" and not dropped:
+            dropped.extend(drop(store, staging, job_id).was for job_id in (second, third))
+
+    failing.before_cut = drop_the_others
+    worker.start()
+    assert ended(store, first).status == "done"
+    assert ended(store, submit(store, worker, text="and on")).status == "done"
+    worker.stop()
+    assert list(staging.iterdir()) == []
+    assert [path.read_text() for path in (tmp_path / "files").rglob("*") if path.is_file()] == ["words of a"]
+    assert dropped == ["running", "running"]
+    with store.read() as tx:
+        assert tx.counts().documents == {"note": 1, "text": 1}
+        assert tx.jobs.get(second) is tx.jobs.get(third) is None
 
 
 def test_errors_of_ours_have_a_message_by_themselves():
@@ -301,4 +357,4 @@ async def test_a_staged_file_that_cannot_be_removed_keeps_nobody_waiting(store, 
     jobs = [submit(store, worker, kind="file", staged=name, filename=f"{name}.txt") for name in ("a", "b")]
     for job_id in jobs:
         job = await heard(store, worker, job_id)
-        assert (job.status, job.attempts) == ("done", 0)
+        assert (job.status, job.attempts) == ("done", 1)

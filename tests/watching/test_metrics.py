@@ -17,7 +17,7 @@ from kb.api.errors import SettingError
 from kb.asgi.subapps import choose
 from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
-from kb_cli.server import APPS, Settings, refuse_open_network
+from kb_cli.server import APPS, Settings, refuse_open
 from tests.conftest import KEY, MCP_KEY, ROOT
 from tests.http.conftest import added, begun, finished
 from tests.support.eventually import eventually_async
@@ -154,7 +154,7 @@ def test_the_documentation_names_every_metric_and_no_other(open_server):
     ("keys", "opens"),
     [
         ({"KB_API_KEY": KEY, "KB_MCP_API_KEY": MCP_KEY}, KEY),
-        ({"KB_API_KEY": KEY, "KB_METRICS_API_KEY": "only-numbers"}, "only-numbers"),
+        ({"KB_API_KEY": KEY, "KB_MCP_API_KEY": MCP_KEY, "KB_METRICS_API_KEY": "only-numbers"}, "only-numbers"),
     ],
 )
 def test_with_a_key_only_its_holder_reads_and_one_of_its_own_reads_nothing_else(start_server, tmp_path, keys, opens):
@@ -179,9 +179,9 @@ def test_without_a_key_it_is_not_for_pages_of_other_sites(open_server):
 def test_it_is_not_served_beyond_this_machine_without_a_key():
     everywhere, chosen = Settings(host="0.0.0.0"), choose(APPS, ["metrics"])
     with pytest.raises(SettingError, match="KB_METRICS_API_KEY"):
-        refuse_open_network(everywhere, chosen, {})
-    refuse_open_network(everywhere, chosen, {"KB_API_KEY": "x"})
-    refuse_open_network(everywhere, chosen, {"KB_METRICS_API_KEY": "x"})
+        refuse_open(everywhere, chosen, {})
+    refuse_open(everywhere, chosen, {"KB_API_KEY": "x"})
+    refuse_open(everywhere, chosen, {"KB_METRICS_API_KEY": "x"})
 
 
 @pytest.mark.requirement("S-3")

@@ -11,6 +11,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotPaged                 409 not-paged
     ├── TooManyTags              409 too-many-tags
     ├── NotRetryable             409 not-retryable
+    ├── JobDone                  409 job-done
     ├── KeyReused                409 key-reused
     ├── Changed                  412 changed
     ├── ForeignOrigin            403 foreign-origin
@@ -18,7 +19,11 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── TooLarge                 413 too-large
     ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
+    ├── TooManyGuesses           429 too-many-guesses
+    ├── HeadTooLarge             431 head-too-large
     ├── Unavailable              503 unavailable
+    │   └── Stopped              likewise
+    ├── Overloaded               503 overloaded
     ├── Busy                     503 busy
     ├── DiskFull                 507 disk-full
     ├── NoEngine                 never sent: raised by the client
@@ -91,6 +96,13 @@ class NotRetryable(KbError):
     code = "not-retryable"
 
 
+class JobDone(KbError):
+    """The job is done; what it made is a document now."""
+
+    status = 409
+    code = "job-done"
+
+
 class TooManyTags(KbError):
     """The document would have more tags than KB_MAX_TAGS allows."""
 
@@ -147,11 +159,41 @@ class UnsupportedMedia(KbError):
     code = "unsupported-media-type"
 
 
+class TooManyGuesses(KbError):
+    """Too many keys that are none came from this address; wait, then send the right one."""
+
+    status = 429
+    code = "too-many-guesses"
+
+
+class HeadTooLarge(KbError):
+    """The request's address and headers are larger than the server accepts."""
+
+    status = 431
+    code = "head-too-large"
+
+
 class Unavailable(KbError):
     """The engine is not ready yet; try again in a moment."""
 
     status = 503
     code = "unavailable"
+
+
+class Stopped(Unavailable):
+    """The engine stops; nothing is wrong with what it worked on. Try again when it runs again."""
+
+
+class Overloaded(KbError):
+    """The server has too many connections or files open at the moment; try again in a few seconds."""
+
+    status = 503
+    code = "overloaded"
+
+    @staticmethod
+    def is_why(error: BaseException | None) -> bool:
+        """Return whether the operating system said so."""
+        return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class Busy(KbError):
@@ -216,14 +258,18 @@ BY_CODE: dict[str, type[KbError]] = {
         NotPaged,
         TooManyTags,
         NotRetryable,
+        JobDone,
         KeyReused,
         Changed,
         ForeignOrigin,
         Misdirected,
         TooLarge,
         UnsupportedMedia,
+        TooManyGuesses,
+        HeadTooLarge,
         Unavailable,
         Busy,
+        Overloaded,
         DiskFull,
         WrongVersion,
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Final, Literal
+from unicodedata import normalize
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +24,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
+from kb.api.doc_types import DOC_TYPES
+
 DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
 
@@ -32,6 +36,9 @@ ENDED: Final = frozenset[JobStatus]({"done", "failed"})
 JobKind = Literal["note", "file"]
 NOTE: Final = "note"
 """The kind of a job that is a note, and the type of its document."""
+
+Restriction = Literal["files", "network", "processes", "writing"]
+"""What a parser cannot do: open files, reach the network, start or signal or look into processes, write files."""
 
 Sort = Literal["id", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -51,7 +58,7 @@ class Like:
         return handler(schema) | {"pattern": self.pattern}
 
     def _check(self, text: str) -> str:
-        if not re.search(self.pattern, text):
+        if text.isspace() or not re.search(self.pattern, text):  # a search takes 7 ns for each space
             raise PydanticCustomError("like", "{otherwise}", {"otherwise": self.otherwise})
         return text
 
@@ -85,19 +92,21 @@ PAGE_BEFORE = "`next_cursor` of the page before."
 Tag = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
+    AfterValidator(partial(normalize, "NFC")),
     Like(
         r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f\x85\ufeff][^,\x00-\x1f\x7f]*$",
         "a tag has no comma and no control character, and is more than white space",
     ),
 ]
-"""White space around a tag does not count."""
+"""White space around a tag does not count, nor whether its letters are composed."""
 
-Tags = list[Tag]
+Tags = Annotated[list[Tag], Field(fail_fast=True)]
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
-Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
+MAX_TITLE: Final = 500
+Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
-DocType = Annotated[str, Field(min_length=1, max_length=100)]
+DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
@@ -258,9 +267,10 @@ class Chunk(Reply):
 
 
 class DocumentWithChunks(Document):
-    """A document with its text in chunks."""
+    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for."""
 
     chunks: list[Chunk]
+    chunk_count: int
 
 
 class DocumentList(Reply):
@@ -285,6 +295,14 @@ class JobAccepted(Reply):
     status: JobStatus
     document_id: int | None = None
     error: str | None = None
+
+
+class JobDropped(Reply):
+    """The receipt for a dropped job; `was` is the state that it was in."""
+
+    status: Literal["dropped"] = "dropped"
+    job_id: int
+    was: JobStatus
 
 
 class DocumentText(Reply):
@@ -350,6 +368,12 @@ class ModelStatus(Reply):
     precision: str
 
 
+class ParserStatus(Reply):
+    """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts."""
+
+    confined: list[Restriction] | None
+
+
 class QueueStatus(Reply):
     """The number of jobs in each state."""
 
@@ -370,14 +394,16 @@ class Status(Reply):
     documents: dict[str, int]
     chunks: int
     queue: QueueStatus
+    parser: ParserStatus
     database_size: int
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457). `errors` names the offending fields, when there are any."""
+    """An error (RFC 9457). `errors` names the offending fields, if there are any; `more_errors` counts the rest."""
 
     type: str
     title: str
     status: int
     detail: str
     errors: list[dict[str, str]] | None = None
+    more_errors: int | None = None

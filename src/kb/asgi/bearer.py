@@ -1,44 +1,55 @@
-"""Bearer keys, compared in constant time (requirements G-4, R-5)."""
+"""Who may call: those who send a key, and not those who try many."""
 
 from __future__ import annotations
 
-import hmac
-from hashlib import sha256
+import ipaddress
+import math
+from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 
-from kb.api.errors import Unauthorized
+from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.problem import problem
+from kb.asgi.rate import GCRA, MAX_CALLERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    Identify = Callable[[str], str | None]
-    """Answers the name of the key that a token is; None if it is none."""
+    from kb.asgi.keys import Identify
 
 CALLER: Final = "kb.caller"
 """Where a request's scope names the key that it came with."""
 
+GUESSES_PER_MINUTE: Final = 20
 
-class Keys:
-    """Secrets, kept as their SHA-256 digests; equal lengths make the comparison's time independent of the input."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._digests = {_name(secret): sha256(secret.encode()).digest() for secret in secrets}
+class Guesses:
+    """Keys that are none, by the address that they came from. The same one again, as of an old setting, is no guess."""
 
-    def identify(self, token: str) -> str | None:
-        """Return the name of the key that `token` is, which does not tell the key; None if it is none of them."""
-        digest = sha256(token.encode(errors="replace")).digest()
-        # All of them are compared, so that the time does not tell which one it was.
-        matching = [name for name, known in self._digests.items() if hmac.compare_digest(digest, known)]
-        return matching[0] if matching else None
+    def __init__(self) -> None:
+        self._limiter = GCRA(GUESSES_PER_MINUTE)
+        self._made: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    def add(self, address: str, token: str) -> None:
+        """Count a key that is none."""
+        guess = address, hash(token)
+        if guess not in self._made:
+            self._limiter.acquire(address)
+            self._made[guess] = None
+            if len(self._made) > MAX_CALLERS:
+                self._made.popitem(last=False)
+
+    def wait(self, address: str) -> float:
+        """Return for how many seconds no key of this address is looked at."""
+        return self._limiter.wait(address)
 
 
 class BearerMiddleware:
     """Serves requests under some paths only to those who send a key; other paths are open.
+
+    An address that has sent too many wrong keys is refused whatever it sends, until a while has passed.
 
     Args:
         identify: tells whose key a token is.
@@ -49,25 +60,40 @@ class BearerMiddleware:
         self.app = app
         self.identify = identify
         self.prefixes = prefixes
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 with a challenge (RFC 6750), or pass the request on with its caller's name."""
+        """Answer 401 with a challenge (RFC 6750) or 429, or pass the request on with its caller's name."""
         if scope["type"] != "http" or not _is_under(scope, self.prefixes):
             return await self.app(scope, receive, send)
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        is_bearer = scheme.lower() == "bearer"
-        if is_bearer and (name := self.identify(token.strip())):
+        if scheme.lower() != "bearer":
+            return await problem(Unauthorized(), {"WWW-Authenticate": CHALLENGE})(scope, receive, send)
+        address = network_of(scope["client"][0]) if scope.get("client") else ""
+        if wait := self._guesses.wait(address):
+            return await problem(TooManyGuesses(), {"Retry-After": str(math.ceil(wait))})(scope, receive, send)
+        if name := self.identify(token.strip()):
             scope[CALLER] = name
             return await self.app(scope, receive, send)
-        challenge = 'Bearer realm="kb"' + (', error="invalid_token"' if is_bearer else "")
-        return await problem(Unauthorized(), headers={"WWW-Authenticate": challenge})(scope, receive, send)
+        self._guesses.add(address, token)
+        invalid = f'{CHALLENGE}, error="invalid_token"'
+        return await problem(Unauthorized(), {"WWW-Authenticate": invalid})(scope, receive, send)
+
+
+CHALLENGE: Final = 'Bearer realm="kb"'
+
+
+@lru_cache(maxsize=1024)
+def network_of(host: str) -> str:
+    """Return what stands for an address: one machine has 2^64 of version 6."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
 
 
 def _is_under(scope: Scope, prefixes: tuple[str, ...]) -> bool:
     """Whether routes see the path under the prefixes: what an app is mounted under stands before it for them, too."""
     path: str = scope["path"]
     return path.startswith(prefixes) or path.removeprefix(scope.get("root_path", "")).startswith(prefixes)
-
-
-def _name(secret: str) -> str:
-    return sha256(b"name of " + secret.encode()).hexdigest()[:8]

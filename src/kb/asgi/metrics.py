@@ -20,8 +20,9 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kb.asgi.bearer import BearerMiddleware, Keys
+from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
+from kb.asgi.keys import identify_by, identify_engine_key
 from kb.asgi.subapps import Context
 from kb.settings import EngineAccess, Key, listed, reveal
 
@@ -67,8 +68,9 @@ def create_app(context: Context | None = None) -> Starlette:
         return Response(encode(registry), headers={"Content-Type": media_type, "Cache-Control": "no-store"})
 
     app = Starlette(routes=[Route(PATH, metrics)])
-    if key := reveal(settings.metrics_api_key) or reveal(settings.api_key):
-        app.add_middleware(BearerMiddleware, identify=Keys([key]).identify, prefixes=(PATH,))
+    key = reveal(settings.metrics_api_key)
+    if identify := identify_by([key], None, "KB_METRICS_API_KEY") if key else identify_engine_key(settings):
+        app.add_middleware(BearerMiddleware, identify=identify, prefixes=(PATH,))
     else:
         app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
     return app

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import Busy, DiskFull, KbError, TooLarge
+from kb.api.errors import Busy, DiskFull, KbError, Overloaded, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
-RETRY_SECONDS: dict[type[KbError], int] = {Busy: 1}
+RETRY_SECONDS: dict[type[KbError], int] = {Overloaded: 5, Busy: 1}
 """When to come back, by the error that says to."""
 
 
@@ -69,7 +69,10 @@ async def on_disconnect(_: Request, __: Exception) -> Response:
 
 async def on_os_error(request: Request, error: Exception) -> ProblemResponse:
     """Exception handler for the operating system's refusals: a full disk is not our fault, and its owner can help."""
-    return await (on_kb_error(request, DiskFull()) if DiskFull.is_why(error) else on_unexpected(request, error))
+    for kind in (DiskFull, Overloaded):
+        if kind.is_why(error):
+            return await on_kb_error(request, kind())
+    return await on_unexpected(request, error)
 
 
 async def on_unexpected(_: Request, error: Exception) -> ProblemResponse:

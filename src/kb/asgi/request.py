@@ -110,7 +110,8 @@ class RequestMiddleware:
         level = logging.DEBUG if route in POLLED_PATHS and status < HTTPStatus.BAD_REQUEST else logging.INFO
         if logger.isEnabledFor(level):
             fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 2)}
-            logger.log(level, "request", extra=fields)
+            client = {"client": scope["client"][0]} if scope.get("client") else {}
+            logger.log(level, "request", extra=fields | client)
 
 
 def request_seconds(name: str, registry: CollectorRegistry) -> Histogram:

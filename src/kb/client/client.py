@@ -158,6 +158,10 @@ class EngineClient:
         """POST /jobs/{id}/retry."""
         return await self._call("POST", f"jobs/{job_id}/retry", repeatable=False)
 
+    async def drop_job(self, job_id: int) -> JSON:
+        """DELETE /jobs/{id}."""
+        return await self._call("DELETE", f"jobs/{job_id}", repeatable=False)
+
     async def documents(self, **query: object) -> JSON:
         """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
         return await self._call("GET", "documents", params=_given(**query))
@@ -172,9 +176,10 @@ class EngineClient:
         """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
         return self._pages("documents", limit, query)
 
-    async def document(self, document_id: int) -> JSON:
-        """GET /documents/{id}: the document with its chunks."""
-        return await self._call("GET", f"documents/{document_id}")
+    async def document(self, document_id: int, *, from_chunk: int | None = None, chunks: int | None = None) -> JSON:
+        """GET /documents/{id}: the document with its chunks, or with so many from one on."""
+        params = _given(from_chunk=from_chunk, chunks=chunks)
+        return await self._call("GET", f"documents/{document_id}", params=params)
 
     async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
         """GET /documents/{id}/text: the part from `start` to `end`, counted in `unit`."""

@@ -10,6 +10,7 @@ from kb.api.errors import NotPaged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kb.store.protocol import Documents
     from kb.store.rows import Chunk
 
 Unit = Literal["lines", "characters", "pages"]
@@ -32,12 +33,25 @@ def excerpt(chunks: Sequence[Chunk], unit: Unit, start: int | None, end: int | N
         NotPaged: pages were asked of a document that has none.
     """
     pieces = _pieces(chunks, unit)
-    first = 0 if unit == "characters" else 1
-    last = len(pieces) - 1 + first if first else len(pieces)
-    start = first if start is None else min(max(start, first), last + first)
-    end = last if end is None else min(end, last)
-    end = max(end, start - first)
-    return Excerpt(start, end, len(pieces), "".join(pieces[start - first : end]))
+    start, end = _within(start, end, 0 if unit == "characters" else 1, len(pieces))
+    return Excerpt(start, end, len(pieces), "".join(pieces[start - (unit != "characters") : end]))
+
+
+def excerpt_of_characters(documents: Documents, document_id: int, start: int | None, end: int | None) -> Excerpt:
+    """Return the text from character `start` to `end`, as `excerpt` does, without reading the others."""
+    total = documents.extent(document_id).characters
+    start, end = _within(start, end, 0, total)
+    chunks = documents.chunks_between(document_id, start, end)
+    before = start - chunks[0].place.char_start if chunks else 0
+    text = "".join(chunk.text for chunk in chunks)
+    return Excerpt(start, end, total, text[before : before + end - start])
+
+
+def _within(start: int | None, end: int | None, first: int, total: int) -> tuple[int, int]:
+    """Bring both ends within what there is, counted from `first`."""
+    start = first if start is None else min(max(start, first), total + first)
+    end = total if end is None else min(end, total)
+    return start, max(end, start - first)
 
 
 def _pieces(chunks: Sequence[Chunk], unit: Unit) -> Sequence[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
 
     from kb.store.protocol import Store
     from kb.store.rows import Document
+
+
+logger = logging.getLogger(__name__)
+
+OURS = re.compile(r"[0-9a-f]{64}(\.part)?")
+"""What a kept file is called, and one that is being copied."""
 
 
 class Originals:
@@ -70,11 +78,30 @@ class Originals:
                 raise DiskFull from error
             raise
 
+    def sweep_strays(self, store: Store) -> None:
+        """Remove the files, and parts of files, that were kept for documents that then were not written.
+
+        For when nothing is being written. In an empty database, which may stand in the place of another, nothing goes.
+        """
+        with store.read() as tx:
+            needed = tx.documents.file_hashes() if any(tx.counts().documents.values()) else None
+        if needed is None:
+            return
+        strays = [path for path in self._folder.glob("??/*") if _is_ours(path) and path.name not in needed]
+        for path in strays:
+            path.unlink(missing_ok=True)
+        if strays:
+            logger.info("removed %s files that no document needs", len(strays))
+
     def sweep(self, store: Store) -> None:
         """Remove the files that no document needs any more."""
         with store.write() as tx:
             for content_hash in tx.documents.take_unneeded_files():
                 self.path(content_hash).unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    return bool(OURS.fullmatch(path.name)) and path.name.startswith(path.parent.name) and not path.is_dir()
 
 
 def _link_or_copy(staged: Path, path: Path) -> None:

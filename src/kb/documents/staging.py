@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import uuid4
 
 from kb.api.errors import DiskFull
-from kb.filesystem import sync
+from kb.filesystem import sync, sync_descriptor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,5 +50,5 @@ def _copy(content: BinaryIO, path: Path) -> str:
             digest.update(block)
             file.write(block)
         file.flush()
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())
     return digest.hexdigest()

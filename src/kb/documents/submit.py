@@ -1,12 +1,12 @@
-"""What is sent becomes a job: once for each idempotency key, and again when it is retried."""
+"""What is sent becomes a job: once for each idempotency key, again when it is retried, and none when it is dropped."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO
 
-from kb.api.errors import KeyReused, NotRetryable
-from kb.api.models import NOTE, JobAccepted
+from kb.api.errors import JobDone, KeyReused, NotRetryable
+from kb.api.models import NOTE, JobAccepted, JobDropped
 from kb.documents.lookup import existing_job
 from kb.documents.staging import discard, stage
 from kb.store.rows import NewJob
@@ -87,6 +87,25 @@ def retry(store: Store, job_id: int) -> JobAccepted:
         if not tx.jobs.retry(job_id):
             raise NotRetryable(_why_not_retried(job))
     return JobAccepted(job_id=job_id, status="queued")
+
+
+def drop(store: Store, staging: Path, job_id: int) -> JobDropped:
+    """Forget a job that has not become a document; what it waited with goes, and nothing of it will be written.
+
+    The worker notices at its next step that a running one is gone, and removes its file.
+
+    Raises:
+        NotFound: there is no such job.
+        JobDone: it is a document already.
+    """
+    with store.write() as tx:
+        job = existing_job(tx, job_id)
+        if job.status == "done":
+            raise JobDone(f"Job {job_id} is done, and its document is {job.document_id}: delete that one.")
+        tx.jobs.delete(job_id)
+    if job.status != "running":
+        discard(job.staged, staging)
+    return JobDropped(job_id=job_id, was=job.status)
 
 
 def receipt(job: Job) -> JobAccepted:

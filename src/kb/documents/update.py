@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from kb.api.errors import Changed, NotANote
 from kb.api.models import NOTE
 from kb.documents.lookup import existing_document
-from kb.ingest.draft import draft_note, embed_drafts
+from kb.ingest.draft import draft_note, embed_draft
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 
 
 def update_note(
-    store: Store, embedder: Embedder, document_id: int, text: str, if_match: Collection[str] | None
+    store: Store,
+    embedder: Embedder,
+    document_id: int,
+    text: str,
+    if_match: Collection[str] | None,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> tuple[Document, list[Chunk]]:
     """Replace a note's text in place (requirements N-1 to N-6); return what was written.
 
-    The slow part, embedding, comes before the transaction; what it was based on is checked again inside.
+    The slow part, embedding, comes before the transaction; what it was based on is checked again inside. `checkpoint`
+    is called again and again meanwhile, and may end the work by raising.
 
     Raises:
         NotFound: there is no such document.
@@ -32,7 +38,7 @@ def update_note(
     with store.read() as tx:
         note = _matching(tx, document_id, if_match)
     title = note.title if note.title_given else None
-    [content] = embed_drafts([draft_note(text, title, embedder)], embedder)
+    content = embed_draft(draft_note(text, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
     with store.write() as tx:
         _matching(tx, document_id, if_match)
         tx.documents.replace(document_id, content)

@@ -10,12 +10,15 @@ from pathlib import PurePath
 from typing import Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, open_ole
 from kb.formats.registry import FORMATS
 from kb.formats.sniff import looks_delimited
-from kb.formats.text.encoding import NOT_TEXT, decode
+from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
 
+ENCRYPTED: Final = "it is encrypted: it can only be read with its key"
 _ZIP: Final = b"PK\x03\x04"
+_DOCUMENTS: Final = (_ZIP, OLE_SIGNATURE, b"%PDF-", b"{\\rtf")
 _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 
 _SUFFIXES: Final = {doc_type: frozenset(each.suffixes) for doc_type, each in FORMATS.items()}
@@ -25,7 +28,7 @@ _CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", 
 _SCRIPT: Final = re.compile(r"#!\s*/\S")
 # Names that say nothing about what kind of text a text is.
 _AMBIGUOUS: Final = {
-    *("", ".bin", ".dat", ".tmp", ".pdf", ".doc", ".docx", ".pptx", ".xlsx", ".xls", ".epub", ".msg", ".eml"),
+    *("", ".bin", ".dat", ".tmp", ".pdf", ".doc", ".docx", ".pptx", ".xlsx", ".xls", ".epub", ".msg", ".eml", ".mbox"),
     *_SUFFIXES["html"],
 }
 
@@ -38,10 +41,14 @@ _HTML_FRAGMENT: Final = re.compile(
 _XML_DOCUMENT: Final = re.compile(r"\s*+<(?:\?xml\s|rss[\s>]|feed[\s>]|rdf:RDF[\s>])")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKDOWN_HEADING: Final = re.compile(r"(?m)^#{1,6} \S")
-_MORE_MARKDOWN: Final = re.compile(r"(?m)^#{2,6} \S|^```|\]\(\S+\)|^[-*] \S|\*\*\S")
+_MORE_MARKDOWN: Final = re.compile(r"(?m)^#{2,6} \S|^```|\]\([^)\s\]]+\)|^[-*] \S|\*\*\S")
 
 _HEADER: Final = re.compile(rb"([!-9;-~]+):")
-_MAIL_HEADERS: Final = {b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to"}
+_TRANSPORT_HEADERS: Final = {b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to"}
+_MAIL_HEADERS: Final = _TRANSPORT_HEADERS | {b"from", b"to", b"subject", b"date", b"content-type"}
+PGP_MESSAGE: Final = "-----BEGIN PGP MESSAGE-----"
+# What CMS calls its content: EnvelopedData and AuthEnvelopedData.
+_ENVELOPES: Final = (bytes.fromhex("06092a864886f70d010703"), bytes.fromhex("060b2a864886f70d0109100117"))
 _NOTEBOOK: Final = re.compile(r'"nbformat"\s*:\s*\d')
 
 _OFFICE_TYPES: Final = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
@@ -58,6 +65,7 @@ _UNSUPPORTED_ZIPS: Final = {
 _OLE_TYPES: Final = {"__properties_version1.0": "msg", "Workbook": "xls"}
 _UNSUPPORTED_OLE: Final = {
     "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
+    "\tDRMContent": "the document is protected by rights management: it can only be read by whom its sender allowed",
     "WordDocument": "Word 97-2003 (.doc) files are not read: save the file as .docx",
     "PowerPoint Document": "PowerPoint 97-2003 (.ppt) files are not read: save the file as PDF",
 }
@@ -90,27 +98,56 @@ def detect(data: bytes, filename: str) -> str:
         return "rtf"
     path = PurePath(filename.lower())
     if _is_mail(data, path.suffix):
-        return "eml"
+        return "mbox" if is_mailbox(as_utf8(data)) else "eml"
     try:
-        return _type_of_text(decode(data), path)
+        text = decode(data)
     except Unreadable:
         return _type_of_binary(data, path.suffix)
+    return _type_of_text(text, path)
+
+
+def is_envelope(data: bytes) -> bool:
+    """Return whether a file is what S/MIME encrypted."""
+    return any(each in data[:64] for each in _ENVELOPES)
+
+
+def is_media(data: bytes, called: str) -> bool:
+    """Return whether a file is a picture, sound, a film or a font, in which there is nothing to read.
+
+    `called` is the media type that came with it.
+    """
+    if data.startswith(_DOCUMENTS):
+        return False
+    if called.startswith(("image/", "audio/", "font/")):  # "video/mp2t" is what programs call TypeScript
+        return True
+    try:
+        decode(data[:4096])
+    except Unreadable:
+        return any(mime.partition("/")[0] in _MEDIA for mime in (called, *_mime_types(data)))
+    return False
 
 
 def _is_mail(data: bytes, suffix: str) -> bool:
-    """Return whether a file begins with the headers of a message."""
+    """Return whether a file begins with the headers of a message, as it is sent or as mailboxes keep it."""
+    head = as_utf8(data[:65536]).lstrip(b"\xef\xbb\xbf\r\n")
     names = set()
-    for line in data[:65536].lstrip(b"\xef\xbb\xbf\r\n").splitlines():
+    for line in without_separator(head).splitlines():
         header = _HEADER.match(line)
         if header:
             names.add(header[1].lower())
         elif not (names and line.startswith((b" ", b"\t"))):
             break
-    return bool(names) if suffix in _SUFFIXES["eml"] else b"from" in names and bool(names & _MAIL_HEADERS)
+    if suffix in _SUFFIXES["eml"]:
+        return bool(names)
+    if suffix in _SUFFIXES["msg"] | _SUFFIXES["mbox"] or begins_message(head):
+        return bool(names & _MAIL_HEADERS)
+    return b"from" in names and bool(names & _TRANSPORT_HEADERS)
 
 
 def _type_of_text(text: str, path: PurePath) -> str:
     suffix = path.suffix
+    if text.startswith(PGP_MESSAGE):
+        raise Unreadable(ENCRYPTED)
     if suffix in _SUFFIXES["code"] or path.name in _CODE_NAMES:
         return "code"
     if _HTML_DOCUMENT.match(text):
@@ -207,6 +244,8 @@ def _type_of_binary(data: bytes, suffix: str) -> str:
 def _reason_for_binary(data: bytes, suffix: str) -> str:
     if data.startswith((b"\x7fELF", b"MZ")):
         return "it is a program, not a document"
+    if is_envelope(data):
+        return ENCRYPTED
     for reason in map(_reason_for_mime, _mime_types(data)):
         if reason:
             return reason

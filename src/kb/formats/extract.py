@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
 from kb.formats.detect import detect
-from kb.formats.registry import FORMATS
+from kb.formats.registry import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from kb.formats.extracted import Extracted
 
 
-def extract(path: Path, filename: str) -> tuple[str, Extracted]:
-    """Return the type and the content of the file at `path`, which its sender called `filename`.
+def extract(data: bytes, filename: str) -> tuple[str, Extracted]:
+    """Return the type and the content of a file, which its sender called `filename`.
 
     Raises:
         Unreadable: the file gives no text; the message says why, for a person to read.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
     doc_type, extracted = _read(data, filename)
     if not _is_visible(extracted.text):
         raise Unreadable("the file holds no text")
@@ -34,13 +30,17 @@ def extract(path: Path, filename: str) -> tuple[str, Extracted]:
 
 def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     try:
-        doc_type = detect(data, filename)
-        read: Callable[[bytes], Extracted] = import_module(FORMATS[doc_type].reader).read
+        doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
+        read: Callable[[bytes], Extracted] = import_module(reader_of(doc_type, suffix)).read
         return doc_type, read(data)
     except (Unreadable, ImportError, MemoryError):
         raise
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what a panic in Rust becomes is no Exception
+            raise
+        raise Unreadable("the parser failed: it panicked") from error
 
 
 def _is_visible(text: str) -> bool:

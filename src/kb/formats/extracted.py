@@ -42,4 +42,4 @@ class Extracted:
     @classmethod
     def of_text(cls, text: str, title: str | None = None) -> Extracted:
         """Return a text as it stands: one section without a heading."""
-        return cls(title, text, (Section(0, len(text)),))
+        return cls(title, text, (Section(0, len(text)),) if text else ())

@@ -56,6 +56,7 @@ FORMATS: Final = {
             *("markdown", "Markdown", "markdown"),
             (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
         ),
+        Format("mbox", "a mailbox", "mbox", (".mbox", ".mbx")),
         Format("msg", "an Outlook message", "msg", (".msg",)),
         Format("notebook", "a Jupyter notebook", "notebook", (".ipynb",)),
         Format("odp", "an OpenDocument presentation", "odf", (".odp",)),
@@ -70,3 +71,12 @@ FORMATS: Final = {
         Format("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf")),
     )
 }
+
+MARKUPS: Final = {".org": "org", ".rst": "rst", ".rest": "rst"}
+"""Texts whose headings are marked in a way of their own, by how their names end: the readers of these."""
+
+
+def reader_of(doc_type: str, suffix: str) -> str:
+    """Return the full name of the module that reads a file of this type whose name ends so."""
+    markup = MARKUPS.get(suffix) if doc_type == "text" else None
+    return f"kb.formats.readers.{markup}" if markup else FORMATS[doc_type].reader

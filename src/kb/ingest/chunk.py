@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from array import array
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kb.store.rows import NewChunk, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kb.embed.protocol import Tokenizer
     from kb.formats.extracted import Extracted, Section
@@ -24,10 +26,22 @@ HEADER_SHARE = 5
 SHORTEST_SECTION = 16
 """A section of fewer tokens, such as a lone heading, goes together with the one that follows."""
 
+SECTION_BYTES, HEADER_BYTES = 1700, 3
+"""What a section takes in the database however short it is, and a character of its header."""
+
+SECTIONS_SHARE, SECTIONS_FREE = 12, 1 << 19
+"""What all sections may take, beside the text itself: so many bytes a character of it, and these."""
+
+JOINED_CHARS = 800
+"""How long sections are at least where they must be joined to take less."""
+
 TOKEN_CHARS = 20
 """What a token may hold: the model reads a word of any length as one token, and knows nothing of it then."""
 
 SPACE = re.compile(r"[ \t\r\n]")
+
+RECOUNTED = 2
+"""How many times as much text as a chunk holds has its tokens counted again where a word was cut before it."""
 
 BLOCK_CHARS = 1 << 16
 """How much text is tokenised at a time."""
@@ -47,11 +61,15 @@ BREAKS = [
 
 
 class Chunker:
-    """Splits texts into chunks that a model reads whole, each under as much of its header as then fits the window."""
+    """Splits texts into chunks that a model reads whole, each under as much of its header as then fits the window.
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    Its work grows with the text alone. `checkpoint` is called again and again, and may end it by raising.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, checkpoint: Callable[[], None] = lambda: None) -> None:
         spec = tokenizer.spec
         self._tokenizer = tokenizer
+        self._checkpoint = checkpoint
         self._window, self._prefix = spec.window, spec.passage_prefix
         self._room = spec.window - tokenizer.count_tokens(spec.passage_prefix)
 
@@ -62,15 +80,28 @@ class Chunker:
             extracted: the text.
             title: what someone named the document; part of the header of each chunk.
         """
-        tokens = _Tokens(extracted.text, self._tokenizer)
+        tokens = _Tokens(extracted, self._tokenizer, self._checkpoint)
         lines = _Lines(extracted.text)
-        for section in _merge_short(extracted, tokens):
+        for section in _merged(extracted, tokens, title or ""):
             header = self._header(section, title)
             start = section.start
             while start < section.end:
+                self._checkpoint()
                 end, passage = self._next_passage(tokens, header, start, section.end)
                 yield NewChunk(extracted.text[start:end], header.text, lines.place(start, end, section)), passage
                 start = end
+
+    def passage(self, header: str, text: str) -> str:
+        """Return what the model reads of a chunk that was cut before, as `split` gives it."""
+        stands_under = _Header(header, self._tokenizer.token_starts(header))
+        room = self._room - len(self._tokenizer.token_starts(text))
+        while True:
+            shown = stands_under.truncate(room)
+            passage = f"{shown}\n{text}".strip()
+            excess = self._tokenizer.count_tokens(self._prefix + passage) - self._window
+            if excess <= 0 or not shown:
+                return passage
+            room -= excess
 
     def _header(self, section: Section, title: str | None) -> _Header:
         text = " › ".join(dict.fromkeys([title, *section.heading] if title else section.heading))
@@ -94,6 +125,33 @@ class Chunker:
                 reserve += excess
             else:
                 size = max(1, size - excess)
+
+
+def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[Section]:
+    """Return the sections to cut: as they are but for the shortest, unless that takes too much for such a text."""
+    sections = list(_merge_short(extracted, tokens))
+    headers = sum(len(title) + sum(map(len, section.heading)) for section in sections)
+    takes = SECTION_BYTES * len(sections) + HEADER_BYTES * headers
+    return sections if takes <= SECTIONS_SHARE * len(extracted.text) + SECTIONS_FREE else _join(sections)
+
+
+def _join(sections: Iterable[Section]) -> list[Section]:
+    """Join sections on the same page until each is a chunk's worth; they stand under the headings they share."""
+    joined: list[Section] = []
+    for each in sections:
+        last = joined[-1] if joined else None
+        if last and last.page == each.page and last.end - last.start < JOINED_CHARS:
+            heading = _shared(last.heading, each.heading)
+            joined[-1] = replace(each, start=last.start, heading=heading)
+        else:
+            joined.append(each)
+    return joined
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    """Return the headings at which two paths begin alike."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple(heading for heading, _ in pairs)
 
 
 def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[Section]:
@@ -127,24 +185,41 @@ class _Header:
         return self.text[: self.starts[tokens]].rpartition(" ")[0] if tokens > 0 else ""
 
 
-class _Tokens:
-    """Where the model's tokens begin in a text."""
-
-    def __init__(self, text: str, tokenizer: Tokenizer) -> None:
-        self.text = text
-        self._tokenizer = tokenizer
-        self._starts: list[int] = []
-        start = 0
-        while start < len(text):
-            end = start + BLOCK_CHARS
-            if end < len(text):
+def _blocks(extracted: Extracted) -> Iterator[tuple[int, int]]:
+    """Yield where the parts begin and end that are tokenised one by one; no token reaches over their ends."""
+    text, start = extracted.text, 0
+    # A section may begin within a word, which then has other tokens; at the start of a line it does not.
+    edges = (each.start for each in extracted.sections if each.start and text[each.start - 1] != "\n")
+    for edge in (*edges, len(text)):
+        while start < edge:
+            end = min(start + BLOCK_CHARS, edge)
+            if end < edge:
                 end = text.rfind(" ", start + 1, end) + 1 or end
-            self._starts += (start + offset for offset in tokenizer.token_starts(text[start:end]))
+            yield start, end
             start = end
 
+
+class _Tokens:
+    """Where the model's tokens begin in a text that is cut from its beginning to its end.
+
+    Where a word was cut, the tokens after the cut are others than those of the whole: those are in `_recounted`, which
+    stands for all between the cut and `_recounted_end`.
+    """
+
+    def __init__(self, extracted: Extracted, tokenizer: Tokenizer, checkpoint: Callable[[], None]) -> None:
+        self.text = extracted.text
+        self._tokenizer = tokenizer
+        self._starts = array("Q")
+        self._recounted: list[int] = []
+        self._recounted_end = 0
+        for start, end in _blocks(extracted):
+            checkpoint()
+            self._starts.extend(start + offset for offset in tokenizer.token_starts(self.text[start:end]))
+
     def count(self, start: int, end: int) -> int:
-        """Return how many tokens `text[start:end]` has."""
-        return bisect_left(self._starts, end) - bisect_left(self._starts, start)
+        """Return how many tokens `text[start:end]` has. What stands before the last cut is not asked for any more."""
+        recounted = bisect_left(self._recounted, end) - bisect_left(self._recounted, start)
+        return recounted + max(0, bisect_left(self._starts, end) - self._first_after(start))
 
     def chunk_end(self, start: int, end: int, size: int) -> int:
         """Return where the chunk of up to `size` tokens that begins at `start` ends: at `end` or the best place before.
@@ -165,35 +240,45 @@ class _Tokens:
 
     def _advance(self, start: int, tokens: int) -> int:
         """Return the character after so many tokens."""
-        index = bisect_left(self._starts, start) + tokens
-        by_tokens = self._starts[index] if index < len(self._starts) else len(self.text)
+        following = self._recounted[bisect_left(self._recounted, start) :]
+        index = self._first_after(start) + tokens - len(following)
+        if tokens < len(following):
+            by_tokens = following[tokens]
+        else:
+            by_tokens = self._starts[index] if index < len(self._starts) else len(self.text)
         return min(by_tokens, start + tokens * TOKEN_CHARS)
+
+    def _first_after(self, start: int) -> int:
+        """Return the index in `_starts` of the first token at or after `start` that was not counted again."""
+        return bisect_left(self._starts, max(start, self._recounted_end))
 
     def _split_word(self, start: int, end: int, size: int) -> int:
         """Return the last place before `end` that leaves a chunk of the right size.
 
-        The two parts of a word have other tokens than the whole: the first is counted again here, and the tokens of
-        what follows are found again.
+        The two parts of a word have other tokens than the whole: the first is counted again here, and so are the
+        tokens of what follows, as far as the next chunks reach.
         """
-        while len(self._tokenizer.token_starts(self.text[start:end])) > size:
-            end = start + (end - start) * 9 // 10
+        while len(starts := self._tokenizer.token_starts(self.text[start:end])) > size:
+            end = start + min(starts[size], (end - start) * 9 // 10)
         end = max(end, start + 1)
-        word_end = min(end + TOKEN_CHARS * CHUNK_TOKENS, self._word_end(end))
-        again = [end + offset for offset in self._tokenizer.token_starts(self.text[end:word_end])]
-        self._starts[bisect_left(self._starts, end) : bisect_left(self._starts, word_end)] = again
+        self._recounted_end = self._word_end(end, min(RECOUNTED * (end - start), TOKEN_CHARS * CHUNK_TOKENS))
+        again = self._tokenizer.token_starts(self.text[end : self._recounted_end])
+        self._recounted = [end + offset for offset in again]
         return end
 
-    def _word_end(self, position: int) -> int:
-        space = SPACE.search(self.text, position)
-        return space.start() if space else len(self.text)
+    def _word_end(self, position: int, most: int) -> int:
+        limit = min(position + most, len(self.text))
+        space = SPACE.search(self.text, position, limit)
+        return space.start() if space else limit
 
 
 class _Lines:
-    """Where the lines of a text begin."""
+    """Counts the lines of a text, from its beginning to its end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._position = 0
+        self._line = 1
 
     def place(self, start: int, end: int, section: Section) -> Place:
         """The place of `text[start:end]`; lines are those of its words, without the white space around them."""
@@ -201,10 +286,16 @@ class _Lines:
         first = start + len(inside) - len(inside.lstrip())
         last = start + max(len(inside.rstrip()) - 1, 0)
         return Place(
-            line_start=bisect_right(self._starts, min(first, last)),
-            line_end=bisect_right(self._starts, last),
+            line_start=self._line_at(min(first, last)),
+            line_end=self._line_at(last),
             char_start=start,
             char_end=end,
             heading=section.heading,
             page=section.page,
         )
+
+    def _line_at(self, position: int) -> int:
+        """Return the line of a character at or after the last one that was asked for."""
+        self._line += self._text.count("\n", self._position, position)
+        self._position = position
+        return self._line

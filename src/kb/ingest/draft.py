@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.api.errors import Unreadable
-from kb.api.models import NOTE
+from kb.api.models import MAX_TITLE, NOTE
 from kb.formats.extracted import Extracted
 from kb.formats.registry import FORMATS
 from kb.ingest.chunk import Chunker
 from kb.store.rows import Content, NewChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +31,9 @@ TITLE_CHARS = 80
 """How much of a note's first line stands for its title."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+CHUNK_BYTES, TEXT_BYTES, HEADER_BYTES = 1700, 2, 1
+"""What a chunk takes in the database beside its text, a byte of that, and a character of its header in the index."""
 
 SLICE = 64
 """How many chunks are embedded at a time."""
@@ -55,7 +58,13 @@ class Draft:
     title_given: bool = False
 
 
-def draft_note(text: str, title: str | None, embedder: Embedder, content_hash: str | None = None) -> Draft:
+def draft_note(
+    text: str,
+    title: str | None,
+    embedder: Embedder,
+    content_hash: str | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> Draft:
     """Return a note; one without a title is listed under its first line.
 
     Args:
@@ -63,14 +72,24 @@ def draft_note(text: str, title: str | None, embedder: Embedder, content_hash: s
         title: its title.
         embedder: the model.
         content_hash: the SHA-256 of the text, where it is at hand.
+        checkpoint: is called again and again, and may end the work by raising.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
-    draft = _draft(NOTE, Extracted.of_text(text), title or first_line(text), title, content_hash, embedder)
+    passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), title)
+    draft = _draft(NOTE, title or first_line(text), content_hash, passages)
     return replace(draft, title_given=title is not None)
 
 
 def draft_file(
-    path: Path, filename: str, title: str | None, embedder: Embedder, sandbox: Sandbox, content_hash: str | None = None
+    path: Path,
+    filename: str,
+    title: str | None,
+    embedder: Embedder,
+    sandbox: Sandbox,
+    content_hash: str | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+    *,
+    is_part: bool = False,
 ) -> Draft:
     """Return a file's draft.
 
@@ -81,29 +100,45 @@ def draft_file(
         embedder: the model.
         sandbox: what reads it.
         content_hash: the SHA-256 of its bytes, where it is at hand.
+        checkpoint: is called again and again, and may end the work by raising.
+        is_part: whether it came inside another file, of which there may be many: it must take less.
 
     Raises:
-        Unreadable: no text can be got out of it, for the reason given.
+        Unreadable: no text can be got out of it, or it would take more than the limits allow, for the reason given.
         Stopped: the sandbox was stopped.
     """
-    doc_type, extracted = sandbox.extract(path, filename)
-    name = title or extracted.title or Path(filename).stem
+    limits, size = sandbox.limits, path.stat().st_size
+    doc_type, extracted = sandbox.extract(path, filename, is_part=is_part)
+    name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
     header = f"{name} ({', '.join(extracted.aliases)})" if extracted.aliases else name
-    draft = _draft(doc_type, extracted, name, header, content_hash or _digest(path), embedder)
+    passages = Chunker(embedder, checkpoint).split(extracted, header)
+    bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
+    draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
         raise Unreadable("The file holds no text.")
-    return replace(draft, filename=filename, title_given=title is not None)
+    return replace(
+        draft,
+        attachments=extracted.attachments,
+        own_tags=extracted.tags,
+        date=extracted.date,
+        filename=filename,
+        title_given=title is not None,
+    )
 
 
-def embed_drafts(drafts: Sequence[Draft], embedder: Embedder) -> list[Content]:
-    """Return the drafts with their vectors."""
-    return contents_of(drafts, list(embed_slices(drafts, embedder)))
+def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None] = lambda: None) -> Content:
+    """Return a draft with its vectors; `checkpoint` is called before each slice."""
+    [content] = contents_of([draft], list(embed_slices([draft], embedder, checkpoint)))
+    return content
 
 
-def embed_slices(drafts: Sequence[Draft], embedder: Embedder) -> Iterator[NDArray[np.float32]]:
+def embed_slices(
+    drafts: Sequence[Draft], embedder: Embedder, checkpoint: Callable[[], None] = lambda: None
+) -> Iterator[NDArray[np.float32]]:
     """Embed what the drafts hold, a slice at a time."""
     inputs = [text for draft in drafts for text in draft.inputs]
     for start in range(0, len(inputs), SLICE):
+        checkpoint()
         yield embedder.embed_passages(inputs[start : start + SLICE])
 
 
@@ -139,10 +174,22 @@ def _digest(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _draft(
-    doc_type: str, extracted: Extracted, name: str, header: str | None, content_hash: str, embedder: Embedder
-) -> Draft:
-    passages = list(Chunker(embedder).split(extracted, header))
-    chunks, inputs = [chunk for chunk, _ in passages], [text for _, text in passages]
-    attachments, own_tags, date = extracted.attachments, extracted.tags, extracted.date
-    return Draft(doc_type, name, content_hash, chunks, inputs, attachments, own_tags, date)
+def _draft(doc_type: str, title: str, content_hash: str, passages: Iterable[tuple[NewChunk, str]]) -> Draft:
+    chunks, inputs = list[NewChunk](), list[str]()
+    for chunk, text in passages:
+        chunks.append(chunk)
+        inputs.append(text)
+    return Draft(doc_type, title, content_hash, chunks, inputs)
+
+
+def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: str) -> Iterator[tuple[NewChunk, str]]:
+    """Yield the passages as long as what they take in the database, a little more than it is, finds room."""
+    header = ""
+    for chunk, text in passages:
+        room -= CHUNK_BYTES + TEXT_BYTES * len(chunk.text.encode()) + HEADER_BYTES * len(chunk.header)
+        if chunk.header != header:
+            header = chunk.header
+            room -= 2 * len(header)
+        if room < 0:
+            raise Unreadable(too_large)
+        yield chunk, text

@@ -1,45 +1,61 @@
 """The process that parses files, `python -m kb.parser.process`: it may hang, crash or run out of memory, alone.
 
-It reads requests from standard input and answers on standard output (see `kb.parser.protocol`). It knows nothing of the
-engine but the path of one file at a time, and ends when the engine does.
+It reads requests and files from standard input and answers on standard output (see `kb.parser.protocol`). It knows
+nothing of the engine, can open no file but its own modules, and ends when the engine does.
 """
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import signal
 import sys
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from kb.parser.protocol import pack, receive, send
+from kb.formats.registry import FORMATS
+from kb.parser.confine import confine
+from kb.parser.protocol import pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 _PR_SET_PDEATHSIG: Final = 1
+_OPEN_FILES: Final = 64
+_ERROR_BYTES: Final = 1 << 16
+"""What it may write to a file, which is where its standard error goes."""
 
 
 def main() -> None:
     """Serve requests until there are no more."""
-    engine, address_space = map(int, sys.argv[1:])
+    engine, address_space, seconds = map(int, sys.argv[1:])
     _end_with(engine)
-    _limit_memory(address_space)
+    _load_readers()
+    _limit(address_space, seconds)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not get between the replies
-    send(replies, {"ready": True})
+    send(replies, {"confined": confine()})
     try:
         while True:
-            _answer(receive(requests), replies)
+            _answer(receive(requests), requests, replies)
     except (EOFError, BrokenPipeError):
         sys.exit()
 
 
-def _answer(request: dict[str, Any], replies: BinaryIO) -> None:
+def _load_readers() -> None:
+    """Import what reading a file can take, and read what those modules read: later they cannot."""
+    for each in FORMATS.values():
+        import_module(each.reader)
+    for name in ("chardet", "puremagic"):
+        import_module(name)
+    mimetypes.init()
+
+
+def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
     try:
-        doc_type, extracted = extract(Path(request["path"]), request["filename"])
+        doc_type, extracted = extract(receive_bytes(requests), request["filename"])
     except Unreadable as error:
         send(replies, {"unreadable": error.detail})
     except MemoryError:
@@ -62,14 +78,24 @@ def _end_with(engine: int) -> None:
         sys.exit()
 
 
-def _limit_memory(address_space: int) -> None:
+def _limit(address_space: int, seconds: int) -> None:
     if sys.platform == "win32":
         return
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_FSIZE: _ERROR_BYTES,
+        resource.RLIMIT_NOFILE: _OPEN_FILES,
+        resource.RLIMIT_NPROC: 0,
+    }
     if sys.platform == "linux":  # macOS does not keep to it
-        resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+        limits[resource.RLIMIT_AS] = address_space
+    for limit, value in limits.items():
+        _, hard = resource.getrlimit(limit)
+        lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (lowest, lowest))
 
 
 if __name__ == "__main__":

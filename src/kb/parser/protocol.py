@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import struct
-from typing import Any, BinaryIO, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
+from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+
+from kb.api.models import MAX_TITLE, Tag
 from kb.formats.extracted import Attachment, Extracted, Section
+from kb.formats.registry import FORMATS
+from kb.formats.text.builder import LONGEST_HEADING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 _LENGTH: Final = struct.Struct(">Q")
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TAG: Final = TypeAdapter[str](Tag)
+_COLLECTION: Final = "collection:"
+
+MAX_LEVELS: Final = 9
+"""How many headings a section stands under at most: the innermost."""
+
+MAX_PATH: Final = 600
+"""How many characters those have together."""
+
+MAX_ALIASES: Final = 600
+"""How many characters a document's other names have together."""
+
+MAX_DATE: Final = 40
+MAX_ATTACHMENTS: Final = 10_000
 
 
 class OverLimit(Exception):
-    """A frame is longer than whoever reads it allows."""
+    """A frame is longer, or a document larger, than whoever reads it allows."""
+
+
+class Malformed(Exception):
+    """A message is not what it should be."""
 
 
 def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
@@ -23,14 +54,27 @@ def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
     pipe.flush()
 
 
+def send_file(pipe: BinaryIO, file: BinaryIO) -> None:
+    """Write what a file holds as one frame."""
+    pipe.write(_LENGTH.pack(os.fstat(file.fileno()).st_size))
+    shutil.copyfileobj(file, pipe)
+    pipe.flush()
+
+
 def receive(pipe: BinaryIO, limit: int | None = None) -> dict[str, Any]:
     """Read a message.
 
     Raises:
         EOFError: the other side is gone.
         OverLimit: the message has more than `limit` bytes.
+        Malformed: it is none.
     """
-    message: dict[str, Any] = json.loads(receive_bytes(pipe, limit))
+    try:
+        message = json.loads(receive_bytes(pipe, limit))
+    except (ValueError, RecursionError) as error:
+        raise Malformed("it is no JSON") from error
+    if not isinstance(message, dict):
+        raise Malformed("it is no message")
     return message
 
 
@@ -58,14 +102,116 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
     }
 
 
-def unpack(message: dict[str, Any], blobs: list[bytes]) -> tuple[str, Extracted]:
-    """Return the type and the content of a message's document."""
-    sections = tuple(Section(start, end, tuple(heading), page) for start, end, heading, page in message["sections"])
-    attachments = tuple(map(Attachment, message["attachments"], blobs))
-    tags, aliases = tuple(message["tags"]), tuple(message["aliases"])
-    return message["doc_type"], Extracted(
-        message["title"], message["text"], sections, attachments, tags, message["date"], aliases
+class Reply(BaseModel):
+    """A document as a message: its types are these, whoever wrote it.
+
+    A section is its start, its end, its heading path and its page.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    doc_type: str
+    title: str | None
+    text: str
+    sections: list[Annotated[tuple[int, int, list[str], Annotated[int, Field(ge=1)] | None], Strict(strict=False)]]
+    attachments: Annotated[list[str], Field(max_length=MAX_ATTACHMENTS)]
+    tags: list[str]
+    date: str | None
+    aliases: list[str]
+
+
+def check(message: dict[str, Any]) -> Reply:
+    """Return a message as the document that it is.
+
+    Raises:
+        Malformed: it is none.
+    """
+    try:
+        reply = Reply.model_validate(message)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise Malformed(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if reply.doc_type not in FORMATS:
+        raise Malformed("doc_type: there is no such type")
+    return reply
+
+
+def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, max_tag_chars: int) -> Extracted:
+    """Return a document's content, with names no longer than they may be.
+
+    Args:
+        reply: the document.
+        blobs: the bytes of its attachments.
+        max_chars: how much text it may hold, headings and title included.
+        max_tags: how many tags it may give itself; those beyond are left out, and those that are no tags.
+        max_tag_chars: how long they may be.
+
+    Raises:
+        Malformed: its sections are no partition of its text.
+        OverLimit: it holds too much text.
+    """
+    sections = tuple(_sections(reply))
+    headings = sum(len(heading) for section in sections for heading in section.heading)
+    if len(reply.text) + headings > max_chars:
+        raise OverLimit
+    return Extracted(
+        _line(reply.title or "", MAX_TITLE) or None,
+        reply.text,
+        sections,
+        tuple(map(Attachment, reply.attachments, blobs)),
+        tuple(dict.fromkeys(_tags(reply.tags, max_tag_chars)))[:max_tags],
+        _date(reply.date),
+        tuple(_first(MAX_ALIASES, (_line(alias, MAX_TITLE) for alias in reply.aliases))),
     )
+
+
+def _sections(reply: Reply) -> Iterator[Section]:
+    position, paths = 0, dict[tuple[str, ...], tuple[str, ...]]()
+    for start, end, heading, page in reply.sections:
+        if start != position or end < start:
+            raise Malformed(f"sections: one begins at {start} and ends at {end}, after {position}")
+        if end == start:
+            continue
+        path = tuple(heading)
+        if path not in paths:
+            paths[path] = _path(path)
+        yield Section(start, end, paths[path], page)
+        position = end
+    if position != len(reply.text) or "\0" in reply.text:
+        raise Malformed(f"sections: they end at {position} of {len(reply.text)} characters, or one is a NUL")
+
+
+def _path(headings: Sequence[str]) -> tuple[str, ...]:
+    """Return the innermost headings, as far as a path may go."""
+    lines = (_line(heading, LONGEST_HEADING) for heading in headings[: -MAX_LEVELS - 1 : -1])
+    return tuple(_first(MAX_PATH, lines))[::-1]
+
+
+def _first(most: int, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that say anything, as long as they have at most so many characters together."""
+    for line in filter(None, lines):
+        most -= len(line)
+        if most < 0:
+            return
+        yield line
+
+
+def _line(text: str, most: int) -> str:
+    return " ".join(_UNPRINTABLE.sub(" ", text).split())[:most].strip()
+
+
+def _tags(tags: Iterable[str], most: int) -> Iterator[str]:
+    """Yield the tags that the API would take, but no collection: a file does not choose the one it is in."""
+    for tag in tags:
+        with suppress(ValidationError):
+            valid = _TAG.validate_python(tag)
+            if len(valid) <= most and not valid.startswith(_COLLECTION) and not _UNPRINTABLE.search(valid):
+                yield valid
+
+
+def _date(date: str | None) -> str | None:
+    line = _line(date or "", MAX_DATE + 1)
+    return line if line[:1].isdigit() and len(line) <= MAX_DATE else None
 
 
 def _read_exactly(pipe: BinaryIO, count: int) -> bytes:

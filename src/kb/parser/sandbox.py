@@ -1,12 +1,13 @@
 """Parsing in a process of its own with limits, so that no file takes the engine down.
 
-The process is kept from file to file and replaced when a file killed it. What it sends is checked like anything from
-outside: a parser that was taken over by a file must not get further than this.
+The process is kept from file to file and replaced when a file killed it. It gets the bytes of one file at a time and
+sends back what it read; `kb.parser.confine` says what it cannot do.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -19,12 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from kb.api.errors import Unreadable
-from kb.parser.protocol import OverLimit, receive, receive_bytes, send, unpack
+from kb.api.errors import Stopped, Unreadable
+from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
+    from kb.api.models import Restriction
     from kb.formats.extracted import Extracted
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,14 @@ MAX_FILES: Final = 500
 MONITOR_SECONDS: Final = 0.02
 _MIB: Final = 1 << 20
 _BYTES_A_CHARACTER: Final = 8
+_MAX_REASON: Final = 1000
+_FREE: Final = 400_000
+"""What a file may take in the database however small it is."""
+
+_FREE_OF_PART: Final = 4000
+"""The same for one that came inside another, of which there may be a hundred."""
+
+_MAX_RLIMIT: Final = 1 << 31
 _ENVIRONMENT: Final = {
     "PATH",
     "LANG",
@@ -45,22 +55,26 @@ _ENVIRONMENT: Final = {
     "TMP",
     "SYSTEMROOT",
     "LD_LIBRARY_PATH",
-    "PYTHONPATH",
 }
-
-
-class Stopped(Exception):
-    """The engine stops: the file was not read, and nothing is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages."""
+    """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages.
+
+    Args:
+        index_ratio: how many times its own size the file may take in the database, beside 400 kB.
+        own_tags: how many tags it may give itself; what goes beyond is left out.
+        tag_chars: how long those may be, likewise.
+    """
 
     seconds: float = 120
     memory_mb: int = 2048
     output_mb: int = 64
     pages: int = 5000
+    index_ratio: float = 20
+    own_tags: int = 100
+    tag_chars: int = 200
 
     @property
     def too_slow(self) -> str:
@@ -77,6 +91,26 @@ class Limits:
         """Why a file failed that holds too much text."""
         return f"it holds more than {self.output_mb} MiB of text, the limit (KB_PARSE_OUTPUT_MB)"
 
+    @property
+    def too_large_index(self) -> str:
+        """Why a file failed of which too much would have to be kept."""
+        return (
+            f"its text is too long for a file of its size: in the database it would take more than 400 kB and"
+            f" {self.index_ratio:g} times as much as the file, the limit (KB_INDEX_RATIO)"
+        )
+
+    def index_bytes(self, size: int, *, is_part: bool) -> float:
+        """Return what a file of `size` bytes may take in the database."""
+        return self.index_ratio * size + (_FREE_OF_PART if is_part else _FREE)
+
+    def characters(self, size: int, *, is_part: bool) -> int:
+        """Return how much text a file may give: no more than could be kept, each character twice."""
+        return min(self.output_mb * _MIB, int(self.index_bytes(size, is_part=is_part)) // 2)
+
+    def too_many_characters(self, characters: int) -> str:
+        """Why a file failed whose text is longer than so many characters."""
+        return self.too_much_text if characters == self.output_mb * _MIB else self.too_large_index
+
     def too_many_pages(self, pages: int) -> str:
         """Why a file failed that has too many pages."""
         return f"it has {pages} pages; {self.pages} is the limit (KB_PARSE_PAGES)"
@@ -90,14 +124,23 @@ class Sandbox:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self._process: _Process | None = None
+        self._confined: list[Restriction] | None = None
         self._stopped = False
+
+    @property
+    def confined(self) -> list[Restriction] | None:
+        """What is impossible in the process; None until it has started for the first time."""
+        process = self._process
+        if process and process.confined is not None:
+            self._confined = process.confined
+        return self._confined
 
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
         if self._process is None and not self._stopped:
-            self._process = _Process(self._limits)
+            self._process = _Process(self.limits)
 
     def stop(self) -> None:
         """Interrupt what the process is doing, and let it begin nothing else."""
@@ -111,8 +154,10 @@ class Sandbox:
             self._process.close()
             self._process = None
 
-    def extract(self, path: Path, filename: str) -> tuple[str, Extracted]:
+    def extract(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
         """Read the file at `path`, which its sender called `filename`, as `kb.formats.extract.extract` does.
+
+        `is_part` says that it came inside another file.
 
         Raises:
             Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
@@ -123,7 +168,7 @@ class Sandbox:
         if process is None or self._stopped:
             raise Stopped
         try:
-            doc_type, extracted = process.extract(path, filename)
+            doc_type, extracted = process.extract(path, filename, is_part=is_part)
         except Unreadable:
             if self._stopped and not process.is_reusable:
                 raise Stopped from None
@@ -132,8 +177,8 @@ class Sandbox:
             if not process.is_reusable:
                 self.close()
         pages = max((section.page or 0 for section in extracted.sections), default=0)
-        if pages > self._limits.pages:
-            raise Unreadable(self._limits.too_many_pages(pages))
+        if pages > self.limits.pages:
+            raise Unreadable(self.limits.too_many_pages(pages))
         return doc_type, extracted
 
 
@@ -180,16 +225,21 @@ class _Process:
         # Twice, because address space is not yet memory; what it really uses is watched. This holds what is too
         # sudden to be watched.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
+        seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "kb.parser.process", str(os.getpid()), str(address_space)],
+            [sys.executable, "-P", "-m", "kb.parser.process", *map(str, (os.getpid(), address_space, seconds))],
+            cwd=os.sep,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT} | {"PYTHONUTF8": "1"},
+            env=_environment(),
             start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
         self._baseline: int | None = None
+        self.confined: list[Restriction] | None = None
+        self._start = threading.Thread(target=self._receive_start, name="kb-parser-start", daemon=True)
+        self._start.start()
 
     @property
     def is_reusable(self) -> bool:
@@ -204,20 +254,35 @@ class _Process:
     def close(self) -> None:
         """Kill it and leave nothing behind."""
         self._end()
+        self._start.join()
         for pipe in (self._requests, self._replies, self._errors):
             with suppress(OSError):  # a request that was never read
                 pipe.close()
 
-    def extract(self, path: Path, filename: str) -> tuple[str, Extracted]:
+    def extract(self, path: Path, filename: str, *, is_part: bool) -> tuple[str, Extracted]:
         """Read a file. Raises `Unreadable`, after which the process may be dead."""
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            return self._extract(file, filename, size, self._limits.characters(size, is_part=is_part))
+
+    def _extract(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
         self._files += 1
         self._await_start()
+        self._errors.truncate(0)
+        self._errors.seek(0)
         with _Monitor(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as monitor:
             try:
-                return self._exchange(path, filename)
+                return self._exchange(file, filename, size, characters)
             except OverLimit:
                 self._end()
-                raise Unreadable(self._limits.too_much_text) from None
+                raise Unreadable(self._limits.too_many_characters(characters)) from None
+            except Malformed as error:
+                self._end()
+                raise Unreadable(f"its parser gave an answer that does not hold: {error}") from None
             except (EOFError, OSError):
                 self._process.wait()
             finally:
@@ -229,31 +294,38 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def _await_start(self) -> None:
-        if self._baseline is None:
-            try:
-                receive(self._replies, 1024)
-            except (EOFError, OverLimit) as error:
-                raise RuntimeError(f"the parser did not start: {self._stderr()}") from error
+    def _receive_start(self) -> None:
+        with suppress(EOFError, OverLimit, Malformed):
+            confined = receive(self._replies, 1024)["confined"]
             self._baseline = resident(self._process.pid)
+            self.confined = confined
+            logger.info("the parser has started; impossible in it: %s", ", ".join(confined) or "nothing, here")
 
-    def _exchange(self, path: Path, filename: str) -> tuple[str, Extracted]:
-        characters = self._limits.output_mb * _MIB
-        send(self._requests, {"path": str(path), "filename": filename, "max_chars": characters})
-        reply = receive(self._replies, characters * _BYTES_A_CHARACTER)
+    def _await_start(self) -> None:
+        self._start.join()
+        if self.confined is None:
+            raise RuntimeError(f"the parser did not start: {self._stderr()}")
+
+    def _exchange(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
+        send(self._requests, {"filename": filename, "max_chars": characters})
+        send_file(self._requests, file)
+        reply = receive(self._replies, characters * _BYTES_A_CHARACTER + _MIB)
         if "unreadable" in reply:
-            raise Unreadable(str(reply["unreadable"]))
+            raise Unreadable(str(reply["unreadable"])[:_MAX_REASON])
         if reply.get("out_of") == "output":
-            raise Unreadable(self._limits.too_much_text)
+            raise Unreadable(self._limits.too_many_characters(characters))
         if reply.get("out_of") == "memory":
             self._end()
             raise Unreadable(self._limits.too_much_memory)
-        return unpack(reply, self._attached(reply, path.stat().st_size))
+        document = check(reply)
+        blobs = self._attached(document.attachments, size)
+        limits = self._limits
+        return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
 
-    def _attached(self, reply: dict[str, Any], file_size: int) -> list[bytes]:
+    def _attached(self, names: Sequence[str], file_size: int) -> list[bytes]:
         """What came inside the file, which cannot be much more than the file: it is packed, not compressed, there."""
         room, blobs = 2 * file_size + _MIB, list[bytes]()
-        for _ in reply["attachments"]:
+        for _ in names:
             blobs.append(receive_bytes(self._replies, room))
             room -= len(blobs[-1])
         return blobs
@@ -272,6 +344,13 @@ class _Process:
     def _stderr(self) -> str:
         self._errors.seek(0)
         return self._errors.read(65536).decode("utf-8", "replace").strip()
+
+
+def _environment() -> dict[str, str]:
+    """Return what the process shall know: no keys, and where modules are, but for the working directory."""
+    environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
+    folders = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return environment | {"PYTHONUTF8": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, folders))}
 
 
 def resident(pid: int) -> int:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.api.errors import Unavailable
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
+from kb.ingest.stop import Stop
 from kb.routes.queue import SearchQueue
 from kb.search.service import SearchService
 from kb.settings import Settings
@@ -30,7 +31,13 @@ class Services:
     worker: Worker
     originals: Originals
     search: SearchService
+    stop: Stop
     queue: SearchQueue
+
+    def before_stop(self) -> None:
+        """Have all that takes long end, and those who wait for a job answered."""
+        self.stop.request()
+        self.worker.ends.close()
 
 
 async def services_of(request: Request) -> Services:

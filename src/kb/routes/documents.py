@@ -35,7 +35,7 @@ from kb.api.models import (
 )
 from kb.documents import tags
 from kb.documents.delete import delete
-from kb.documents.excerpt import excerpt
+from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import existing_document
 from kb.documents.staging import BLOCK_SIZE
 from kb.routes.dependencies import MAX_ID, Id, Limit, QueryModel, ServicesDep
@@ -54,6 +54,13 @@ class TextQuery(QueryModel):
     unit: Literal["lines", "characters", "pages"] = "lines"
     start: Annotated[int | None, Field(alias="from", ge=0, le=MAX_ID)] = None
     end: Annotated[int | None, Field(alias="to", ge=0, le=MAX_ID)] = None
+
+
+class ChunksQuery(QueryModel):
+    """Which chunks."""
+
+    from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
+    chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
 
 
 class ListQuery(QueryModel):
@@ -92,10 +99,13 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     summary="Get a document",
     responses={200: links_to_document("/id"), **problems(404)},
 )
-def get_document(document_id: Id, services: ServicesDep) -> DocumentWithChunks:
-    """A document with its text in chunks."""
+def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
+    """A document with its text in chunks: all of them, or some."""
     with services.store.read() as tx:
-        return with_chunks(existing_document(tx, document_id), tx.documents.chunks(document_id))
+        document = existing_document(tx, document_id)
+        chunks = tx.documents.chunks(document_id, query.from_chunk, query.chunks)
+        count = tx.documents.extent(document_id).chunks
+    return with_chunks(document, chunks, count)
 
 
 @router.get(
@@ -108,8 +118,12 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
     """Some lines, characters or pages of it."""
     with services.store.read() as tx:
         document = existing_document(tx, document_id)
-        chunks = tx.documents.chunks(document_id)
-    asked = excerpt(chunks, query.unit, query.start, query.end)
+        if query.unit == "characters":
+            asked = excerpt_of_characters(tx.documents, document_id, query.start, query.end)
+        else:
+            chunks = tx.documents.chunks(document_id)
+    if query.unit != "characters":
+        asked = excerpt(chunks, query.unit, query.start, query.end)
     return DocumentText(document_id=document_id, title=document.title, unit=query.unit, **asdict(asked))
 
 
@@ -174,7 +188,7 @@ def list_tags(services: ServicesDep) -> TagList:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
 
 
-def with_chunks(document: rows.Document, chunks: Sequence[rows.Chunk]) -> DocumentWithChunks:
-    """Return the document with its chunks."""
+def with_chunks(document: rows.Document, chunks: Sequence[rows.Chunk], count: int) -> DocumentWithChunks:
+    """Return the document with some of its chunks, and how many it has."""
     models = [Chunk.model_validate(chunk) for chunk in chunks]
-    return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=models)
+    return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=models, chunk_count=count)

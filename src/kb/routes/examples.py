@@ -59,7 +59,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "pending": 0,
     },
     "Document": DOCUMENT,
-    "DocumentWithChunks": DOCUMENT | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}]},
+    "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
+    "DocumentWithChunks": DOCUMENT
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None},
     "DocumentText": {
         "document_id": 42,
@@ -84,6 +86,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "documents": {"markdown": 12, "note": 30},
         "chunks": 96,
         "queue": {"queued": 0, "running": 0, "done": 42, "failed": 0},
+        "parser": {"confined": ["files", "network", "processes", "writing"]},
         "database_size": 1421312,
     },
 }

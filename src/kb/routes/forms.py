@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
 from kb.api.models import WORD, FileRequest, NoteRequest
 from kb.routes.examples import EXAMPLES
-from kb.routes.limits import check_note, check_tags
+from kb.routes.limits import check_note, check_tags, json_limits, too_many_values
 from kb.settings import Settings
 
-MAX_FIELDS = 10_000
-"""Far more than the tags that a setting may allow: that limit shall be the one that is met."""
+MAX_FIELD = 64 << 10
+"""The most bytes of a field of a form, which is held in memory."""
+
+OTHER_FIELDS = len(FileRequest.model_fields) - 1
+"""How many fields a form may have beside its tags and its file."""
 
 _EMPTY_OR_WORD = rf"^$|{WORD}"
 _FORM = {
@@ -52,6 +58,8 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
     Raises:
         RequestValidationError, Invalid, TooLarge: it is not one, or goes over a limit.
     """
+    if not json_limits(settings).fits(body):
+        raise too_many_values()
     try:
         note = NoteRequest.model_validate_json(body)
     except ValidationError as error:
@@ -59,6 +67,28 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
     check_note(note.text, settings)
     check_tags(settings, note.tags)
     return note
+
+
+@asynccontextmanager
+async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormData]:
+    """Read a form, whose file is on disk if it is large.
+
+    Raises:
+        Invalid: it has more fields than it may have tags, or a larger one than any may be.
+    """
+    limits = {"max_files": 1, "max_fields": OTHER_FIELDS + settings.max_tags, "max_part_size": MAX_FIELD}
+    try:
+        form = await request.form(**limits)
+    except HTTPException as error:
+        if "number of fields" in error.detail:
+            raise Invalid(f"tags: at most {settings.max_tags} (KB_MAX_TAGS).") from None
+        if "Part exceeded" in error.detail:
+            raise Invalid(f"form: a field has at most {MAX_FIELD} bytes; send the file as the part 'file'.") from None
+        raise
+    try:
+        yield form
+    finally:
+        await form.close()
 
 
 def parse_form(form: FormData, settings: Settings) -> tuple[UploadFile, FileRequest]:

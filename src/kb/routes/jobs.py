@@ -10,10 +10,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
-from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobList, JobsCursor, JobStatus
-from kb.documents.submit import receipt, retry, submit_file, submit_note
+from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus
+from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
 from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep
-from kb.routes.forms import BODIES, MAX_FIELDS, basename, parse_form, parse_note
+from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
@@ -95,10 +95,21 @@ def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
     return accepted
 
 
+@router.delete("/{job_id}", summary="Drop a job", responses=problems(404, 409, 507))
+def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
+    """Forget a queued, running or failed job, with what it waited with and its Idempotency-Key.
+
+    No document comes of it any more; one that it would have replaced stays as it is.
+    """
+    dropped = drop(services.store, services.settings.staging_dir, job_id)
+    services.worker.ends.publish(job_id)
+    return dropped
+
+
 async def _accept(request: Request, services: Services, idempotency_key: str | None) -> JobAccepted:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
-        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+        async with read_form(request, services.settings) as form:
             return await run_in_threadpool(_accept_file, services, form, idempotency_key)
     if media_type == "application/json":
         return await run_in_threadpool(_accept_note, services, await request.body(), idempotency_key)

@@ -3,10 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from kb.api.errors import Invalid, TooLarge
 from kb.api.models import DEFAULT_PAGE, DEFAULT_TOP
+from kb.asgi.json_body import JSONLimits
 from kb.settings import Settings
+
+SMALL_BODY: Final = 256 << 10
+BYTES_OF_CHARACTER: Final = 12
+"""The most that JSON takes for one: two escapes of six."""
+
+FILTERS: Final = 3
+"""How many lists of tags a request may have."""
+
+
+def most_bytes(settings: Settings, prefix: str, path: str, is_form: bool) -> int:
+    """Return how large a body may be that is sent to `path`."""
+    if path == f"{prefix}/jobs" and is_form:
+        return settings.max_upload_mb << 20
+    if path == f"{prefix}/jobs" or path.startswith(f"{prefix}/notes/"):
+        return SMALL_BODY + settings.max_note_chars * BYTES_OF_CHARACTER
+    return SMALL_BODY + FILTERS * settings.max_tags * settings.max_tag_chars
+
+
+def json_limits(settings: Settings) -> JSONLimits:
+    """Return what a body in JSON may hold; that there are too many tags is said by another limit, if they are a few."""
+    texts = 1000 + (FILTERS + 1) * settings.max_tags
+    return JSONLimits(texts, other=SMALL_BODY // 4 + 8 * texts)
+
+
+def check_parameters(query: bytes, settings: Settings) -> None:
+    """Refuse a query of too many parameters, before each of them is looked at.
+
+    Raises:
+        Invalid: there are more than any call takes.
+    """
+    if query.count(b"&") > 100 + (FILTERS + 1) * settings.max_tags:
+        raise Invalid("query: it holds more parameters than any call takes.")
+
+
+def too_many_values() -> Invalid:
+    """Return what is said of a body that `json_limits` do not allow."""
+    return Invalid("body: it is no JSON in UTF-8, or holds more names and values than any call takes.")
 
 
 def check_tags(settings: Settings, *lists: Collection[str]) -> None:

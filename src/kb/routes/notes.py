@@ -30,7 +30,10 @@ def patch_note(
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
     check_note(update.text, services.settings)
     expected = None if if_match is None else hashes_in(",".join(request.headers.getlist("if-match")))
-    return with_chunks(*update_note(services.store, services.embedder, document_id, update.text, expected))
+    note, chunks = update_note(
+        services.store, services.embedder, document_id, update.text, expected, services.stop.check
+    )
+    return with_chunks(note, chunks, len(chunks))
 
 
 def hashes_in(if_match: str) -> set[str] | None:

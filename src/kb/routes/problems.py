@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+MAX_ERRORS = 20
+"""How many mistakes of one request are named."""
+
+MAX_NAME = 100
+"""How much of a field's name is repeated."""
+
 DESCRIPTIONS = {
     400: "The body cannot be parsed.",
     401: "A key is needed.",
@@ -29,9 +35,10 @@ DESCRIPTIONS = {
     415: "Neither JSON nor a form.",
     421: "The server is not known by this name.",
     422: "The request is not valid.",
+    429: "Too many unknown keys came from this address.",
     426: "The client is too old for this engine; the detail says what to upgrade.",
     500: "The engine failed; its log says why.",
-    503: "The engine is still starting, or too many searches wait.",
+    503: "The engine is still starting, or has too many searches, connections or files open.",
     507: "The engine's disk is full; nothing was written.",
 }
 
@@ -68,13 +75,15 @@ def _methods(request: Request) -> Iterator[str]:
 
 
 async def on_invalid(_: Request, error: Exception) -> ProblemResponse:
-    """Exception handler: each field that is wrong, and why; the values themselves are not repeated."""
+    """Exception handler: the fields that are wrong, and why; the values themselves are not repeated."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for this class alone
-    errors = [{"field": _field(each["loc"]), "message": str(each["msg"])} for each in error.errors()]
+    mistakes = error.errors()
+    errors = [{"field": _field(each["loc"]), "message": str(each["msg"])} for each in mistakes[:MAX_ERRORS]]
+    more = {"more_errors": len(mistakes) - MAX_ERRORS} if len(mistakes) > MAX_ERRORS else {}
     first = errors[0]
-    return problem(Invalid(f"{first['field']}: {first['message']}", extra={"errors": errors}))
+    return problem(Invalid(f"{first['field']}: {first['message']}", extra={"errors": errors, **more}))
 
 
 def _field(location: tuple[str | int, ...]) -> str:
     parts = location[1:] if location and location[0] in ("body", "query", "path", "header") else location
-    return ".".join(map(str, parts)) or "body"
+    return ".".join(str(part)[:MAX_NAME] for part in parts) or "body"

@@ -7,7 +7,7 @@ from typing import get_args
 from fastapi import APIRouter
 
 from kb import __version__
-from kb.api.models import JobStatus, ModelStatus, QueueStatus, Status
+from kb.api.models import JobStatus, ModelStatus, ParserStatus, QueueStatus, Status
 from kb.routes.dependencies import ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
@@ -34,5 +34,6 @@ def status(services: ServicesDep) -> Status:
         documents=counts.documents,
         chunks=counts.chunks,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
+        parser=ParserStatus(confined=services.worker.confined),
         database_size=counts.size,
     )

@@ -1,4 +1,4 @@
-"""How the routes wait for the database and the model."""
+"""How the routes take a request, and wait for the database and the model."""
 
 from __future__ import annotations
 
@@ -6,25 +6,70 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
+from kb.routes.dependencies import services_of
+from kb.routes.limits import check_parameters, json_limits, too_many_values
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+
+
+MANY = 100
+"""A list of more items is long."""
 
 
 class ThreadRoute(APIRoute):
-    """Runs a plain function in a thread once; FastAPI uses a second one to check its answer, a model already."""
+    """Runs a plain function in a thread, and renders there the model that it returns.
+
+    What FastAPI parses and checks on the event loop is bounded before.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
-        super().__init__(path, endpoint if iscoroutinefunction(endpoint) else threaded(endpoint), **options)
+        if not iscoroutinefunction(endpoint):
+            endpoint = threaded(endpoint, options.get("status_code") or 200)
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_bounded(request: Request) -> Response:
+            settings = (await services_of(request)).settings
+            check_parameters(request.scope["query_string"], settings)
+            if self.body_field and not await json_limits(settings).allow(await request.body()):
+                raise too_many_values()
+            return await handle(request)
+
+        return handle_bounded
 
 
-def threaded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as a coroutine, with the same parameters."""
+def threaded(function: Callable[..., Any], status_code: int) -> Callable[..., Any]:
+    """Return the function as a coroutine function, with the same parameters, that answers a response."""
 
     @wraps(function)
-    async def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own
-        return await run_in_threadpool(function, *args, **kwargs)
+    async def wrapper(*args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - the function's own
+        return await run_in_threadpool(responded, *args, **kwargs)
+
+    def responded(*args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - the function's own
+        reply = function(*args, **kwargs)
+        if isinstance(reply, Response):
+            return reply
+        return Response(rendered(reply), status_code, media_type="application/json")
 
     return wrapper
+
+
+def rendered(reply: BaseModel) -> bytes:
+    """Return a reply as JSON; if it is long, its lists item by item, between which other threads go on."""
+    if not any(isinstance(value, list) and len(value) > MANY for _, value in reply):
+        return reply.model_dump_json().encode()
+    fields = (b'"%b":%b' % (name.encode(), _rendered_value(value)) for name, value in reply)
+    return b"{" + b",".join(fields) + b"}"
+
+
+def _rendered_value(value: object) -> bytes:
+    return b"[" + b",".join(map(to_json, value)) + b"]" if isinstance(value, list) else to_json(value)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kb.search.fusion import Candidates, rank
+from kb.search.fusion import Candidates
 from kb.search.passages import Passage
 from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
+    from kb.search.fusion import Ranked
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
@@ -69,9 +71,13 @@ class Retriever:
     def _selection(self) -> Selection:
         return self._index.select(self._where)
 
-    def passages(self, candidates: Candidates, limit: int) -> list[Passage]:
-        """Return the `limit` best candidates with what the store knows of them, best first."""
-        ranked = rank(candidates, limit)
+    def documents_of(self, ranked: Sequence[Ranked]) -> list[int]:
+        """Return the documents of candidates, in their order."""
+        with self._instruments.search("fetch"):
+            return self._index.documents_of([each.chunk_id for each in ranked])
+
+    def passages(self, ranked: Sequence[Ranked]) -> list[Passage]:
+        """Return candidates with what the store knows of them, in their order."""
         with self._instruments.search("fetch"):
             hits = self._index.hits([each.chunk_id for each in ranked])
         return [Passage.of(hit, each) for hit, each in zip(hits, ranked, strict=True)]

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING
 
+from kb.search.fusion import rank
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.retrieve import Retriever
 from kb.search.token_budget import TokenBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor, Future
 
     import numpy as np
     from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
+    from kb.search.fusion import Ranked
     from kb.search.query import Query
     from kb.store.protocol import Store
     from kb.telemetry.instruments import Instruments
@@ -28,6 +30,9 @@ CANDIDATES = 100
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
+
+MOST_CANDIDATES = 20_000
+"""How long a list may become then: documents that one document's passages keep out of it are not found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ class SearchService:
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:
     """Return the `top` best passages."""
-    return retriever.passages(retriever.candidates(max(CANDIDATES, top)), top)
+    return retriever.passages(rank(retriever.candidates(max(CANDIDATES, top)), top))
 
 
 def best_documents(retriever: Retriever, top: int) -> list[Passage]:
@@ -109,7 +114,17 @@ def best_documents(retriever: Retriever, top: int) -> list[Passage]:
     limit = max(CANDIDATES, top) * PASSAGES
     while True:
         candidates = retriever.candidates(limit)
-        documents = group(retriever.passages(candidates, candidates.ids.size))
-        if len(documents) >= top or candidates.ids.size < limit:
-            return documents[:top]
-        limit *= WIDER
+        ranked = rank(candidates, candidates.ids.size)
+        documents = by_document(ranked, retriever.documents_of(ranked))
+        if len(documents) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
+            return group(retriever.passages([each for best in documents[:top] for each in best]))
+        limit = min(limit * WIDER, MOST_CANDIDATES)
+
+
+def by_document(ranked: Sequence[Ranked], documents: Sequence[int]) -> list[list[Ranked]]:
+    """Return the best passages of each document, the best document first."""
+    best: dict[int, list[Ranked]] = {}
+    for each, document_id in zip(ranked, documents, strict=True):
+        if len(passages := best.setdefault(document_id, [])) < PASSAGES:
+            passages.append(each)
+    return list(best.values())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import SettingError
-from kb.filesystem import make_folder
+from kb.filesystem import is_exposed, make_folder
 from kb.store.lock import sole_user
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from kb.store.protocol import Store
     from kb.store.rows import VectorSpace
+
+logger = logging.getLogger(__name__)
 
 SQLITE = "sqlite:///"
 
@@ -33,11 +36,25 @@ def open_store(url: str | None, data_dir: Path, space: VectorSpace, words_limit:
         SettingError: no backend serves such a URL.
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
+    with _open_sqlite(database_path(url, data_dir), space, words_limit) as store:
+        yield store
+
+
+def database_path(url: str | None, data_dir: Path) -> Path:
+    """Return the file of the database at `url`, or in the data directory.
+
+    Raises:
+        SettingError: no backend serves such a URL.
+    """
     url = url or f"{SQLITE}{data_dir / 'kb.db'}"
     if not url.startswith(SQLITE):
         raise SettingError(f"KB_DATABASE_URL: only {SQLITE}PATH is served")
-    with _open_sqlite(Path(url.removeprefix(SQLITE)), space, words_limit) as store:
-        yield store
+    return Path(url.removeprefix(SQLITE))
+
+
+def database_lock(path: Path) -> Path:
+    """Return the file that whoever uses the database at `path` locks."""
+    return path.with_name(f"{path.name}.lock")
 
 
 @contextmanager
@@ -46,9 +63,7 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int) -> Iterator[S
     from kb.store.sqlite.upkeep import Upkeep
 
     make_folder(path.parent, "KB_DATABASE_URL")
-    with (
-        sole_user(path.with_name(f"{path.name}.lock")),
-        closing(SqliteStore(path, space, words_limit)) as store,
-        Upkeep(store),
-    ):
+    if path.exists() and is_exposed(path):
+        logger.warning("other accounts can read the database: chmod go= %s %s-wal %s-shm", path, path, path)
+    with sole_user(database_lock(path)), closing(SqliteStore(path, space, words_limit)) as store, Upkeep(store):
         yield store

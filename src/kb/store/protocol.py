@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.models import JobStatus, Sort
-    from kb.store.rows import Chunk, Content, Counts, Document, Filter, Hit, Job, NewJob
+    from kb.store.rows import Chunk, Content, Counts, Document, Extent, Filter, Hit, Job, NewJob
     from kb.vectors.scores import ScoredChunks
 
 
@@ -24,7 +24,11 @@ class Documents(Protocol):
     """Documents with their tags and chunks."""
 
     def get(self, document_id: int) -> Document | None: ...
-    def chunks(self, document_id: int) -> list[Chunk]: ...
+    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]: ...
+    def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that hold some of the characters from `start` to before `end`."""
+
+    def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
@@ -46,7 +50,7 @@ class Documents(Protocol):
         """Set what the document's file is called; nothing else changes."""
 
     def delete(self, document_id: int) -> None:
-        """Leave no chunk, FTS entry or vector behind (requirement E-6)."""
+        """Leave no chunk, FTS entry or vector behind (requirement E-6), and nothing that tells of it in its jobs."""
 
     def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
         """Delete the documents that came inside this one, but those at the paths to `keep`."""
@@ -56,6 +60,9 @@ class Documents(Protocol):
 
     def tags(self) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
+
+    def file_hashes(self) -> set[str]:
+        """Return the hashes of the files that documents came from."""
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document; they are not noted any more after this."""
@@ -81,25 +88,31 @@ class Jobs(Protocol):
         """Jobs with an id below `before`, newest first."""
 
     def claim(self, limit: int) -> list[Job]:
-        """Turn the oldest queued jobs to running: new ones together, one that failed before by itself."""
+        """Turn the oldest queued jobs to running, which counts as an attempt: new ones together.
 
-    def claim_short(self, limit: int, chars: int) -> list[Job]:
-        """Turn queued new notes of at most so many characters, that replace nothing, to running."""
+        When there is none, one that was begun before, by itself. No job goes before an earlier one with its path.
+        """
+
+    def claim_short(self, limit: int, size: int) -> list[Job]:
+        """Turn queued new notes of at most so many bytes, that replace nothing, to running."""
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
 
-    def set_progress(self, job_ids: Iterable[int], progress: float) -> None:
-        """Say how far the jobs are, from 0 to 1."""
+    def set_progress(self, job_ids: Iterable[int], progress: float) -> int:
+        """Say how far the jobs are, from 0 to 1; answers how many of them are still there."""
+
+    def give_up(self, attempts: int, error: str) -> list[int]:
+        """Fail the running jobs that were begun so often; answers their ids."""
 
     def release_all(self) -> None:
         """Queue every running job again: whoever ran it is gone."""
 
     def release_stalled(self, seconds: float) -> int:
-        """Queue running jobs again that gave no heartbeat for so long; answers how many."""
+        """Queue running jobs again that gave no heartbeat for so long, which counts as no attempt; answers how many."""
 
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
-        """Queue running jobs again; `failed` counts it as an attempt."""
+        """Queue running jobs again; the attempt counts if it `failed`."""
 
     def finish(self, job_id: int, document_id: int) -> None: ...
     def fail(self, job_id: int, error: str) -> None: ...
@@ -111,6 +124,9 @@ class Jobs(Protocol):
 
         Nothing of their documents goes. Failed jobs stay.
         """
+
+    def delete(self, job_id: int) -> None:
+        """Forget the job, its idempotency key and what it would have written."""
 
     def drop_content(self, job_id: int) -> None:
         """The staged file is of no use any more."""
@@ -148,6 +164,9 @@ class Index(Protocol):
     @property
     def analyzer(self) -> Analyzer: ...
     def select(self, where: Filter) -> Selection: ...
+    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+        """Return the documents that the chunks are of, in the order given."""
+
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
 
@@ -182,13 +201,21 @@ class Store(Protocol):
         """How often the words in memory were found to be wrong."""
 
     def read(self) -> AbstractContextManager[Transaction]: ...
-    def write(self) -> AbstractContextManager[Transaction]:
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:
         """Commit, durably, when the block ends; roll back when it raises.
+
+        `checkpoint` is called between chunks that are written, and may end the block by raising.
 
         Writes are serialised: between the beginning of one and its end there is no other, from this process or another
         one. So what a write has read stays true until it commits, and its callers may look first and then write: that
         the same content is one document, and that a path has one, rests on this. (That a key has one job is a unique
         index besides.) A backend whose database lets two writers in takes a lock of its own.
+        """
+
+    def reclaim(self) -> bool:
+        """Give a little of the space back that nothing stands on any more; answers whether there is more.
+
+        For when nothing else is to be done: what is written meanwhile waits some milliseconds.
         """
 
     def check(self) -> None:

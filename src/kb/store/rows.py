@@ -115,6 +115,14 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """How much there is of a document."""
+
+    chunks: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A chunk and what a search result says of its document."""
 

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 SearchStep = Literal["embed", "full_text", "vectors", "fetch"]
 IngestStep = Literal["read", "embed", "write"]
-Outcome = Literal["done", "failed", "gave_up"]
-"""What became of a job: its document is there, its content could not be read, the engine failed too often."""
+Outcome = Literal["done", "failed", "gave_up", "dropped"]
+"""What became of a job: its document is there, its content could not be read, the engine failed too often, or someone
+dropped it meanwhile.
+"""
 
 OTHER: Final = "other"
 """The type of files whose type is not known."""

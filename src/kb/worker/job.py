@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
+    from kb.ingest.stop import Stop
     from kb.parser.sandbox import Sandbox
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Content, Job, NewJob
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""How often a job is begun again that failed for no reason of its own."""
+"""How often a job is begun that fails for no reason of its own."""
+
+ENGINE_ENDED = "The engine ended three times while it worked on this."
 
 
 class DraftedJob(NamedTuple):
@@ -50,6 +53,7 @@ class Ingestion:
         sandbox: what reads them.
         ends: where it is published that a job has ended.
         instruments: where it is counted what was done.
+        stop: what says that the engine stops.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Ingestion:
         sandbox: Sandbox,
         ends: JobEnds,
         instruments: Instruments,
+        stop: Stop,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -69,12 +74,16 @@ class Ingestion:
         self._sandbox = sandbox
         self._ends = ends
         self._instruments = instruments
+        self._stop = stop
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
         """Read the jobs' contents; those that hold no text, or failed too often, end here."""
         for job in lease.jobs:
-            if job.attempts >= MAX_ATTEMPTS:
+            if job.attempts > MAX_ATTEMPTS:
                 self._give_up(job, lease)
+                continue
+            if job.staged and self._is_dropped(job):
+                self._end(job, "dropped", lease)
                 continue
             try:
                 with self._instruments.ingest("read", job_id=job.id):
@@ -85,29 +94,46 @@ class Ingestion:
                 yield DraftedJob(job, draft)
 
     def ingest(self, group: Sequence[DraftedJob], lease: Lease) -> Iterator[None]:
-        """Embed and write the jobs' documents; pause after each slice but the last."""
+        """Embed and write the jobs' documents, unless all are dropped; pause after each slice but the last."""
         drafts = [draft for _, draft in group]
         total, slices = sum(len(draft.inputs) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
             done = 0
-            for vectors in embed_slices(drafts, self._embedder):
+            for vectors in embed_slices(drafts, self._embedder, self._stop.check):
                 slices.append(vectors)
                 done += len(vectors)
                 if done < total:
-                    lease.renew([job.id for job, _ in group], done / total)
+                    if not lease.renew([job.id for job, _ in group], done / total):
+                        return self._end_dropped(group, lease)
                     yield
         self._write(group, contents_of(drafts, slices), lease)
 
+    def _is_dropped(self, job: Job) -> bool:
+        with self._store.read() as tx:
+            return tx.jobs.get(job.id) is None
+
+    def _end_dropped(self, group: Sequence[DraftedJob], lease: Lease) -> None:
+        for job, _ in group:
+            self._end(job, "dropped", lease)
+
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
-            return draft_note(job.text or "", job.title, self._embedder, job.content_hash)
-        path = self._staging / job.staged
-        return draft_file(path, job.filename or "", job.title, self._embedder, self._sandbox, job.content_hash)
+            return draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
+        return draft_file(
+            self._staging / job.staged,
+            job.filename or "",
+            job.title,
+            self._embedder,
+            self._sandbox,
+            job.content_hash,
+            self._stop.check,
+            is_part=job.depth > 0,
+        )
 
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
         with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
             attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group]
-            with self._store.write() as tx:
+            with self._store.write(self._stop.check) as tx:
                 outcomes = [
                     self._save(tx, job, content, jobs)
                     for (job, _), content, jobs in zip(group, contents, attached, strict=True)
@@ -118,6 +144,9 @@ class Ingestion:
             self._originals.sweep(self._store)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> Outcome:
+        if tx.jobs.get(job.id) is None:
+            self._discard(attached)
+            return "dropped"
         if job.part_of and tx.documents.get(job.part_of) is None:
             tx.jobs.fail(job.id, "The document that it came in was deleted.")
             tx.jobs.drop_content(job.id)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from kb.api.errors import DiskFull
-from kb.parser.sandbox import Stopped
+from kb.api.errors import DiskFull, Overloaded, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 class Lease:
     """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
 
-    That counts as a failed attempt of theirs if an error ended the block, unless it is none of theirs: the engine
-    stops, the disk is full, or the block was a generator that was closed.
+    Their attempt counts then only if an error ended the block that may be theirs: not if the engine stops, the disk is
+    full, too many files are open, or the block was a generator that was closed.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -32,15 +31,16 @@ class Lease:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._held:
-            failed = error is not None and not isinstance(error, (Stopped, DiskFull, GeneratorExit))
+            is_ours = isinstance(error, (Stopped, DiskFull, GeneratorExit)) or Overloaded.is_why(error)
+            failed = error is not None and not is_ours
             with self._store.write() as tx:
                 tx.jobs.release(self._held, failed=failed)
 
-    def renew(self, job_ids: Iterable[int], progress: float) -> None:
-        """Say that the jobs are still worked on, and how far some of them are."""
+    def renew(self, job_ids: Iterable[int], progress: float) -> bool:
+        """Say that the jobs are still worked on, and how far some of them are; return whether any of these is there."""
         with self._store.write() as tx:
             tx.jobs.heartbeat(self._held)
-            tx.jobs.set_progress(job_ids, progress)
+            return tx.jobs.set_progress(job_ids, progress) > 0
 
     def end(self, job_id: int) -> None:
         """Let go of a job that has ended."""

@@ -15,10 +15,12 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from kb.api.errors import Stopped
 from kb.ingest.draft import SLICE
-from kb.parser.sandbox import Limits, Sandbox, Stopped
+from kb.ingest.stop import Stop
+from kb.parser.sandbox import Limits, Sandbox
 from kb.telemetry.instruments import Instruments
-from kb.worker.job import Ingestion
+from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from kb.api.models import Restriction
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store
@@ -37,8 +40,8 @@ logger = logging.getLogger(__name__)
 CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
-SHORT_NOTES, SHORT_CHARS = 8, 2000
-"""How many notes of at most so many characters go ahead between two slices of a long text."""
+SHORT_NOTES, SHORT_BYTES = 8, 2000
+"""How many notes of at most so many bytes go ahead between two slices of a long text."""
 
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
@@ -62,6 +65,7 @@ class Worker:
         limits: what reading one file may take.
         instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
+        stop: what says that the engine stops, and is asked amid a text.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class Worker:
         limits: Limits | None = None,
         instruments: Instruments | None = None,
         keep_jobs_days: int = 0,
+        stop: Stop | None = None,
     ) -> None:
         self.ends = JobEnds()
         self._store = store
@@ -80,31 +85,42 @@ class Worker:
         self._originals = originals
         self._sandbox = Sandbox(limits)
         self._instruments = instruments or Instruments()
-        self._ingestion = Ingestion(store, embedder, staging, originals, self._sandbox, self.ends, self._instruments)
+        self._stop = stop or Stop()
+        self._ingestion = Ingestion(
+            store, embedder, staging, originals, self._sandbox, self.ends, self._instruments, self._stop
+        )
         self._keep_jobs_days = keep_jobs_days
         self._expire_at = time.monotonic()
         self._wake = threading.Event()
-        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
 
     def start(self) -> None:
         """Take up what a stopped engine left behind, and begin."""
         with self._store.write() as tx:
+            given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
             tx.jobs.release_all()
             staged = tx.jobs.staged()
+        for job_id in given_up:
+            logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
         self._originals.sweep(self._store)
+        self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
             if file.name not in staged:
                 file.unlink()
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop at the next slice or amid a file; what is not finished then is begun again by the next worker."""
-        self._stopping = True
+        """Stop amid a text or a file; what is not finished then is begun again by the next worker."""
+        self._stop.request()
         self.ends.close()
         self._sandbox.stop()
         self._wake.set()
         self._thread.join()
+
+    @property
+    def confined(self) -> list[Restriction] | None:
+        """What is impossible in the process that reads files; None until it has started."""
+        return self._sandbox.confined
 
     def wake(self) -> None:
         """Say that there is a new job."""
@@ -119,7 +135,7 @@ class Worker:
             self._work_until_stopped()
 
     def _work_until_stopped(self) -> None:
-        while not self._stopping:
+        while not self._stop.is_requested:
             self._wake.clear()
             try:
                 busy = self._work()
@@ -144,24 +160,30 @@ class Worker:
                     self._do_short_notes()
         else:
             self._expire()
+            self._reclaim()
         return bool(jobs)
 
     def _expire(self) -> None:
         """Delete the done jobs whose time has come; new work goes first."""
         if not self._keep_jobs_days or time.monotonic() < self._expire_at:
             return
-        while not (self._stopping or self._wake.is_set()):
+        while not (self._stop.is_requested or self._wake.is_set()):
             with self._store.write() as tx:
                 expired = tx.jobs.expire(self._keep_jobs_days, EXPIRED)
             if expired < EXPIRED:
                 self._expire_at = time.monotonic() + EXPIRE_SECONDS
                 return
 
+    def _reclaim(self) -> None:
+        """Give back the space that nothing stands on any more; new work goes first."""
+        while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
+            pass
+
     def _do_short_notes(self) -> None:
         """Do notes of a few lines, which do not wait until a book is through; what fails of them is theirs alone."""
         try:
             with self._store.write() as tx:
-                notes = tx.jobs.claim_short(SHORT_NOTES, SHORT_CHARS)
+                notes = tx.jobs.claim_short(SHORT_NOTES, SHORT_BYTES)
             for _ in self._do(notes):
                 pass
         except Stopped:
@@ -178,14 +200,9 @@ class Worker:
         """
         with Lease(self._store, jobs) as lease:
             for group in grouped(self._ingestion.drafts(lease)):
-                self._refuse_if_stopping()
+                self._stop.check()
                 for _ in self._ingestion.ingest(group, lease):
                     yield
-                    self._refuse_if_stopping()
-
-    def _refuse_if_stopping(self) -> None:
-        if self._stopping:
-            raise Stopped
 
 
 def grouped(jobs: Iterable[DraftedJob]) -> Iterator[list[DraftedJob]]:

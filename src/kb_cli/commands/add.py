@@ -9,7 +9,7 @@ import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call_async
-from kb_cli.runtime.options import STDIN, Exclude, Json, Tags, Wait, split_tags
+from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
 from kb_cli.runtime.paths import to_source_path
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
@@ -29,6 +29,7 @@ def add(
     tags: Tags = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; only for a single file.")] = None,
     exclude: Exclude = None,
+    follow_links: FollowLinks = False,
     source_path: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="What to call a single file in the knowledge base, instead of its path."),
@@ -40,7 +41,7 @@ def add(
 
     What is there already is not sent again, so a broken off command goes on when it is given again. Of folders, what is
     hidden is left out, and what a .kbignore there names in the syntax of .gitignore; pictures, sound, archives and the
-    like are passed over. What is named itself goes in.
+    like are passed over, and links out of the folder are not followed. What is named itself goes in.
 
     With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
     or with --wait the finished job, or null if the document has this content already.
@@ -51,7 +52,7 @@ def add(
         item = FileItem(STDIN, source_path or STDIN, split_tags(tags))
         add_stdin(item, title, source_path, wait)
         return report([item], Selection(), wait, json)
-    selection = select_files(paths, exclude or ())
+    selection = select_files(paths, exclude or (), follow_links=follow_links)
     if (title or source_path) is not None and len(selection.files) != 1:
         raise exit_codes.UsageError(
             f"--title and --source-path are for a single file, and these are {len(selection.files)}."

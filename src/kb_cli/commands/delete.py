@@ -38,7 +38,7 @@ def confirm(ids: list[int]) -> None:
     """
     if not sys.stdin.isatty():
         raise UsageError("There is no terminal to ask on: say --yes to delete.")
-    documents, _ = call_for_each(ids, lambda client, document_id: client.document(document_id))
+    documents, _ = call_for_each(ids, lambda client, document_id: client.document(document_id, chunks=1))
     for document in documents:
         output.print_error(f"document {document['id']}: {document['title']}")
     if not typer.confirm("Delete for good?", err=True):

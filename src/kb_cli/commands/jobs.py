@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 FOLLOW_SECONDS = 0.2
 RETRY = "retry"
+DROP = "drop"
 Status = Literal["queued", "running", "done", "failed"]
 """As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_completion.py)."""
 
 
 def jobs(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="ID | retry ID", help="Only this job, or those to try again.")
+        list[str] | None,
+        typer.Argument(metavar="ID | retry ID | drop ID", help="Only this job, or those to try again or to drop."),
     ] = None,
     status: Annotated[
         Status | None,
@@ -35,12 +37,15 @@ def jobs(
     """Show what is going in and what went in, newest first.
 
     With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content
-    was kept: those that failed because of the engine. With --follow and --json, prints one job a line.
+    was kept: those that failed because of the engine. 'kb jobs drop ID' removes jobs that are not done, with what they
+    waited with; documents stay as they are. With --follow and --json, prints one job a line.
     """
     if words and words[0] == RETRY:
         return retry(parse_ids(words[1:]), json)
+    if words and words[0] == DROP:
+        return drop(parse_ids(words[1:]), json)
     if words and len(words) > 1:
-        raise exit_codes.UsageError("Give one ID, or 'retry' and the IDs.")
+        raise exit_codes.UsageError("Give one ID, or 'retry' or 'drop' and the IDs.")
     job_id = parse_ids(words)[0] if words else None
     if follow:
         return call_async(lambda client: follow_jobs(client, job_id, json))
@@ -76,6 +81,17 @@ def retry(ids: list[int], json: bool) -> int:
     else:
         for receipt in receipts:
             output.print_line(f"job {receipt['job_id']} is queued again")
+    return code
+
+
+def drop(ids: list[int], json: bool) -> int:
+    """Drop jobs that are not done, and return the exit code."""
+    receipts, code = call_for_each(ids, lambda client, job_id: client.drop_job(job_id))
+    if json:
+        output.print_json(receipts)
+    else:
+        for receipt in receipts:
+            output.print_line(f"job {receipt['job_id']}, which was {receipt['was']}, is dropped")
     return code
 
 

@@ -143,6 +143,17 @@ def indent(text: "Text", max_lines: int | None = None) -> "Text":
     return Text(INDENT) + Text(f"\n{INDENT}").join(lines[:max_lines])
 
 
+def name_hidden(styled: "Text") -> "Text":
+    """Show characters that nobody sees by their number; the styles of the others stay."""
+    from rich.text import Text
+
+    pieces, end = [], 0
+    for match in output.HIDDEN.finditer(styled.plain):
+        pieces += [styled[end : match.start()], Text(output.name_hidden(match[0]))]
+        end = match.end()
+    return Text().join([*pieces, styled[end:]])
+
+
 def flatten(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
     """Return the text in one line with its highlights, beginning a little before the first of them."""
     from rich.text import Text
@@ -150,6 +161,7 @@ def flatten(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
     styled = Text(output.escape_controls(text))
     for start, end in highlights:
         styled.stylize("bold red", start, end)
+    styled = name_hidden(styled)
     words = list(re.finditer(r"\S+", styled.plain))
     first = next((start for start, _ in highlights), 0)
     begin = 0 if first <= LEAD else next((i for i, word in enumerate(words) if word.start() >= first - LEAD), 0)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kb_cli.runtime.deadline import interrupt_start
 from kb_cli.runtime.exit_codes import LocalError
 
 
@@ -22,7 +23,8 @@ def serve(
 ) -> None:
     """Serve the engine and its companions in one process."""
     # The first process of a container is not told of what it does not handle, and a start takes seconds.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, interrupt_start)
     try:
         from kb_cli.server import run
     except ModuleNotFoundError as error:

@@ -30,9 +30,17 @@ def print_status(answer: dict[str, Any]) -> None:
             "documents": format_counts(documents),
             "chunks": answer.get("chunks"),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
+            "parser": format_parser(answer.get("parser")),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
         }
     )
+
+
+def format_parser(parser: dict[str, Any] | None) -> str | None:
+    """Return what the process that reads files cannot do; None while it starts."""
+    if parser is None or parser["confined"] is None:
+        return None
+    return f"no {', no '.join(parser['confined'])}" if parser["confined"] else "not confined on this system"
 
 
 def format_counts(documents: dict[str, int]) -> str:

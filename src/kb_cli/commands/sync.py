@@ -8,7 +8,7 @@ import typer
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Exclude, Json, Tags, split_tags
+from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
 from kb_cli.runtime.paths import absolute, to_source_path
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder, plan_sync, sync_folder
@@ -20,6 +20,7 @@ def sync(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder.")],
     tags: Tags = None,
     exclude: Exclude = None,
+    follow_links: FollowLinks = False,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete documents from below the folder whose file is gone; never notes.")
     ] = False,
@@ -36,7 +37,7 @@ def sync(
 
     New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
     sent. A file that moved within the folder keeps its tags with --delete. As with add, a .kbignore says what to
-    leave out.
+    leave out, and links out of the folder are not followed.
 
     With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths.
     """
@@ -44,7 +45,11 @@ def sync(
         raise UsageError("--watch goes with neither --dry-run nor --json.")
     path = folder.expanduser()
     prefix = (name or to_source_path(path)).rstrip("/") + "/"
-    local = Folder(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete, may_be_empty=yes)
+    local = Folder(
+        *(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete),
+        may_be_empty=yes,
+        follow_links=follow_links,
+    )
     digests = DigestCache()
     if dry_run:
         print_plan(call_async(lambda client: plan_sync(client, local, digests)), json)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kb.api.errors import KbError, NoEngine, NotFound, NotRetryable, WrongVersion
+from kb.api.errors import JobDone, KbError, NoEngine, NotFound, NotRetryable, Unauthorized, WrongVersion
 from kb.api.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli.runtime import exit_codes
-from kb_cli.runtime.config import load_config
+from kb_cli.runtime.config import config_path, load_config
 from kb_cli.runtime.output import print_error
 
 if TYPE_CHECKING:
@@ -63,15 +63,28 @@ async def translate_errors(client: EngineClient, request: Callable[[EngineClient
 
     Raises:
         WrongVersion: it failed, and the reason is the engine's version (requirement S-9).
+        Unauthorized: the key is missing or wrong; the message says where it came from.
     """
     try:
         return await request(client)
+    except Unauthorized:
+        raise Unauthorized(explain_key()) from None
     except KbError as error:
         if type(error) in (KbError, NoEngine) and (client.engine_version is None or error.status == HTTP_NOT_FOUND):
             await check_engine(client)
         if reason := engine_mismatch(client.engine_version or MIN_ENGINE_VERSION):
             raise WrongVersion(reason) from None
         raise
+
+
+def explain_key() -> str:
+    """Return which engine did not take which key, and where the right one belongs."""
+    config = load_config()
+    engine = config.engine_url + (f" (profile {config.profile})" if config.profile else "")
+    key = config.settings.get("api_key")
+    if key is None:
+        return f"{engine} wants a key, and none is set for it: KB_API_KEY, or api_key in {config_path()}."
+    return f"{engine} does not take the key from {key.source}: it must be the one that this engine has in KB_API_KEY."
 
 
 async def check_engine(client: EngineClient) -> None:
@@ -93,14 +106,14 @@ async def check_engine(client: EngineClient) -> None:
 def call_for_each(
     ids: Iterable[int], request: Callable[[EngineClient, int], Awaitable[dict[str, Any]]]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the engine's answers and the exit code; ids that it knows nothing of, or cannot retry, are named."""
+    """Return the engine's answers and the exit code; ids that it knows nothing of, or refuses, are named."""
 
     async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
         answers, code = [], exit_codes.OK
         for each in ids:
             try:
                 answers.append(await request(client, each))
-            except (NotFound, NotRetryable) as error:
+            except (NotFound, NotRetryable, JobDone) as error:
                 print_error(error.detail)
                 code = exit_codes.code_of(error)
         return answers, code

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import KbError
 
 TIMEOUT: Final = 1.0
-TYPES: Final = (
-    "code", "csv", "docx", "eml", "epub", "html", "json", "markdown", "msg", "note", "notebook", "odp", "ods", "odt",
-    "pdf", "pptx", "rtf", "text", "xls", "xlsx", "xml",
-)  # fmt: skip
-"""The engine's types of documents, which this program must not import (tests/unit/test_extract.py)."""
 
 
 def complete_tags(incomplete: str) -> list[str]:
@@ -32,7 +28,7 @@ def fetch_tags() -> list[str]:
 
 def complete_types(incomplete: str) -> list[str]:
     """Return the types of documents that begin so."""
-    return [name for name in TYPES if name.startswith(incomplete)]
+    return [name for name in DOC_TYPES if name.startswith(incomplete)]
 
 
 def complete_profiles(incomplete: str) -> list[str]:

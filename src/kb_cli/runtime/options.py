@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from kb.api.doc_types import DOC_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.paths import to_source_path, to_source_prefix
@@ -36,12 +37,15 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated."),
 ]
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links to files outside of the folder, too.")]
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id.")]
 Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documents' ids.")]
 IdsOnly = Annotated[bool, typer.Option("--ids", help="Print the documents' ids, one a line, and nothing else.")]
 DocType = Annotated[
     str | None,
-    typer.Option("--type", metavar="TYPE", help="Only this type, such as note or pdf.", autocompletion=complete_types),
+    typer.Option(
+        "--type", metavar="TYPE", help=f"Only this type: {', '.join(DOC_TYPES)}.", autocompletion=complete_types
+    ),
 ]
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]

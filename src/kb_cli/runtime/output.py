@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,13 @@ CONTROL_ESCAPES: Final = (
     | {DELETE: "␡"}
     | dict.fromkeys(C1, "\N{REPLACEMENT CHARACTER}")
 )
+HIDDEN: Final = re.compile(
+    "[\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+    r"|(?<![^\x00-\x7f\s\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\s])"
+)
+"""Characters without a shape that turn, part or hide others. Joiners between letters of the scripts that need them, and
+between the parts of one emoji, are none, nor is the soft hyphen."""
 JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 
@@ -34,19 +42,24 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def name_hidden(text: str) -> str:
+    """Show characters that nobody sees by their number."""
+    return HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
 def escape_controls(text: str) -> str:
     """Make control characters visible, one for one, but for line ends and tabs."""
     return text.translate(CONTROL_ESCAPES)
 
 
 def to_printable(text: str) -> str:
-    """Make control characters visible, but for line ends and tabs."""
-    return escape_controls(text.replace("\r\n", "\n"))
+    """Make control and hidden characters visible, but for line ends and tabs."""
+    return name_hidden(escape_controls(text.replace("\r\n", "\n")))
 
 
 def one_line(text: str) -> str:
     """Return the text in one line, control characters made visible."""
-    return to_printable(" ".join(text.split()))
+    return to_printable(" ".join(name_hidden(text).split()))
 
 
 def write(text: str) -> None:
@@ -89,7 +102,7 @@ def print_json_line(content: object) -> None:
     """Print one JSON document in one line."""
     import json
 
-    write(json.dumps(content, ensure_ascii=False).translate(JSON_ESCAPES) + "\n")
+    write(escape_json(json.dumps(content, ensure_ascii=False)) + "\n")
 
 
 def print_json(content: object) -> None:
@@ -97,7 +110,14 @@ def print_json(content: object) -> None:
     import json
 
     document = json.dumps(content, ensure_ascii=False, indent=2 if is_terminal() else None)
-    write(document.translate(JSON_ESCAPES) + "\n")
+    write(escape_json(document) + "\n")
+
+
+def escape_json(document: str) -> str:
+    """Write control and hidden characters of a JSON document as JSON can, which reads the same."""
+    import json
+
+    return HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], document.translate(JSON_ESCAPES))
 
 
 def print_rich(*lines: Text) -> None:

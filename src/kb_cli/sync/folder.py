@@ -38,6 +38,7 @@ class Folder:
         exclude: what is left out.
         delete: whether documents go whose file is gone.
         may_be_empty: whether they go even when there are no files at all.
+        follow_links: whether links to files outside of the folder count as files.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class Folder:
     exclude: tuple[str, ...] = ()
     delete: bool = False
     may_be_empty: bool = False
+    follow_links: bool = False
 
     def check(self) -> None:
         """Check that there is such a folder.
@@ -63,7 +65,7 @@ class Folder:
             UsageError: it is gone.
         """
         self.check()
-        selection = select_files([str(self.path)], self.exclude)
+        selection = select_files([str(self.path)], self.exclude, follow_links=self.follow_links)
         return selection, [FileItem(str(file), self.source_path(file), self.tags) for file in selection.files]
 
     def source_path(self, path: Path) -> str:

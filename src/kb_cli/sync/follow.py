@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from typer import TyperException
 
-from kb.api.errors import KbError
+from kb.api.errors import KbError, Unauthorized
+from kb_cli.runtime.call import explain_key
 from kb_cli.runtime.output import print_error
 from kb_cli.sync.folder import sync_folder
 from kb_cli.sync.report import print_result
@@ -69,6 +70,9 @@ async def sync_once(client: EngineClient, folder: Folder, digests: DigestCache, 
     """Go round once, and report if anything was done; return whether engine and folder were there."""
     try:
         result = await sync_folder(client, folder, digests, quiet=False)
+    except Unauthorized:
+        print_error(explain_key())
+        return False
     except KbError as error:
         print_error(error.detail)
         return False

@@ -57,6 +57,9 @@ def summarize(items: Sequence[FileItem], selection: Selection, *, waited: bool) 
     if selection.skipped:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
         parts.append(f"{sum(selection.skipped.values())} passed over ({kinds})")
+    if selection.outside:
+        links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
+        parts.append(f"{links} out of the folder not followed (--follow-links follows)")
     return f"{count_files(len(items))}: {', '.join(parts)}"
 
 

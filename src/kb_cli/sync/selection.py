@@ -36,19 +36,22 @@ class Selection:
         files: each once, in order.
         skipped: how many files were passed over, by their suffix.
         unreadable: folders that cannot be listed.
+        outside: links to files outside of the folder.
     """
 
     files: list[Path] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     unreadable: list[Path] = field(default_factory=list)
+    outside: list[Path] = field(default_factory=list)
 
 
-def select_files(names: Iterable[str], exclude: Sequence[str] = ()) -> Selection:
+def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_links: bool = False) -> Selection:
     """Select the files at these paths.
 
     Folders stand for all that is in them, patterns for all files and folders that they match. What is hidden, and what
-    a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of folders; `exclude` also counts for
-    the files themselves, from the folder that they are in.
+    a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of folders, and unless `follow_links` is
+    set, so are links to files elsewhere; `exclude` also counts for the files themselves, from the folder that they are
+    in.
 
     Raises:
         UsageError: there is nothing at a path, or something that is no file.
@@ -56,7 +59,7 @@ def select_files(names: Iterable[str], exclude: Sequence[str] = ()) -> Selection
     selection = Selection()
     for path in (path for name in names for path in _expand(name)):
         if path.is_dir():
-            _walk(absolute(path), [], exclude, selection)
+            _walk(absolute(path), [], exclude, selection, None if follow_links else path.resolve())
         elif not exclude or not IgnoreRules(path.parent, exclude).verdict(path, is_folder=False):
             selection.files.append(absolute(path))
     selection.files = list(dict.fromkeys(selection.files))
@@ -82,8 +85,10 @@ class IgnoreRules:
     def __init__(self, folder: Path, patterns: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec
 
+        from kb_cli.sync.ignore_pattern import LinearPattern
+
         self._folder = folder
-        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(patterns)
+        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(patterns, LinearPattern, backend="simple")
 
     def verdict(self, path: Path, *, is_folder: bool) -> bool | None:
         """Return whether the patterns leave a path below the folder out; None if they do not say."""
@@ -91,7 +96,9 @@ class IgnoreRules:
         return self._spec.check_file(f"{relative}/" if is_folder else relative).include
 
 
-def _walk(folder: Path, inherited: Sequence[IgnoreRules], exclude: Sequence[str], selection: Selection) -> None:
+def _walk(
+    folder: Path, inherited: Sequence[IgnoreRules], exclude: Sequence[str], selection: Selection, within: Path | None
+) -> None:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -103,9 +110,12 @@ def _walk(folder: Path, inherited: Sequence[IgnoreRules], exclude: Sequence[str]
         if entry.name.startswith(".") or _is_ignored(path, rules, is_folder=is_folder):
             continue
         if is_folder:
-            _walk(path, rules, exclude, selection)
+            _walk(path, rules, exclude, selection, within)
         elif _is_file(entry):
-            _select(path, selection)
+            if within and entry.is_symlink() and not path.resolve().is_relative_to(within):
+                selection.outside.append(path)
+            else:
+                _select(path, selection)
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

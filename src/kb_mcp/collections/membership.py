@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Invalid, KbError
 from kb.api.models import ENDED
 from kb_mcp.collections.tags import PREFIX, collections_of
+from kb_mcp.tools.answer_limiter import CHUNK_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,13 +59,13 @@ class Membership:
 
         A concurrent change shows in the engine's answer, and is undone: the last writer's tag alone remains.
         """
-        document = await self._engine.document(document_id)
+        document = await self._engine.document(document_id, chunks=1)
         wanted = {tag} if tag else set()
         known = {f"{PREFIX}{name}" for name in self.names}
         while (current := collections_of(document)) != wanted:
             remove = (current | known) - wanted
             document = await self._engine.change_tags(document_id, add=[*wanted], remove=[*remove])
-        return {name: value for name, value in document.items() if name != "chunks"}
+        return {name: value for name, value in document.items() if name not in CHUNK_FIELDS}
 
     async def settle(self, job_id: int) -> None:
         """Once the job is done, leave its document in the collection that it was added to.

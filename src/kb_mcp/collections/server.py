@@ -61,7 +61,7 @@ def create_collections_server(
     membership = Membership(engine, names)
     own = create_server(middleware)
     set_collection = MembershipTools(membership).kb_set_collection
-    register_tool(own, set_collection, "Move to a collection", DESTRUCTIVE, schemas.schema_of(Document))
+    register_tool(own, set_collection, "Move to a collection", DESTRUCTIVE, schemas.schema_with_notice(Document))
     server = create_server([CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))

@@ -13,7 +13,7 @@ from kb_mcp.collections.membership import Membership
 from kb_mcp.collections.tags import PREFIX, is_collection, schema_with_field, tags_to_field
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware.arguments import normalize
-from kb_mcp.tools.answer_limiter import tool_result
+from kb_mcp.tools.answer_limiter import tool_result, with_notice
 from kb_mcp.tools.documents import DocumentId
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class MembershipTools:
         else of the document changes. Returns the document, without its text.
         """
         tag = self._membership.tag(collection) if collection else None
-        return tool_result(await self._membership.assign(document_id, tag))
+        return tool_result(with_notice(await self._membership.assign(document_id, tag)))
 
 
 def parameters_with_collection(tool: str, parameters: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

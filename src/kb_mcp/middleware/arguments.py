@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams
 
 LIST_PARAMETERS: Final = {"tags"}
+MAX_LIST: Final = 64 << 10
+"""The longest text that is read as a list."""
 
 
 class NormalizeArguments(Middleware):
@@ -35,7 +37,7 @@ def normalize(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_list(value: object) -> object:
-    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
+    if isinstance(value, str) and len(value) <= MAX_LIST and value.startswith("[") and value.endswith("]"):
         try:
             return from_json(value)
         except ValueError:

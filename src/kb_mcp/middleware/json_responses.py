@@ -15,7 +15,7 @@ PROGRESS_TOKEN: Final = b'"progressToken"'
 
 
 class JSONResponses:
-    """Hands requests for progress, and those whose body comes in parts, to the app that streams.
+    """Hands requests for progress to the app that streams. A body comes whole, as from `BoundedBody`.
 
     Args:
         app: answers with JSON.
@@ -42,5 +42,5 @@ class JSONResponses:
             is_replayed = True
             return first
 
-        needs_stream = first.get("more_body") or PROGRESS_TOKEN in first.get("body", b"")
+        needs_stream = PROGRESS_TOKEN in first.get("body", b"")
         await (self._streaming if needs_stream else self._app)(scope, replay, send)

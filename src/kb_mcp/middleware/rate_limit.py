@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from fastmcp.exceptions import ResourceError, ToolError
@@ -12,37 +11,11 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from kb.asgi.bearer import CALLER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fastmcp.resources import ResourceResult
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams, ReadResourceRequestParams
 
-
-class GCRA:
-    """Limits calls by the generic cell rate algorithm: a minute's calls may come at once, or spread over it.
-
-    Args:
-        per_minute: calls of each caller.
-        clock: monotonic seconds.
-    """
-
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.per_minute = per_minute
-        self._interval = 60 / per_minute
-        self._clock = clock
-        self._arrivals: dict[str, float] = {}
-        """Each caller's theoretical arrival time: when all of its calls are free again."""
-
-    def acquire(self, caller: str) -> float:
-        """Count a call. Return 0 if it is allowed, or else the seconds until one is."""
-        now = self._clock()
-        arrival = max(self._arrivals.get(caller, now), now) + self._interval
-        wait = arrival - now - 60
-        if wait > 1e-6:
-            return wait
-        self._arrivals[caller] = arrival
-        return 0
+    from kb.asgi.rate import GCRA
 
 
 class RateLimit(Middleware):

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.errors import Invalid
-from kb_mcp.tools.answer_limiter import tool_result
+from kb_mcp.tools.answer_limiter import shorten_names, tool_result, with_notice
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -29,7 +29,7 @@ NOT_BOOLEAN = BeforeValidator(_refuse_boolean)
 """Refuses true and false. It stands behind a number's bounds: before them, pydantic leaves them out of the schema."""
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
-Tags = Annotated[list[Tag], Field(description="Exactly these tags are set.")]
+Tags = Annotated[list[Tag], Field(fail_fast=True, description="Exactly these tags are set.")]
 DocumentId = Annotated[int, Field(ge=1, description="The document's id."), NOT_BOOLEAN]
 
 
@@ -42,8 +42,8 @@ class DocumentTools:
         self,
         query: Annotated[str, Field(description="A question, a phrase or words.")],
         top: Annotated[int, Field(ge=1, le=100, description="How many passages."), NOT_BOOLEAN] = 10,
-        tags: Annotated[list[str], Field(description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
-        doc_type: Annotated[str, Field(description="Only this type, such as note or pdf.")] = "",
+        tags: Annotated[list[str], Field(fail_fast=True, description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
+        doc_type: Annotated[str, Field(description="Only this type, such as note, pdf, docx, eml or xml.")] = "",
         fts_only: Annotated[bool, Field(description="Match words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Match meaning only: the words may differ.")] = False,
     ) -> ToolResult:
@@ -103,7 +103,9 @@ class DocumentTools:
         if bool(document_id) == bool(source_path):
             raise Invalid("document_id, source_path: give one of the two.")
         if document_id:
-            return tool_result(self._limiter.chunk_page(await self._engine.document(document_id), from_chunk))
+            chunks = self._limiter.max_chunks
+            document = await self._engine.document(document_id, from_chunk=from_chunk, chunks=chunks)
+            return tool_result(self._limiter.chunk_page(document, from_chunk))
         return tool_result(self._limiter.document_list(await self._engine.documents(source_path=source_path)))
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
@@ -112,7 +114,7 @@ class DocumentTools:
         Delete only what the user wants gone, and make sure of the id with kb_get first. To correct a note, use
         kb_update_note. Returns the title of what was deleted.
         """
-        return tool_result(await self._engine.delete_document(document_id))
+        return tool_result(with_notice(await self._engine.delete_document(document_id)))
 
     async def kb_status(self) -> ToolResult:
         """See whether the knowledge base works and what is in it.
@@ -138,10 +140,10 @@ class DocumentTools:
         does not search: use kb_search.
         """
         if job_id:
-            return tool_result({"jobs": [await self._engine.job(job_id)], "next_cursor": None})
+            return tool_result(with_notice({"jobs": [await self._engine.job(job_id)], "next_cursor": None}))
         query = {"status": None if status == "any" else status, "cursor": cursor or None}
         reply = await self._engine.jobs(limit=limit, **query)
-        fitting = self._limiter.count_fitting(reply["jobs"])
+        fitting = self._limiter.count_fitting(shorten_names(reply["jobs"]))
         if fitting < len(reply["jobs"]):
             reply = await self._engine.jobs(limit=fitting, **query)
-        return tool_result(reply)
+        return tool_result(with_notice(reply))

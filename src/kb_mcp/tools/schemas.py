@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.models import DocumentList, DocumentWithChunks, SearchReply
+from kb.api.models import DocumentList, DocumentWithChunks, SearchReply, Status
 from kb_mcp.tools.answer_limiter import OMITTED_FIELDS
 
 if TYPE_CHECKING:
@@ -22,6 +22,17 @@ INTEGER_OR_NULL: Final[Schema] = {"type": ["integer", "null"]}
 
 def schema_of(model: type[BaseModel]) -> Schema:
     return object_schema(fields_of(model))
+
+
+def schema_with_notice(model: type[BaseModel]) -> Schema:
+    return object_schema({"notice": STRING, **fields_of(model)})
+
+
+def status() -> Schema:
+    """Return the schema of the engine's state; what its parser cannot do is there, and agents need not know it."""
+    fields = fields_of(Status)
+    del fields["parser"]
+    return object_schema(fields)
 
 
 def search_results() -> Schema:

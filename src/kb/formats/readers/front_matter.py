@@ -17,9 +17,11 @@ from kb.formats.text.encoding import one_line
 _BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
 _TITLE: Final = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
 _LONGEST: Final = 1 << 16
+_DEEPEST: Final = 64
+"""How many dots a line of TOML may have: the time that a key takes grows with the square of its parts."""
 _DATES: Final = ("date", "created", "created_at", "date created", "creation date", "published")
 _MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastmod")
-_CODE: Final = re.compile(r"(`+)(?:(?!`).)*?\1|\\#", re.DOTALL)
+_TICKS: Final = re.compile(r"(\\[`#])|`+")
 # As Obsidian has it: after white space, of letters, digits, - _ and /, and not of digits alone.
 _INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)")
 _LONGEST_TAG: Final = 200
@@ -58,7 +60,24 @@ def front_matter(text: str) -> FrontMatter:
 
 def inline_tags(text: str) -> list[str]:
     """Return the #tags in a paragraph or a heading, those in code left out."""
-    return [match["tag"] for match in _INLINE.finditer(_CODE.sub("`", text))]
+    return [match["tag"] for match in _INLINE.finditer(_without_code(text))]
+
+
+def _without_code(text: str) -> str:
+    """Return a text with a backtick for each code span, which ends with as many backticks as it begins with."""
+    runs = list(_TICKS.finditer(text))
+    closing: dict[str, list[int]] = {}
+    for index, run in reversed(list(enumerate(runs))):
+        closing.setdefault(run[0], []).append(index)
+    pieces, place, index = list[str](), 0, 0
+    while index < len(runs):
+        run, later = runs[index], closing[runs[index][0]]
+        while later and later[-1] <= index:
+            later.pop()
+        end = later[-1] if later and not run[1] else index
+        pieces += [text[place : run.start()], "`" if run[1] or end > index else run[0]]
+        place, index = runs[end].end(), end + 1
+    return "".join([*pieces, text[place:]])
 
 
 def tags_of(words: list[str]) -> tuple[str, ...]:
@@ -69,7 +88,7 @@ def tags_of(words: list[str]) -> tuple[str, ...]:
 
 def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
     """Return the values by their names in lower case; None if this is not what it seems."""
-    if len(matter) > _LONGEST:
+    if len(matter) > _LONGEST or (is_toml and any(line.count(".") > _DEEPEST for line in matter.split("\n"))):
         return None
     try:
         # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.

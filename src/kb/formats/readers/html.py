@@ -1,26 +1,39 @@
 """HTML: the readable text in reading order, one block a line, cut at its headings.
 
 Nothing that a person could read is dropped, navigation included: which part of a page matters is guesswork, and a
-wrong guess loses text.
+wrong guess loses text. What the page itself hides from whoever looks at it is left out; `aria-hidden` hides from
+screen readers alone. Style sheets are not read.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
 from kb.api.errors import Unreadable
 from kb.formats.text.builder import LONGEST_HEADING, TextBuilder
+from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.formats.extracted import Extracted
 
-_UNSEEN: Final = {"head", "script", "style", "template", "noscript"}
+_UNSEEN: Final = {"head", "script", "style", "template", "noscript", "ix:header"}
+_HIDING: Final = re.compile(
+    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\s*(?:!\s*important\s*)?(?:;|$)"
+)
+_DATES: Final = (
+    *("article:published_time", "og:published_time", "datepublished", "citation_publication_date", "citation_date"),
+    *("dc.date.issued", "dcterms.issued", "dc.date", "dcterms.date", "dcterms.created", "dc.date.created"),
+    *("publish-date", "publishdate", "pubdate", "date", "article:modified_time", "datemodified", "dcterms.modified"),
+)
+"""The names under which pages keep their date, the surest first."""
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _PARAGRAPHS: Final = {
     *_HEADINGS,
@@ -41,6 +54,13 @@ _XML_ENCODING: Final = re.compile(rb"""\A\s*<\?xml[^>]{0,256}?encoding\s*=\s*["'
 _SELF_CLOSED: Final = re.compile(
     r"<((?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[A-Za-z][\w:-]*)((?:\s[^<>]*)?)/>"
 )
+# libxml2 compares each attribute of an element with every other.
+_MOST_ATTRIBUTES: Final = 1000
+_OPENING: Final = re.compile(r"""<([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>=]++|=)*+)""")
+_QUOTED: Final = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
+_BETWEEN_ATTRIBUTES: Final = re.compile(r"[\s/]++|=")
+_RAW: Final = {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"}
+_XHTML: Final = re.compile(r"""\A\s*<\?xml\s|xmlns\s*=\s*["']http://www\.w3\.org/1999/xhtml""")
 _SPACES: Final = re.compile(r"[ \t\n\r\f\xa0]+")
 _ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\xad"))
 
@@ -52,14 +72,15 @@ def read(data: bytes) -> Extracted:
         Unreadable: the page shows no text by itself, or is beyond the parser's limits.
     """
     text = TextBuilder()
-    root = _parsed(decode_html(data))
+    markup = decode_html(data)
+    root = _parsed(expanded(markup) if _XHTML.search(markup[:4096]) else markup)
     if root is not None:
         _Writer(text).write(root)
     first = next((heading.title for heading in text.headings if heading.level == 1), None)
-    page = text.build(_title(root) or first)
+    page = text.build(meaningful(_title(root)) or first)
     if not page.text:
         raise Unreadable("the page holds no text of its own; scripts may be what fills it in a browser")
-    return page
+    return replace(page, date=_date(root))
 
 
 def decode_html(data: bytes) -> str:
@@ -90,7 +111,21 @@ def _declared_encoding(data: bytes) -> str | None:
     return found[1].decode("ascii") if found else None
 
 
+def _most_attributes(markup: str) -> int:
+    """Return about how many attributes the element with the most of them has, or more."""
+    most, place = 0, 0
+    while tag := _OPENING.search(markup, place):
+        if len(tag[2]) > 2 * _MOST_ATTRIBUTES:
+            most = max(most, len(_BETWEEN_ATTRIBUTES.findall(_QUOTED.sub(" ", tag[2]))))
+        place = tag.end()
+        if tag[1].lower() in _RAW and (end := markup.find("</", place)) > 0:
+            place = end
+    return most
+
+
 def _parsed(markup: str) -> etree._Element | None:
+    if _most_attributes(markup) > _MOST_ATTRIBUTES:
+        raise Unreadable(f"the page cannot be read: one of its elements has more than {_MOST_ATTRIBUTES} attributes")
     # huge_tree raises the limit on nesting from 256: unclosed tags nest deep, and what is beyond the limit is lost.
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, no_network=True)
     try:
@@ -105,6 +140,27 @@ def _parsed(markup: str) -> etree._Element | None:
 def _title(root: etree._Element | None) -> str | None:
     titles = root.iterfind("head/title") if root is not None else ()
     return next((one_line("".join(title.itertext())) or None for title in titles), None)
+
+
+def _date(root: etree._Element | None) -> str | None:
+    """Return the date that the page gives itself; those of what it shows may be those of anything."""
+    dates: dict[str, str] = {}
+    for element in root.iter("meta", "time") if root is not None else ():
+        name = element.get("property") or element.get("name") or element.get("itemprop") or ""
+        date = iso_date(element.get("content") or element.get("datetime") or "")
+        if date and name.lower() in _DATES:
+            dates.setdefault(name.lower(), date)
+    return next((dates[name] for name in _DATES if name in dates), None)
+
+
+def _is_unseen(element: etree._Element) -> bool:
+    """Return whether an element is hidden; a whole page that is so is one that a script shows."""
+    if element.tag in _UNSEEN:
+        return True
+    is_hidden = element.get("hidden", "until-found").lower() != "until-found" or _HIDING.search(
+        element.get("style", "")
+    )
+    return bool(is_hidden) and element.tag not in {"html", "body"}
 
 
 class _Writer:
@@ -125,7 +181,7 @@ class _Writer:
             if event == "end":
                 self._end(element.tag)
                 self._add(element.tail)
-            elif element.tag in _UNSEEN or self._write_whole(element):
+            elif _is_unseen(element) or self._write_whole(element):
                 walker.skip_subtree()
             else:
                 self._start(element)
@@ -137,7 +193,7 @@ class _Writer:
             return self._write_heading(element)
         if element.tag == "tr" and _is_data(element):
             self._flush()
-            if any(values := [_flat(cell) for cell in element]):
+            if any(values := [_flat(cell) for cell in element if not _is_unseen(cell)]):
                 self._text.line(" | ".join(values))
             return True
         return False
@@ -217,7 +273,7 @@ def _flat_pieces(root: etree._Element) -> Iterator[str]:
             yield " "
         if event == "end":
             yield (element.tail or "") if element is not root else ""
-        elif element.tag in _UNSEEN or _is_permalink(element):
+        elif _is_unseen(element) or _is_permalink(element):
             walker.skip_subtree()
         else:
             yield _lead(element) + (element.text or "")

@@ -1,17 +1,34 @@
-"""JSON as it was written; what stands on one line or hides characters behind escapes is laid out for reading."""
+"""JSON as it was written; what stands on one line is laid out for reading, and escapes are what they stand for."""
 
 from __future__ import annotations
 
 import json
+import re
+from typing import Final
 
 from kb.formats.extracted import Extracted
 from kb.formats.text.encoding import clean, decode
+
+_INDENTS: Final = (2, 0)
+_LONGEST_LAYOUT: Final = 4
+"""How many times as long as its source a layout may be; one that nests deep has less indentation, or none."""
+_ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|r\\n|.)")
+_SPACES: Final = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " "}
 
 
 def read(data: bytes) -> Extracted:
     """Read a JSON file, or several values on lines of their own, or what only looks like JSON."""
     source = decode(data)
-    return Extracted.of_text(_laid_out(source) if _is_hard_to_read(source) else source)
+    text = _laid_out(source) if _is_hard_to_read(source) else source
+    return Extracted.of_text(clean(_ESCAPE.sub(_unescaped, text)))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """Return the character of an escape that would run into the word beside it; quotes and backslashes stay escaped."""
+    code = escape[0][1:]
+    if len(code) > 4:
+        return str(json.loads(f'"{escape[0]}"'))
+    return _SPACES.get(code, escape[0])
 
 
 def _is_hard_to_read(source: str) -> bool:
@@ -20,6 +37,19 @@ def _is_hard_to_read(source: str) -> bool:
 
 def _laid_out(source: str) -> str:
     try:
-        return clean(json.dumps(json.loads(source), indent=2, ensure_ascii=False))
+        value = json.loads(source)
+        layouts = (_layout(value, indent, _LONGEST_LAYOUT * len(source)) for indent in _INDENTS)
+        return clean(next(filter(None, layouts), source))
     except (ValueError, RecursionError):
         return source
+
+
+def _layout(value: object, indent: int, longest: int) -> str | None:
+    """Return the value over as many lines as it has parts; None if that is longer than it may be."""
+    pieces = []
+    for piece in json.JSONEncoder(indent=indent, ensure_ascii=False).iterencode(value):
+        longest -= len(piece)
+        if longest < 0:
+            return None
+        pieces.append(piece)
+    return "".join(pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from email.header import Header
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ole import open_ole
+from kb.formats.detect import is_envelope
 from kb.formats.extracted import Attachment
+from kb.formats.readers.eml import says_encrypted
 from kb.formats.readers.html import decode_html
 from kb.formats.readers.lzfu import decompress
-from kb.formats.readers.mail import Body, Mail, render
+from kb.formats.readers.mail import ENCRYPTED, Body, Mail, render
 from kb.formats.readers.rtf import decode_rtf
 from kb.formats.text.encoding import decode, one_line
 
@@ -26,17 +29,20 @@ if TYPE_CHECKING:
 
     from kb.formats.extracted import Extracted
 
+    _Tree = defaultdict[tuple[str, ...], set[str]]
+
 _DAMAGED: Final = "the Outlook message is damaged"
 _PROPERTIES: Final = "__properties_version1.0"
 _SUBJECT, _HEADERS, _SENT, _DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
 _SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
-_TO, _CC = 0x0E04, 0x0E03
+_TO, _CC, _BCC = 0x0E04, 0x0E03, 0x0E02
 _TEXT, _RTF, _HTML = 0x1000, 0x1009, 0x1013
 _ROLE, _NAME, _SMTP, _ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
-_DATA, _LONG_NAME, _SHORT_NAME, _CONTENT_ID = 0x3701, 0x3707, 0x3704, 0x3712
+_DATA, _LONG_NAME, _SHORT_NAME, _CONTENT_ID, _MEDIA_TYPE = 0x3701, 0x3707, 0x3704, 0x3712, 0x370E
 _CODE_PAGES: Final = (0x3FFD, 0x3FDE)
 _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
-_RECIPIENT_ROLES: Final = {1: "To", 2: "Cc"}
+_RECIPIENT_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
+_PROTECTED: Final = "the message is protected by rights management: it can only be read by whom its sender allowed"
 _PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
 
 
@@ -44,31 +50,50 @@ def read(data: bytes) -> Extracted:
     """Read a message.
 
     Raises:
-        Unreadable: the file is damaged.
+        Unreadable: the file is damaged, or the message is encrypted.
     """
     try:
         with open_ole(data) as ole:
-            return render(_mail(_Storage(ole, ())))
+            message = _Storage(ole, (), _children(ole))
+            _refuse_encrypted(message)
+            return render(_mail(message))
     except (OSError, RecursionError) as error:
         raise Unreadable(_DAMAGED) from error
+
+
+def _children(ole: olefile.OleFileIO) -> _Tree:
+    """Return what is in each folder of the file."""
+    tree: _Tree = defaultdict(set)
+    for *folder, name in ole.listdir(storages=True):
+        tree[tuple(folder)].add(name)
+    return tree
+
+
+def _refuse_encrypted(message: _Storage) -> None:
+    if says_encrypted(message_from_string(message.text(_HEADERS))):
+        raise Unreadable(ENCRYPTED)
+    for file, _ in _attachments(message):
+        if is_envelope(file.data) and not _body(message):
+            raise Unreadable(ENCRYPTED)
+        if file.filename.lower() == "message.rpmsg":
+            raise Unreadable(_PROTECTED)
 
 
 class _Storage:
     """A folder of the file: the message, a recipient or an attachment, with its properties."""
 
-    def __init__(self, ole: olefile.OleFileIO, path: tuple[str, ...]) -> None:
+    def __init__(self, ole: olefile.OleFileIO, path: tuple[str, ...], tree: _Tree) -> None:
         self._ole = ole
         self._path = path
-        depth = len(path)
-        entries = ole.listdir(storages=True)
-        self._children = {entry[depth] for entry in entries if len(entry) > depth and entry[:depth] == [*path]}
+        self._tree = tree
+        self._children = tree[path]
         self._fixed = self._fixed_properties()
 
     def within(self, beginning: str) -> Iterator[_Storage]:
         """Yield the storages whose names begin so, in order."""
         for name in sorted(self._children):
             if name.startswith(beginning):
-                yield _Storage(self._ole, (*self._path, name))
+                yield _Storage(self._ole, (*self._path, name), self._tree)
 
     def text(self, *properties: int) -> str:
         """Return the first of the properties that says anything."""
@@ -100,7 +125,7 @@ class _Storage:
             return ""
 
     def _code_page(self) -> int:
-        top = _Storage(self._ole, ()) if self._path else self
+        top = _Storage(self._ole, (), self._tree) if self._path else self
         return next(filter(None, map(top.number, _CODE_PAGES)), 1252)
 
     def _stream(self, name: str) -> bytes | None:
@@ -131,14 +156,18 @@ def _mail(message: _Storage) -> Mail:
         "From": _person(message.text(_SENDER_NAME), message.text(_SENDER_SMTP, _SENDER_ADDRESS)),
         "To": people["To"] or message.text(_TO),
         "Cc": people["Cc"] or message.text(_CC),
+        "Bcc": people["Bcc"] or message.text(_BCC),
         "Date": str(sent.get("Date") or message.time(_SENT, _DELIVERED)),
         "Subject": message.text(_SUBJECT).lstrip("\1 "),
     }
-    return Mail(headers, list(filter(None, [_body(message)])), list(_attachments(message)))
+    mail = Mail(headers, list(filter(None, [_body(message)])))
+    for file, media_type in _attachments(message):
+        mail.attach(file, media_type)
+    return mail
 
 
 def _recipients(message: _Storage) -> dict[str, str]:
-    people: dict[str, list[str]] = {"To": [], "Cc": []}
+    people: dict[str, list[str]] = {role: [] for role in _RECIPIENT_ROLES.values()}
     for recipient in message.within("__recip_version1.0_"):
         role = _RECIPIENT_ROLES.get(recipient.number(_ROLE))
         person = _person(recipient.text(_NAME), recipient.text(_SMTP, _ADDRESS))
@@ -172,15 +201,16 @@ def _rich(compressed: bytes) -> str:
         raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
 
 
-def _attachments(message: _Storage) -> Iterator[Attachment]:
+def _attachments(message: _Storage) -> Iterator[tuple[Attachment, str]]:
+    """Yield the files that came with a message, each with what it was called of type."""
     for attached in message.within("__attach_version1.0_"):
         name = attached.text(_LONG_NAME, _SHORT_NAME, _NAME)
         for inner in attached.within(f"__substg1.0_{_DATA:04X}000D"):
-            yield _as_file(_mail(inner))
+            yield _as_file(_mail(inner)), "message/rfc822"
         # A picture with an id is one that the body shows.
         is_shown = attached.text(_CONTENT_ID) and name.lower().endswith(_PICTURES)
-        if (data := attached.binary(_DATA)) and not is_shown:
-            yield Attachment(name or "attachment", data)
+        if not is_shown and not any(attached.within(f"__substg1.0_{_DATA:04X}000D")):
+            yield Attachment(name or "attachment", attached.binary(_DATA)), attached.text(_MEDIA_TYPE)
 
 
 def _as_file(mail: Mail) -> Attachment:

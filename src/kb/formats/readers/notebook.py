@@ -11,7 +11,7 @@ from kb.formats.extracted import Extracted
 from kb.formats.readers.markdown import headings_in
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
 def _title(notebook: dict[str, Any]) -> str | None:
     metadata = notebook.get("metadata")
     title = metadata.get("title") if isinstance(metadata, dict) else None
-    return sensible_title(title) if isinstance(title, str) else None
+    return meaningful(title) if isinstance(title, str) else None
 
 
 def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:

@@ -1,4 +1,7 @@
-"""OpenDocument texts and presentations (.odt, .odp). Deletions under revision are left out."""
+"""OpenDocument texts and presentations (.odt, .odp), a text's headers and footers once at its end.
+
+Deletions under revision are left out.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.properties import Properties, first_date
 from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
+from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,19 +49,25 @@ def read(data: bytes) -> Extracted:
     body = next(iter(content.iterfind("{*}body/*")), None) if content is not None else None
     if content is None or body is None:
         raise Unreadable("the document is damaged: its content is missing")
-    title = _title(archive)
+    title, date = properties(archive)
     if local_name(body) == "presentation":
-        return paged(title, [_slide(page) for page in body.iterfind("{*}page")])
+        slides = [_slide(page) for page in body.iterfind("{*}page")]
+        return paged(title or (slides[0].opening_title() if slides else None), slides, date)
     writer = _Writer(_title_styles(content))
     writer.blocks(body)
+    title = title or writer.text.opening_title()
     writer.notes()
-    first = next((heading.title for heading in writer.text.headings if heading.level <= 1), None)
-    return writer.text.build(title or first)
+    write_margins(writer.text, _margins(archive))
+    return writer.text.build(title, date)
 
 
-def _title(archive: Archive) -> str | None:
+def properties(archive: Archive) -> Properties:
+    """Return what a document says of itself; its date is when it was created, else when it was changed last."""
     meta = archive.xml("meta.xml")
-    return sensible_title(meta.findtext("{*}meta/{*}title")) if meta is not None else None
+    if meta is None:
+        return Properties()
+    dates = (meta.findtext(f"{{*}}meta/{{*}}{name}") for name in ("creation-date", "date"))
+    return Properties(meaningful(meta.findtext("{*}meta/{*}title")), first_date(*dates))
 
 
 def _title_styles(content: etree._Element) -> set[str]:
@@ -64,6 +75,14 @@ def _title_styles(content: etree._Element) -> set[str]:
     styles = content.iterfind("{*}automatic-styles/{*}style")
     derived = {attribute(style, "name") for style in styles if attribute(style, "parent-style-name") == "Title"}
     return {"Title", *filter(None, derived)}
+
+
+def _margins(archive: Archive) -> Iterator[str]:
+    """Yield the lines of the headers and footers that are shown."""
+    styles = archive.xml("styles.xml")
+    for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
+        if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
+            yield from _paragraphs(part)
 
 
 def _slide(page: etree._Element) -> TextBuilder:

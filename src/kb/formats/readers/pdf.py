@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import threading
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
-from unicodedata import normalize
 
 import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.properties import first_date
 from kb.formats.extracted import Extracted, Section
+from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.encoding import clean, one_line
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.hyphens import join_words, vocabulary_of
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,17 +32,12 @@ _REASONS: Final = {
 }
 _DAMAGED: Final = "the PDF is damaged: it cannot be opened"
 
-_BREAK: Final = "\ufffe"  # what PDFium makes of a hyphen at the end of a line
-_BROKEN_LINE: Final = re.compile(r"(?<=[^\W_])(?:[-\u2010]\n(?=[^\W_])|\xad\n?)")
-_BROKEN_WORD: Final = re.compile(rf"(\w*){_BREAK}(\w*)")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
-_BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
-_LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+_DATE: Final = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([Z+-])(?:(\d\d)'?(\d\d)?)?)?")
 
 
 class _Pdf(NamedTuple):
     title: str | None
+    date: str | None
     pages: list[str]
     outline: list[Heading]  # each `start` is a page's index
 
@@ -52,10 +50,10 @@ def read(data: bytes) -> Extracted:
     """
     with _PDFIUM, _opened(data) as document:
         pdf = _content(document)
-    vocabulary = _vocabulary(pdf.pages)
-    pages = [_joined(page, vocabulary) for page in pdf.pages]
+    vocabulary = vocabulary_of(pdf.pages)
+    pages = [join_words(page, vocabulary) for page in pdf.pages]
     sections = list(_sections(pages, pdf.outline))
-    return Extracted(pdf.title, "".join(pages), tuple(sections))
+    return Extracted(pdf.title, "".join(pages), tuple(sections), date=pdf.date)
 
 
 def _opened(data: bytes) -> pypdfium2.PdfDocument:
@@ -66,15 +64,28 @@ def _opened(data: bytes) -> pypdfium2.PdfDocument:
 
 
 def _content(document: pypdfium2.PdfDocument) -> _Pdf:
-    texts = [_page_text(document, index) for index in range(len(document))]
-    if not any(texts):
-        raise Unreadable(_why_no_text(document, texts))
-    pages = [
-        f"[page {number} is damaged and could not be read]" if text is None else text
-        for number, text in enumerate(texts, start=1)
+    name, *dates = (_string(partial(document.get_metadata_value, key)) for key in ("Title", "CreationDate", "ModDate"))
+    title = meaningful(name)
+    pages = [read_page(document, index, with_heading=index == 0 and title is None) for index in range(len(document))]
+    if not any(page and page.text for page in pages):
+        raise Unreadable(_why_no_text(document, pages))
+    texts = [
+        f"[page {number} is damaged and could not be read]" if page is None else page.text
+        for number, page in enumerate(pages, start=1)
     ]
-    title = _string(lambda: document.get_metadata_value("Title"))
-    return _Pdf(sensible_title(title), pages, list(_outline(document)))
+    title = title or (pages[0].heading if pages[0] else None)
+    return _Pdf(title, first_date(*map(_iso, dates)), texts, list(_outline(document)))
+
+
+def _iso(date: str) -> str:
+    """Return a date such as `D:20240501123000+02'00'` as ISO 8601 has it."""
+    found = _DATE.match(date)
+    if not found or date[4:5] == "-":
+        return date
+    year, month, day, hour, minute, second, zone, hours, minutes = found.groups()
+    time = f"T{hour}:{minute or '00'}:{second or '00'}" if hour else ""
+    offset = "Z" if zone == "Z" else f"{zone}{hours}:{minutes or '00'}" if hours else ""
+    return "-".join(filter(None, (year, month, day))) + (time and time + offset)
 
 
 def _string(get: Callable[[], str]) -> str:
@@ -85,33 +96,24 @@ def _string(get: Callable[[], str]) -> str:
         return ""
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int) -> str | None:
-    try:
-        _draw_annotations(document, index)
-        with closing(document[index]) as page, closing(page.get_textpage()) as text:
-            return _tidy(text.get_text_range())
-    except pypdfium2.PdfiumError:
-        return None
-
-
-def _draw_annotations(document: pypdfium2.PdfDocument, index: int) -> None:
-    """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only."""
-    with closing(document[index]) as page:
-        if raw.FPDFPage_GetAnnotCount(page):
-            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
-
-
-def _why_no_text(document: pypdfium2.PdfDocument, texts: list[str | None]) -> str:
-    whole = [index for index, text in enumerate(texts) if text is not None]
+def _why_no_text(document: pypdfium2.PdfDocument, read: list[Page | None]) -> str:
+    whole = [index for index, page in enumerate(read) if page]
     if not whole:
         return "the PDF is damaged: it has no page that can be read"
     kinds = {kind for index in whole for kind in _object_kinds(document, index)}
-    pages = "its only page holds" if len(texts) == 1 else f"its {len(texts)} pages hold"
+    pages = "its only page holds" if len(read) == 1 else f"its {len(read)} pages hold"
     if raw.FPDF_PAGEOBJ_TEXT in kinds:
+        if any(_holds_characters(document, index) for index in whole):
+            return "no text: what there is lies outside its pages"
         return "no text: the fonts of the PDF do not say which characters they show"
     if raw.FPDF_PAGEOBJ_IMAGE in kinds:
         return f"no text: {pages} only images (a scan); OCR is not done"
     return f"no text: {pages} only drawings" if kinds else f"no text: {pages} nothing"
+
+
+def _holds_characters(document: pypdfium2.PdfDocument, index: int) -> bool:
+    with closing(document[index]) as page, closing(page.get_textpage()) as text:
+        return bool(tidy(text.get_text_range()))
 
 
 def _object_kinds(document: pypdfium2.PdfDocument, index: int) -> set[int]:
@@ -148,27 +150,3 @@ def _paths(outline: list[Heading], count: int) -> Iterator[tuple[str, ...]]:
     for index in range(count):
         yield first.get(index, path)
         path = last.get(index, path)
-
-
-def _tidy(text: str) -> str:
-    text = _CONTROL.sub("", clean(text).translate(_LIGATURES))
-    return _BLANK_LINES.sub("\n\n", _BROKEN_LINE.sub(_BREAK, text)).strip()
-
-
-def _vocabulary(pages: list[str]) -> set[str]:
-    """Return the words that stand whole in a document, broken ones left out."""
-    return {word for page in pages for word in _WORD.findall(_BROKEN_WORD.sub(" ", page).lower())}
-
-
-def _joined(page: str, vocabulary: set[str]) -> str:
-    joined = _BROKEN_WORD.sub(lambda found: _whole_word(found[1], found[2], vocabulary), page)
-    return f"{joined}\n\n" if joined else ""
-
-
-def _whole_word(left: str, right: str, vocabulary: set[str]) -> str:
-    """Return a word broken at a line end, with or without its hyphen, as the rest of the document has it."""
-    if (left + right).lower() in vocabulary:
-        return left + right
-    is_hyphenated = f"{left}-{right}".lower() in vocabulary or not (left.isalpha() and right.islower())
-    is_compound = len(left) > 3 and len(right) > 4 and left.lower() in vocabulary
-    return f"{left}-{right}" if is_hyphenated or is_compound else left + right

@@ -10,7 +10,7 @@ from kb.formats.readers.omml import linear
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
 from kb.formats.text.tables import write_table
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,8 @@ def read(data: bytes) -> Extracted:
     package = Package(data)
     main = package.main_part()
     slides = [_Slide(package, name).render() for name in _slide_names(package, main)]
-    first = next((heading.title for slide in slides[:1] for heading in slide.headings), None)
-    return paged(package.title() or first, slides)
+    title, date = package.properties()
+    return paged(title or (slides[0].opening_title() if slides else None), slides, date)
 
 
 def _slide_names(package: Package, main: str) -> Iterator[str]:
@@ -81,7 +81,7 @@ class _Slide:
 
     def _picture(self, shape: etree._Element) -> None:
         described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
-        if description := sensible_title(described):
+        if description := meaningful(described):
             self._text.line(description)
 
     def _frame(self, frame: etree._Element) -> None:

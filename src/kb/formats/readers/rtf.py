@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from striprtf.striprtf import rtf_to_text
+from striprtf.striprtf import font_table_group, rtf_to_text
 
 from kb.api.errors import Unreadable
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.titles import sensible_title
+from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
     from kb.formats.extracted import Extracted
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 _TITLE: Final = re.compile(r"\{\\title ((?:[^{}\\]|\\[^\n]){1,500})\}")
 _BEYOND_ASCII: Final = re.compile(r"[\x80-\xff]")
 _CODE_PAGE: Final = re.compile(r"\\ansicpg(\d+)")
+_LINK: Final = re.compile(
+    r"""(?i)\{\\field\{\s{0,9}\\\*\\fldinst\s{0,9}\{[^\n"]{0,99}HYPERLINK\s("[^\n"]{0,2000}")[^\n{}]{0,99}\}{2}"""
+    r"""\s{0,9}\{[^\n]{0,999}?\}{2,3}"""
+)
+_LINK_WORD: Final = re.compile(r"(?i)(HYPERLINK)(?=\s\")")
+_FONT: Final = re.compile(r"\\f(\d{1,9})(?!\d)|\\fcharset(\d{1,9})")
 
 
 def read(data: bytes) -> Extracted:
@@ -35,7 +41,7 @@ def read(data: bytes) -> Extracted:
     title = _TITLE.search(source)
     header = _CODE_PAGE.search(source)
     page = header[0] if header else ""
-    return text.build(sensible_title(decode_rtf(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
+    return text.build(meaningful(decode_rtf(rf"{{\rtf1\ansi{page} {title[1]}}}")) if title else None)
 
 
 def decode_rtf(source: str) -> str:
@@ -47,10 +53,28 @@ def decode_rtf(source: str) -> str:
     # Bytes beyond ASCII, which may stand there as they are, mean what the code page says, as escaped ones do.
     escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda found: f"\\'{ord(found[0]):02x}", source)
     try:
-        text: str = rtf_to_text(escaped, errors="replace")
+        text: str = rtf_to_text(_with_short_fonts(_with_links(escaped)), errors="replace")
     except (ValueError, LookupError, OverflowError) as error:
         raise Unreadable("the rich text is damaged") from error
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _with_links(source: str) -> str:
+    """Return rich text with the addresses of its links behind them, in time that grows with its size alone."""
+    shown = _LINK.sub(r"\g<0>(\1)", source)
+    return _LINK_WORD.sub(r"\1{}", shown)  # an empty group, at which striprtf does not look for a link
+
+
+def _with_short_fonts(source: str) -> str:
+    """Return rich text whose table of fonts has nothing but the fonts' character sets, a font a line."""
+    table = font_table_group(source)
+    fonts, number = list[str](), ""
+    for match in _FONT.finditer(table):
+        number = match[1] or number
+        if match[2] and number:
+            fonts.append(rf"{{\f{number}\fcharset{match[2]} x;}}")
+    lines = "\n".join(fonts)
+    return source.replace(table, rf"{{\fonttbl{lines}}}", 1) if table else source
 
 
 def _row(line: str) -> str:

@@ -1,4 +1,7 @@
-"""XML without a reader of its own: feeds entry by entry, prose without its tags, anything else as source text."""
+"""XML without a reader of its own: feeds entry by entry, prose without its tags, anything else as source text.
+
+Prose is cut at its titles, as DocBook, JATS and TEI mark them.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ from lxml import etree
 
 from kb.formats.extracted import Extracted
 from kb.formats.readers.html import flat_text, write_fragment
-from kb.formats.text.builder import TextBuilder
-from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.builder import LONGEST_HEADING, Heading, TextBuilder, lone_title, sections_under
+from kb.formats.text.encoding import clean, decode, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _FEEDS: Final = {"rss", "feed", "RDF"}
 _BODIES: Final = {"description", "summary", "content", "encoded"}
+_TITLES: Final = {"title", "article-title", "head"}
 _FEED_TITLE: Final = 1
 _ENTRY_TITLE: Final = 2
 _XHTML: Final = "http://www.w3.org/1999/xhtml"
@@ -31,9 +35,9 @@ def read(data: bytes) -> Extracted:
     root = _parsed(text)
     if root is not None and etree.QName(root).localname in _FEEDS:
         return _feed(root)
-    prose = _prose(root) if root is not None else ""
+    prose = _prose(root) if root is not None else None
     # Where tags and attributes are most of a file, they carry the meaning: configuration, data, drawings.
-    return Extracted.of_text(prose if 2 * len(prose) > len(text) else text)
+    return prose if prose and 2 * len(prose.text) > len(text) else Extracted.of_text(text)
 
 
 def _parsed(text: str) -> etree._Element | None:
@@ -51,15 +55,49 @@ def _parsed(text: str) -> etree._Element | None:
         return None
 
 
-def _prose(root: etree._Element) -> str:
-    lines = (one_line(line) for line in "".join(_prose_pieces(root)).split("\n"))
-    return "\n".join(line for line in lines if line)
+def _prose(root: etree._Element) -> Extracted:
+    lines, headings, start = list[str](), list[Heading](), 0
+    for level, words in _prose_lines(root):
+        if level is not None:
+            headings.append(Heading(start, level, words))
+        lines.append(words)
+        start += len(words) + 1
+    text = clean("\n".join(lines))
+    return Extracted(lone_title(headings), text, sections_under(text, headings))
 
 
-def _prose_pieces(root: etree._Element) -> Iterator[str]:
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        # Where nothing stands between two tags, only a line break keeps what is in them apart.
-        yield (element.text or "") if event == "start" else (element.tail or "\n")
+def _prose_lines(root: etree._Element) -> Iterator[tuple[int | None, str]]:
+    """Yield the lines of a text, and its titles with their depth."""
+    inline, depth = list[str](), 0
+    walker = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walker:
+        depth += 1 if event == "start" else -1
+        if event == "end":
+            # Where nothing stands between two tags, only a line break keeps what is in them apart.
+            inline.append(element.tail or "\n")
+        elif title := _title(element):
+            yield from _split_lines(inline)
+            inline.clear()
+            yield depth, title
+            walker.skip_subtree()
+        else:
+            inline.append(element.text or "")
+    yield from _split_lines(inline)
+
+
+def _split_lines(pieces: Sequence[str]) -> Iterator[tuple[None, str]]:
+    lines = (one_line(line) for line in "".join(pieces).split("\n"))
+    return ((None, line) for line in lines if line)
+
+
+def _title(element: etree._Element) -> str | None:
+    """Return the title of the part that an element begins, if it is one."""
+    above, before = element.getparent(), element.getprevious()
+    is_first = above is not None and (before is None or before.tag == "label")
+    if not is_first or not isinstance(element.tag, str) or etree.QName(element).localname not in _TITLES:
+        return None
+    title = one_line("".join(element.itertext()))
+    return title if len(title) <= LONGEST_HEADING else None
 
 
 def _feed(root: etree._Element) -> Extracted:

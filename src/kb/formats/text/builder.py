@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.extracted import Extracted, Section
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.titles import names_chapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LONGEST_HEADING: Final = 300  # more is a paragraph that only looks like a heading
+_LONGEST_OPENING: Final = 200  # of a letterhead, a date or an author before the title
 
 
 class Heading(NamedTuple):
-    """A heading that begins at `start` of a text; a lower level stands above a higher one."""
+    """A heading at `start` of a text; a lower level stands above a higher one. One without a title ends another."""
 
     start: int
     level: int
@@ -27,6 +29,13 @@ def sections_under(text: str, headings: Sequence[Heading]) -> tuple[Section, ...
     return tuple(_sections(text, headings))
 
 
+def lone_title(headings: Sequence[Heading]) -> str | None:
+    """Return the heading that stands above all others, if there is one."""
+    highest = min((heading.level for heading in headings), default=0)
+    titles = [heading.title for heading in headings if heading.level == highest]
+    return titles[0] if len(titles) == 1 and headings[0].level == highest else None
+
+
 def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
     ends = [heading.start for heading in headings[1:]] + [len(text)]
     preamble = headings[0].start if headings else len(text)
@@ -35,10 +44,10 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
     above: list[Heading] = []
     for heading, end in zip(headings, ends, strict=False):
         above = [higher for higher in above if higher.level < heading.level] + [heading]
-        yield Section(heading.start, end, tuple(each.title for each in above))
+        yield Section(heading.start, end, tuple(each.title for each in above if each.title))
 
 
-def paged(title: str | None, pages: Sequence[TextBuilder]) -> Extracted:
+def paged(title: str | None, pages: Sequence[TextBuilder], date: str | None = None) -> Extracted:
     """Return a document of numbered pages or slides, each put together by itself."""
     texts, sections, start = list[str](), list[Section](), 0
     for number, page in enumerate(pages, start=1):
@@ -51,7 +60,7 @@ def paged(title: str | None, pages: Sequence[TextBuilder]) -> Extracted:
                 for section, end in zip(built.sections, ends, strict=True)
             ]
             start += len(texts[-1])
-    return Extracted(title, "".join(texts), tuple(sections))
+    return Extracted(title, "".join(texts), tuple(sections), date=date)
 
 
 class TextBuilder:
@@ -61,18 +70,25 @@ class TextBuilder:
         self._pieces: list[str] = []
         self._length = 0
         self._wants_blank = False
+        self._closed: int | None = None
         self.headings: list[Heading] = []
 
     def line(self, text: str) -> None:
         """Add `text` on a line of its own, or on several if it has newlines."""
         if self._wants_blank and self._pieces:
             self._append("\n")
-        self._wants_blank = False
+        if self._closed is not None:
+            self.headings.append(Heading(self._length, self._closed, ""))
+        self._wants_blank, self._closed = False, None
         self._append(clean(text) + "\n")
 
     def blank(self) -> None:
         """See to an empty line before whatever comes next."""
         self._wants_blank = True
+
+    def close(self, level: int) -> None:
+        """End what stands under a heading of that level: whatever comes next is not part of it."""
+        self._closed = level
 
     def paragraph(self, text: str) -> None:
         """Add `text` with an empty line before and after."""
@@ -83,21 +99,33 @@ class TextBuilder:
     def heading(self, level: int, text: str) -> None:
         """Add a heading, at which a section begins."""
         title = one_line(clean(text))
+        if len(title) <= LONGEST_HEADING:
+            self._closed = None
         self.paragraph(title)
         if len(title) <= LONGEST_HEADING:
             self.headings.append(Heading(self._length - len(title) - 1, level, title))
 
-    def headed_row(self, level: int, row: str) -> None:
-        """Add the row that names a table's columns: the rows below it stand under it, as under a heading."""
-        self.line(row)
-        title = one_line(clean(row))
-        start = self._length - len(clean(row)) - 1
-        self.headings.append(Heading(start, level, title[:LONGEST_HEADING]))
+    def headed_rows(self, level: int, title: str, rows: Sequence[str]) -> None:
+        """Add the rows that name a table's columns: what follows stands under them, as under a heading `title`."""
+        first, *others = rows
+        self._closed = None
+        self.line(first)
+        self.headings.append(
+            Heading(self._length - len(clean(first)) - 1, level, one_line(clean(title))[:LONGEST_HEADING])
+        )
+        for row in others:
+            self.line(row)
 
-    def build(self, title: str | None = None) -> Extracted:
+    def opening_title(self) -> str | None:
+        """Return the first heading of a high level if the document begins with it, or nearly."""
+        first = next((heading for heading in self.headings if heading.level <= 1 and heading.title), None)
+        is_title = first and first.start <= _LONGEST_OPENING and not names_chapter(first.title)
+        return first.title if first and is_title else None
+
+    def build(self, title: str | None = None, date: str | None = None) -> Extracted:
         """Return the document so far."""
         text = "".join(self._pieces)
-        return Extracted(title, text, sections_under(text, self.headings))
+        return Extracted(title, text, sections_under(text, self.headings), date=date)
 
     def _append(self, piece: str) -> None:
         self._pieces.append(piece)

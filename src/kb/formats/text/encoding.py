@@ -57,6 +57,17 @@ def decode(data: bytes, declared: str | None = None) -> str:
     return clean(text)
 
 
+def as_utf8(data: bytes) -> bytes:
+    """Return a text in UTF-16 or UTF-32 in UTF-8, as whatever looks for ASCII needs it, and anything else as it is."""
+    is_marked = any(data.startswith(mark) for mark, encoding in _MARKS if encoding != "utf-8-sig")
+    if not is_marked and b"\0" not in data[:2]:
+        return data
+    try:
+        return decode(data).encode()
+    except Unreadable:
+        return data
+
+
 def _encoding(data: bytes, declared: str | None) -> str:
     marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
     if marked:

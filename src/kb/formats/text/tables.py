@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain, dropwhile
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain, groupby, islice, pairwise, zip_longest
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.formats.text.builder import LONGEST_HEADING
 from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
@@ -12,31 +13,198 @@ if TYPE_CHECKING:
 
     from kb.formats.text.builder import TextBuilder
 
+    Row = list[str]
+
+_HEAD: Final = 30  # rows in which a table's names are looked for
+_LONGEST_ROW: Final = 600  # characters; more does not fit a chunk
+_LONGEST_LINE: Final = 250  # characters of a row that is cut into several lines
+_LONGEST_LABEL: Final = 60
+_KEY_CELLS: Final = 3  # among the first so many cells is what a row is called
+_MOST_GROWTH: Final = 3
+
+
+class _Header(NamedTuple):
+    """The rows `start` to `end` of a table's head, which name its columns."""
+
+    start: int
+    end: int
+    names: Row
+
 
 def write_table(text: TextBuilder, rows: Iterable[Sequence[str]], *, level: int) -> None:
-    """Add the rows that hold anything; a first row that names the columns is a heading of this `level`."""
-    remaining: Iterator[Sequence[str]] = dropwhile(lambda cells: not any(cells), map(_cells, rows))
-    for first in remaining:
-        if _names_columns(first):
-            text.headed_row(level, " | ".join(first))
+    """Add the rows that hold anything; what names the columns, and a title above, are headings from `level` on.
+
+    After an empty row another table may begin.
+    """
+    writer = _TableWriter(text, level)
+    for is_filled, block in groupby(map(_cells, rows), key=any):
+        if is_filled:
+            writer.write(block)
+    writer.end()
+
+
+class _TableWriter:
+    def __init__(self, text: TextBuilder, level: int) -> None:
+        self._text = text
+        self._level = level
+        self._names: Row = []
+        self._margin = 0  # empty columns on the left
+        self._is_wide = False
+        self._waiting: list[Row] = []  # single cells, which may be the title of the table below
+
+    def write(self, block: Iterator[Row]) -> None:
+        """Add rows that no empty one separates."""
+        rows = list(islice(block, _HEAD))
+        margin = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
+        head = [row[margin:] for row in rows]
+        header = _header(head, must_contrast=bool(self._names))
+        if header:
+            self._begin(header, self._waiting + head[: header.start], head[header.start : header.end])
+            self._waiting, rows = [], rows[header.end :]
+        elif len(self._waiting) + len(head) < _HEAD and all(len(row) == 1 for row in head):
+            self._waiting += head
+            return
+        if header or not self._names:
+            self._margin = margin
+        self._write_waiting()
+        for row in chain(rows, block):
+            self._write_row(row[self._margin :] if self._margin and not any(row[: self._margin]) else row)
+
+    def end(self) -> None:
+        """Add what waited for a table to come."""
+        self._write_waiting()
+        self._text.blank()
+        if self._names:
+            self._text.close(self._level)
+
+    def _begin(self, header: _Header, titles: list[Row], rows: list[Row]) -> None:
+        level, names = self._level, header.names
+        if titles and len(titles[0]) == 1:
+            self._text.heading(level, titles.pop(0)[0])
+            level += 1
+        for row in titles:
+            self._text.line(_line(row))
+        self._names, self._is_wide = names, len(_line(names)) > LONGEST_HEADING
+        heading = f"{_line(names[:_KEY_CELLS])} | … ({len(names)} columns)" if self._is_wide else _line(names)
+        self._text.headed_rows(level, heading, [_line(row) for row in rows])
+
+    def _write_waiting(self) -> None:
+        for row in self._waiting:
+            self._text.line(_line(row))
+        self._waiting = []
+
+    def _write_row(self, row: Row) -> None:
+        line = _line(row)
+        if self._names and (self._is_wide or len(line) > _LONGEST_ROW):
+            for part in _labelled(row, self._names, _MOST_GROWTH * len(line)):
+                self._text.line(part)
         else:
-            remaining = chain([first], remaining)
-        break
-    for cells in remaining:
-        if any(cells):
-            text.line(" | ".join(cells))
-    text.blank()
+            self._text.line(line)
 
 
-def _cells(row: Sequence[str]) -> list[str]:
+def _labelled(row: Row, names: Row, room: int) -> Iterator[str]:
+    """Yield a long row on several lines, each with what the row is called and the names of the columns.
+
+    Where the names of all the columns take more than `room`, each line has that of its first.
+    """
+    named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
+    pairs = [f"{name}: {cell}" if name else cell for name, cell in named]
+    is_roomy = sum(map(len, pairs)) < room
+    line, key = "", _key(row)
+    for pair, (_, cell) in zip(pairs, named, strict=True):
+        if line and len(line) + len(pair) > _LONGEST_LINE:
+            yield line
+            line = f"{key} | {pair}"
+        elif line:
+            line += f" | {pair if is_roomy else cell}"
+        else:
+            line = pair
+    yield line
+
+
+def _key(row: Row) -> str:
+    """Return what a row is called: its first cells up to one with a word in it, or the first one."""
+    first = row[:_KEY_CELLS]
+    words = next((index for index, cell in enumerate(first) if _has_word(cell)), 0)
+    return _line([cell[:_LONGEST_LABEL] for cell in first[: words + 1] if cell])
+
+
+def _header(head: list[Row], *, must_contrast: bool) -> _Header | None:
+    """Return what names the columns: the first row as wide as the table, if it looks like names."""
+    width = _width(head)
+    for index, (cells, below) in enumerate(zip(head, [*head[1:], []], strict=True)):
+        after = head[index + 2] if index + 2 < len(head) else []
+        if width > 1 and (names := _grouped_names(cells, below, after)):
+            return _Header(index, index + 2, names)
+        if _spans(cells, width):
+            is_header = _names_columns(cells) and (_contrasts(cells, below) or not must_contrast)
+            return _Header(index, index + 1, cells) if is_header else None
+    return None
+
+
+def _width(head: list[Row]) -> int:
+    """Return how many columns a table has; a single row may be wider."""
+    *_, second, _ = [1, 1, *sorted(map(len, head))]
+    return second if len(head) > 2 else len(head[-1])
+
+
+def _spans(cells: Row, width: int) -> bool:
+    return len(cells) > 1 and len(cells) * 4 >= width * 3 and len([*filter(None, cells)]) * 3 >= width * 2
+
+
+def _names_columns(cells: Row) -> bool:
+    """Return whether a row looks like names: several, all different, words or years that follow each other."""
+    named = [cell for cell in cells if cell]
+    years = [int(cell) for cell in named if _is_year(cell)]
+    is_series = len(years) != 1 and all(abs(later - earlier) == 1 for earlier, later in pairwise(years))
+    return (
+        len(named) > 1 and _are_distinct(named) and is_series and all(map(_is_name, named)) and len(years) < len(named)
+    )
+
+
+def _grouped_names(upper: Row, lower: Row, below: Row) -> Row | None:
+    """Return the names of columns that two rows name together: an upper name counts until the next one."""
+    pairs = list(zip_longest(upper, lower, fillvalue=""))
+    above, under = [cell for cell in upper if cell], [cell for cell in lower if cell]
+    if not (len(above) > 1 and len(under) > 1 and all(map(_is_name, above + under)) and _contrasts(lower, below)):
+        return None
+    has_gap = not all(upper) or not all(lower) or not _are_distinct(under)
+    counts_further = len(under) > len(above) or not _are_distinct(above)
+    groups: Iterator[str] = accumulate((group for group, _ in pairs), lambda last, group: group or last)
+    names = [
+        " ".join(dict.fromkeys(filter(None, (group if name else own, name))))
+        for (own, name), group in zip(pairs, groups, strict=True)
+    ]
+    return names if has_gap and counts_further and _are_distinct([*filter(None, names)]) else None
+
+
+def _contrasts(names: Row, values: Row) -> bool:
+    """Return whether there is a number below a name."""
+    return any(value and not _has_word(value) for name, value in zip(names, values, strict=False) if name)
+
+
+def _is_name(cell: str) -> bool:
+    return _has_word(cell) or _is_year(cell)
+
+
+def _is_year(cell: str) -> bool:
+    return len(cell) == 4 and cell.isascii() and cell.isdigit() and cell[:2] in {"18", "19", "20"}
+
+
+def _has_word(cell: str) -> bool:
+    return any(map(str.isalpha, cell))
+
+
+def _are_distinct(cells: Sequence[str]) -> bool:
+    return len(set(cells)) == len(cells)
+
+
+def _cells(row: Sequence[str]) -> Row:
     cells = [one_line(cell) for cell in row]
     while cells and not cells[-1]:
         cells.pop()
     return cells
 
 
-def _names_columns(cells: Sequence[str]) -> bool:
-    """Return whether a row looks like names: several, all different, none of them a number."""
-    named = [cell for cell in cells if cell]
-    is_distinct = len(set(named)) == len(named) > 1
-    return is_distinct and all(any(map(str.isalpha, cell)) for cell in named)
+def _line(cells: Row) -> str:
+    return " | ".join(cells)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb.store.rows import Extent
 from kb.store.sqlite.document_query import page_of
 from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     import apsw
     import numpy as np
@@ -20,13 +21,18 @@ if TYPE_CHECKING:
     from kb.store.sqlite.schema import VectorTable
 
 
+NO_SECTION = "", "[]"
+"""The header and the headings of a chunk that stands under nothing."""
+
+
 class SqliteDocuments:
     """See `kb.store.protocol.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
-    def __init__(self, connection: apsw.Connection, table: VectorTable) -> None:
+    def __init__(self, connection: apsw.Connection, table: VectorTable, checkpoint: Callable[[], None]) -> None:
         self._execute: Execute = connection.execute
         self._connection = connection
         self._table = table
+        self._checkpoint = checkpoint
         self._sql = statements("documents")
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
@@ -35,9 +41,18 @@ class SqliteDocuments:
         """Return the document, if there is one."""
         return next(iter(self._documents("documents", "id = ?", (document_id,))), None)
 
-    def chunks(self, document_id: int) -> list[Chunk]:
-        """Return a document's chunks in order."""
-        return mapped(chunk_of, self._execute(self._sql["select_chunks"], (document_id,)))
+    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]:
+        """Return a document's chunks in order, from the one with the index `start` on."""
+        count = -1 if limit is None else limit
+        return mapped(chunk_of, self._execute(self._sql["select_chunks"], (document_id, start, count)))
+
+    def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that hold some of the characters from `start` to before `end`, in order."""
+        return mapped(chunk_of, self._execute(self._sql["select_chunks_between"], (document_id, start, end)))
+
+    def extent(self, document_id: int) -> Extent:
+        """Return how much there is of a document."""
+        return Extent(*self._execute(self._sql["select_extent"], (document_id,)).get)
 
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
@@ -87,6 +102,7 @@ class SqliteDocuments:
         self._remove_chunks(document_id)
         tags = self._execute(self._sql["clear_tags_of"], (document_id,)).fetchall()
         self._drop_file(*self._execute(self._sql["delete_document"], (document_id,)).get)
+        self._execute(statements("jobs")["forget_document"], {"id": document_id})
         self._drop_unused_tags(tag_id for (tag_id,) in tags)
 
     def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
@@ -113,6 +129,10 @@ class SqliteDocuments:
         noted = self._execute(self._sql["take_unneeded_files"]).fetchall()
         return [hash_ for (hash_,) in noted if not self._is_file_needed(hash_)]
 
+    def file_hashes(self) -> set[str]:
+        """Return the hashes of the files that documents came from."""
+        return {hash_ for (hash_,) in self._execute(self._sql["select_file_hashes"])}
+
     def _is_file_needed(self, content_hash: str) -> bool:
         return bool(self._execute(self._sql["is_file_needed"], (content_hash,)).get)
 
@@ -130,9 +150,14 @@ class SqliteDocuments:
 
     def _add_chunks(self, document_id: int, content: Content) -> None:
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
+        sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
+            self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
-            columns |= {"header": chunk.header, "text": chunk.text, "heading": array(chunk.place.heading)}
+            section = chunk.header, array(chunk.place.heading)
+            if section not in sections:
+                sections[section] = self._execute(self._sql["insert_section"], (document_id, *section)).get
+            columns |= {"text": chunk.text, "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
@@ -141,6 +166,7 @@ class SqliteDocuments:
         ids = [row[0] for row in self._execute(self._sql["select_chunk_ids"], (document_id,))]
         self._connection.executemany(self._table.delete, [(id_,) for id_ in ids])
         self._execute(self._sql["delete_chunks"], (document_id,))
+        self._execute(self._sql["delete_sections"], (document_id,))
         self.removed += ids
 
     def _tags_of(self, document_id: int) -> set[str]:

@@ -56,6 +56,12 @@ class SqliteIndex:
         """Return the chunks that `where` admits."""
         return SqliteSelection(self._execute, self._snapshot, self._words, where)
 
+    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+        """Return the documents that the chunks are of, in the order given."""
+        rows = self._execute(statements("search")["select_documents_of"], (json.dumps(chunk_ids),))
+        found = dict(rows.fetchall())
+        return [found[chunk_id] for chunk_id in chunk_ids]
+
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
         rows = self._execute(statements("search")["select_hits"], (json.dumps(chunk_ids),))

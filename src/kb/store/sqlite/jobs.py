@@ -64,23 +64,26 @@ class SqliteJobs:
         return self._jobs(f"{where} ORDER BY id DESC LIMIT ?", (*parameters, limit))
 
     def claim(self, limit: int) -> list[Job]:
-        """Turn the oldest queued jobs to running: new ones together, one that failed before by itself."""
-        again = (self._execute(self._sql["attempts_of_oldest"]).get or 0) > 0
-        return self._claimed(self._execute(self._sql["claim"], (again, 1 if again else limit)).fetchall())
+        """Turn queued jobs to running: new ones together, then those that were begun before, each by itself."""
+        new = self._execute(self._sql["claim"], (False, limit)).fetchall()
+        return self._claimed(new or self._execute(self._sql["claim"], (True, 1)).fetchall())
 
-    def claim_short(self, limit: int, chars: int) -> list[Job]:
-        """Turn queued new notes of at most so many characters, that replace nothing, to running."""
-        return self._claimed(self._execute(self._sql["claim_short"], (chars, limit)).fetchall())
+    def claim_short(self, limit: int, size: int) -> list[Job]:
+        """Turn queued new notes of at most so many bytes, that replace nothing, to running."""
+        return self._claimed(self._execute(self._sql["claim_short"], (size, limit)).fetchall())
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
         for job_id in job_ids:
             self._execute(self._sql["heartbeat"], (job_id,))
 
-    def set_progress(self, job_ids: Iterable[int], progress: float) -> None:
-        """Say how far the jobs are, from 0 to 1."""
-        for job_id in job_ids:
-            self._execute(self._sql["set_progress"], (progress, job_id))
+    def set_progress(self, job_ids: Iterable[int], progress: float) -> int:
+        """Say how far the jobs are, from 0 to 1; return how many of them are still there."""
+        return sum(len(self._execute(self._sql["set_progress"], (progress, id_)).fetchall()) for id_ in job_ids)
+
+    def give_up(self, attempts: int, error: str) -> list[int]:
+        """Fail the running jobs that were begun so often; return their ids."""
+        return [job_id for (job_id,) in self._execute(self._sql["give_up"], (error, attempts))]
 
     def release_all(self) -> None:
         """Queue every running job again: whoever ran it is gone."""
@@ -91,9 +94,9 @@ class SqliteJobs:
         return len(self._execute(self._sql["release_stalled"], (f"-{seconds} seconds",)).fetchall())
 
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
-        """Queue running jobs again; `failed` counts it as an attempt."""
+        """Queue running jobs again; the attempt counts if it `failed`."""
         for job_id in job_ids:
-            self._execute(self._sql["release"], (failed, job_id))
+            self._execute(self._sql["release"], (not failed, job_id))
 
     def finish(self, job_id: int, document_id: int) -> None:
         """The job is done; its text is in the document now."""
@@ -110,6 +113,10 @@ class SqliteJobs:
     def expire(self, days: int, limit: int) -> int:
         """Delete the jobs that were done so long ago, the oldest first; return how many."""
         return len(self._execute(self._sql["expire"], (f"-{days} days", limit)).fetchall())
+
+    def delete(self, job_id: int) -> None:
+        """Forget the job."""
+        self._execute(self._sql["delete_job"], (job_id,))
 
     def drop_content(self, job_id: int) -> None:
         """The staged file is of no use any more."""

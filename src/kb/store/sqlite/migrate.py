@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import unicodedata
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 OLDEST_NUMBERED = 3
 """The version that the numbered migrations begin at."""
+
+FUNCTIONS = {"nfc": partial(unicodedata.normalize, "NFC")}
+"""What a migration cannot say in SQL."""
 
 
 def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> None:
@@ -52,6 +57,8 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
     Raises:
         StoreError: one fails; the database is of the version before it.
     """
+    for name, function in FUNCTIONS.items():
+        connection.create_scalar_function(name, function, 1, deterministic=True)
     for number, sql in migrations(after=connection.pragma("user_version")):
         logger.info("migrating to version %s", number)
         try:

@@ -35,34 +35,51 @@ CREATE TABLE document_tags (
 ) WITHOUT ROWID;
 CREATE INDEX document_tags_tag ON document_tags (tag_id, document_id);
 
+-- What chunks stand under: the title and the headings as they are searched, and the headings as a JSON array. A chunk
+-- under nothing has no section. Sections go after their chunks, whose full text cannot be removed without them.
+CREATE TABLE sections (
+  id INTEGER PRIMARY KEY,
+  document_id INTEGER NOT NULL,
+  header TEXT NOT NULL,
+  heading TEXT NOT NULL
+);
+CREATE INDEX sections_document ON sections (document_id);
+
 CREATE TABLE chunks (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
   chunk_index INTEGER NOT NULL,
-  header TEXT NOT NULL DEFAULT '',
   text TEXT NOT NULL,
-  heading TEXT NOT NULL DEFAULT '[]',
   page INTEGER,
   line_start INTEGER NOT NULL DEFAULT 0,
   line_end INTEGER NOT NULL DEFAULT 0,
   char_start INTEGER NOT NULL DEFAULT 0,
-  char_end INTEGER NOT NULL DEFAULT 0
+  char_end INTEGER NOT NULL DEFAULT 0,
+  section_id INTEGER
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
+CREATE VIEW chunk_texts AS
+  SELECT chunks.id AS id, text, COALESCE(header, '') AS header
+  FROM chunks LEFT JOIN sections ON sections.id = section_id;
+
 -- The text first: it was the only column in version 2, and its readers may count on that.
 CREATE VIRTUAL TABLE chunks_fts USING fts5 (
-  text, header, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+  text, header, content = 'chunk_texts', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
 );
+-- A word that is deleted leaves the index at once, not when a merge comes by.
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
-  INSERT INTO chunks_fts (rowid, text, header) VALUES (new.id, new.text, new.header);
+  INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
 CREATE TRIGGER chunks_ad AFTER DELETE ON chunks BEGIN
-  INSERT INTO chunks_fts (chunks_fts, rowid, text, header) VALUES ('delete', old.id, old.text, old.header);
+  INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
+  VALUES ('delete', old.id, old.text, COALESCE((SELECT header FROM sections WHERE id = old.section_id), ''));
 END;
 CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
-  INSERT INTO chunks_fts (chunks_fts, rowid, text, header) VALUES ('delete', old.id, old.text, old.header);
-  INSERT INTO chunks_fts (rowid, text, header) VALUES (new.id, new.text, new.header);
+  INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
+  VALUES ('delete', old.id, old.text, COALESCE((SELECT header FROM sections WHERE id = old.section_id), ''));
+  INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
 
 CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}]);
@@ -92,6 +109,9 @@ CREATE TABLE jobs (
   depth INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX jobs_status ON jobs (status, id);
+CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
+CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX jobs_part_of ON jobs (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
 CREATE INDEX jobs_done ON jobs (COALESCE(finished_at, created_at)) WHERE status = 'done';
 CREATE UNIQUE INDEX jobs_idempotency_key ON jobs (idempotency_key);

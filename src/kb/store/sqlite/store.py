@@ -12,7 +12,7 @@ import apsw
 
 from kb.api.errors import DiskFull, StoreError
 from kb.store.rows import Counts
-from kb.store.sqlite.connection import connect
+from kb.store.sqlite.connection import BUSY_MS, connect
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
@@ -24,7 +24,7 @@ from kb.store.sqlite.vectors import Vectors, generation
 from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from kb.store.rows import VectorSpace
@@ -33,13 +33,23 @@ if TYPE_CHECKING:
 
 READ_CONNECTIONS = 8
 
+RECLAIMED_PAGES = 256
+"""How many free pages may stay, and are given back at a time."""
+
 
 class SqliteTransaction:
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
-    def __init__(self, connection: apsw.Connection, vectors: Vectors, *, words: Words | None = None) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        vectors: Vectors,
+        checkpoint: Callable[[], None] = lambda: None,
+        *,
+        words: Words | None = None,
+    ) -> None:
         self.connection = connection
-        self.documents = SqliteDocuments(connection, vectors.table)
+        self.documents = SqliteDocuments(connection, vectors.table, checkpoint)
         self.jobs = SqliteJobs(connection)
         self._vectors = vectors
         self._words = words
@@ -90,7 +100,13 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
-        self._vectors = Vectors(self._writer, space.dimensions)
+        try:
+            self._vectors = Vectors(self._writer, space.dimensions)
+        except (apsw.Error, ValueError) as error:
+            raise StoreError(
+                f"The vectors in the database {path} cannot be read ({error}): 'kb verify' says what is damaged,"
+                " and 'kb reindex' makes them again from the texts."
+            ) from error
         self.words = Words(self._writer, words_limit)
 
     @property
@@ -122,8 +138,8 @@ class SqliteStore:
             self._readers.put(connection)
 
     @contextmanager
-    def write(self) -> Iterator[SqliteTransaction]:
-        """A change, whole or not at all; on disk when the block ends.
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:
+        """A change, whole or not at all; on disk when the block ends. `checkpoint` may end it between two chunks.
 
         Raises:
             DiskFull: there is no room for it.
@@ -132,7 +148,7 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE")
             before, words_before = self._vectors.newest, self.words.newest
             try:
-                transaction = SqliteTransaction(self._writer, self._vectors)
+                transaction = SqliteTransaction(self._writer, self._vectors, checkpoint)
                 yield transaction
                 self._publish(transaction.documents)
                 self._writer.execute("COMMIT")
@@ -147,6 +163,19 @@ class SqliteStore:
                 if isinstance(error, apsw.FullError):
                     raise DiskFull from error
                 raise
+
+    def reclaim(self) -> bool:
+        """Give some free pages back and empty the log; return whether there are more.
+
+        A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
+        """
+        with self._write_lock:
+            more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
+            if more:
+                self._writer.execute(f"PRAGMA incremental_vacuum({RECLAIMED_PAGES})").fetchall()
+            else:
+                self._empty_log()
+            return more
 
     def check(self) -> None:
         """Read a row.
@@ -166,6 +195,19 @@ class SqliteStore:
             for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
             self._writer.close()
+
+    def _empty_log(self) -> None:
+        """Bring what the log holds into the database, and cut it, unless someone is reading from it."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if not log.exists() or not log.stat().st_size:
+            return
+        self._writer.set_busy_timeout(0)
+        try:
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return
+        finally:
+            self._writer.set_busy_timeout(BUSY_MS)
 
     def _publish(self, documents: SqliteDocuments) -> None:
         if documents.added or documents.removed:

@@ -10,9 +10,24 @@ SELECT
 FROM {source} WHERE {condition}
 
 -- name: select_chunks
--- A document's chunks in order.
-SELECT id, chunk_index AS "index", header, text, line_start, line_end, char_start, char_end, heading, page
-FROM chunks WHERE document_id = ? ORDER BY chunk_index
+-- A document's chunks in order, from one on.
+SELECT
+  chunks.id, chunk_index AS "index", COALESCE(header, '') AS header, text, line_start, line_end, char_start, char_end,
+  COALESCE(heading, '[]') AS heading, page
+FROM chunks LEFT JOIN sections ON sections.id = section_id
+WHERE chunks.document_id = ? AND chunk_index >= ? ORDER BY chunk_index LIMIT ?
+
+-- name: select_chunks_between
+-- The chunks that hold characters of a document from one to before another.
+SELECT
+  chunks.id, chunk_index AS "index", COALESCE(header, '') AS header, text, line_start, line_end, char_start, char_end,
+  COALESCE(heading, '[]') AS heading, page
+FROM chunks LEFT JOIN sections ON sections.id = section_id
+WHERE chunks.document_id = ? AND char_end > ? AND char_start < ? ORDER BY chunk_index
+
+-- name: select_extent
+-- How many chunks a document has, and how many characters.
+SELECT count(*), COALESCE(max(char_end), 0) FROM chunks WHERE document_id = ?
 
 -- name: find_by_content
 -- The oldest note, or else file, that holds this content under this path. The plus keeps the path, which many documents
@@ -75,20 +90,28 @@ SELECT content_hash, doc_type FROM documents WHERE id = ?
 SELECT id, source_path FROM documents WHERE part_of = ?
 
 -- name: insert_chunk
--- A chunk; triggers write its full text.
+-- A chunk; triggers write its full text, for which its section must be there.
 INSERT INTO chunks (
-  id, document_id, chunk_index, header, text, heading, page, line_start, line_end, char_start, char_end
+  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end
 ) VALUES (
-  :id, :document_id, :index, :header, :text, :heading, :page, :line_start, :line_end, :char_start, :char_end
+  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end
 )
+
+-- name: insert_section
+-- What chunks of a document stand under.
+INSERT INTO sections (document_id, header, heading) VALUES (?, ?, ?) RETURNING id
 
 -- name: select_chunk_ids
 -- A document's chunks.
 SELECT id FROM chunks WHERE document_id = ?
 
 -- name: delete_chunks
--- A document's chunks; triggers remove their full text.
+-- A document's chunks; triggers remove their full text, for which their sections must still be there.
 DELETE FROM chunks WHERE document_id = ?
+
+-- name: delete_sections
+-- A document's sections, once nothing stands under them.
+DELETE FROM sections WHERE document_id = ?
 
 -- name: count_by_type
 -- How many documents there are of each type.
@@ -129,6 +152,10 @@ DELETE FROM tags WHERE id = ? AND NOT EXISTS (SELECT 1 FROM document_tags WHERE 
 -- name: is_file_needed
 -- Whether a document came from the file with this content.
 SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = ? AND doc_type <> 'note')
+
+-- name: select_file_hashes
+-- The files that documents came from.
+SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'
 
 -- name: note_unneeded_file
 -- A kept file lost its last document.

@@ -38,26 +38,30 @@ SELECT status, count(*) FROM jobs GROUP BY status
 SELECT 86400 * (julianday(strftime('%Y-%m-%d %H:%M:%f', 'now')) - julianday(created_at))
 FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
--- name: attempts_of_oldest
--- How often the oldest queued job failed.
-SELECT attempts FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
-
 -- name: claim
--- Queued jobs begin: those that failed before, or those that did not.
+-- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
+-- before what came earlier for the same path.
 UPDATE jobs SET
-  status = 'running', started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+  status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
   heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
-WHERE id IN (SELECT id FROM jobs WHERE status = 'queued' AND (attempts > 0) = ? ORDER BY id LIMIT ?)
-RETURNING id
+WHERE id IN (
+  SELECT id FROM jobs AS next INDEXED BY jobs_queue
+  WHERE status = 'queued' AND (attempts > 0) = ? AND NOT EXISTS (
+    SELECT 1 FROM jobs AS earlier INDEXED BY jobs_queue
+    WHERE status = 'queued' AND earlier.attempts > next.attempts AND earlier.id < next.id
+      AND earlier.source_path = next.source_path
+  )
+  ORDER BY attempts, id LIMIT ?
+) RETURNING id
 
 -- name: claim_short
--- Short new notes begin that replace nothing.
+-- Short new notes begin that replace nothing. (SQL's own `length` ends at a NUL.)
 UPDATE jobs SET
-  status = 'running', started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+  status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
   heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 WHERE id IN (
   SELECT id FROM jobs
-  WHERE status = 'queued' AND kind = 'note' AND source_path IS NULL AND attempts = 0 AND length(text) <= ?
+  WHERE status = 'queued' AND kind = 'note' AND source_path IS NULL AND attempts = 0 AND octet_length(text) <= ?
   ORDER BY id LIMIT ?
 ) RETURNING id
 
@@ -66,22 +70,28 @@ WHERE id IN (
 UPDATE jobs SET heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
 
 -- name: set_progress
--- How far a job is.
-UPDATE jobs SET progress = ? WHERE id = ?
+-- How far a job is, if it is still there.
+UPDATE jobs SET progress = ? WHERE id = ? RETURNING id
+
+-- name: give_up
+-- Running jobs fail that were begun so often.
+UPDATE jobs SET status = 'failed', error = ?, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE status = 'running' AND attempts >= ?
+RETURNING id
 
 -- name: release_all
 -- Every running job is queued again.
 UPDATE jobs SET status = 'queued' WHERE status = 'running'
 
 -- name: release_stalled
--- Running jobs are queued again that gave no sign of life since so long ago, as in '-120 seconds'.
-UPDATE jobs SET status = 'queued'
+-- Running jobs are queued again that gave no sign of life since so long ago, as in '-120 seconds'; that is no attempt.
+UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0)
 WHERE status = 'running' AND heartbeat_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
 RETURNING id
 
 -- name: release
--- A running job is queued again, so many attempts later.
-UPDATE jobs SET status = 'queued', attempts = attempts + ? WHERE id = ? AND status = 'running'
+-- A running job is queued again; so many attempts do not count.
+UPDATE jobs SET status = 'queued', attempts = attempts - ? WHERE id = ? AND status = 'running'
 
 -- name: finish
 -- A job is done; its text is in the document now.
@@ -107,6 +117,18 @@ DELETE FROM jobs WHERE id IN (
   WHERE status = 'done' AND COALESCE(finished_at, created_at) < strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
   ORDER BY COALESCE(finished_at, created_at) LIMIT ?
 ) RETURNING id
+
+-- name: delete_job
+-- A job goes, whatever its state.
+DELETE FROM jobs WHERE id = ?
+
+-- name: forget_document
+-- The jobs that made a document, and those of the files inside it, say no more what it was; what an idempotency key stands
+-- for stays.
+UPDATE jobs SET
+  title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL,
+  request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
+WHERE document_id = :id OR part_of = :id
 
 -- name: drop_content
 -- A job's staged file is of no use any more.

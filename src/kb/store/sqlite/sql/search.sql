@@ -4,12 +4,16 @@
 -- Chunks with what a search result says of their documents, for ids in a JSON array.
 SELECT
   chunks.id AS chunk_id, documents.id AS document_id, title, source_path, doc_type, text, line_start, line_end,
-  char_start, char_end, heading, page,
+  char_start, char_end, COALESCE(heading, '[]') AS heading, page,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
   created_at, updated_at, date
-FROM chunks JOIN documents ON documents.id = document_id
+FROM chunks JOIN documents ON documents.id = chunks.document_id LEFT JOIN sections ON sections.id = section_id
 WHERE chunks.id IN (SELECT value FROM json_each(?))
+
+-- name: select_documents_of
+-- The documents of chunks, for ids in a JSON array.
+SELECT id, document_id FROM chunks WHERE id IN (SELECT value FROM json_each(?))
 
 -- name: update_generation
 -- The chunks were changed: which snapshot of the vectors shows it.

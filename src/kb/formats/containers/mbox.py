@@ -1,0 +1,36 @@
+"""Mailboxes (mbox, RFC 4155): messages one after the other, each behind a line that begins with "From "."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice, pairwise
+from typing import Final
+
+# A line of a message may begin so, too: what parts messages also says when, and a header follows it.
+_SEPARATOR: Final = re.compile(
+    rb"(?m)^From (?=[^\n]*?\d:\d\d)(?=[^\n]*?\b(?:19|20)\d\d\b)[^\n]*\n(?=>From |[!-9;-~]+:)"
+)
+_FIRST: Final = re.compile(rb"From [^\r\n]*\r?\n(?:>From [^\r\n]*\r?\n)*+(?=[!-9;-~]+:)")
+_QUOTED: Final = re.compile(rb"(?m)^>(>*From )")
+
+
+def begins_message(data: bytes) -> bool:
+    """Return whether the line that begins a message in a mailbox comes first."""
+    return _SEPARATOR.match(data) is not None
+
+
+def is_mailbox(data: bytes) -> bool:
+    """Return whether there are several messages."""
+    return len(list(islice(_SEPARATOR.finditer(data), 2))) > 1
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return the messages, each with the line before it."""
+    starts = [match.start() for match in _SEPARATOR.finditer(data)]
+    return [data[start:end] for start, end in pairwise([*starts, len(data)])]
+
+
+def without_separator(message: bytes) -> bytes:
+    """Return a message without what the mailbox added to it; one that was in none as it is."""
+    first = _FIRST.match(message)
+    return _QUOTED.sub(rb"\1", message[first.end() :]) if first else message

@@ -1,0 +1,142 @@
+"""A page of a PDF: the text that shows on it, and the heading it begins with."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from itertools import dropwhile, takewhile
+from statistics import median
+from typing import Final, NamedTuple
+from unicodedata import normalize
+
+import pypdfium2
+from pypdfium2 import raw
+
+from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.hyphens import BREAK
+from kb.formats.text.titles import names_chapter
+
+_BROKEN_LINE: Final = re.compile(r"(?<=[^\W_])(?:[-\u2010]\n(?=[^\W_])|\xad\n?)")
+_SPACED_WORD: Final = re.compile(r"(?P<word>\S+)\s*")
+_BEGINNING: Final = 300  # characters
+_SAMPLE: Final = 60  # characters of the page that are measured
+_SMALLEST: Final = 0.1
+_LARGER: Final = 1.2
+_SAME: Final = 0.95
+_FEWEST_LETTERS: Final = 8
+_LONGEST_TITLE: Final = 200
+_BLEED: Final = 2.0  # points that text may stand over the edge of its page
+_CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
+_BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
+_LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+
+
+class Page(NamedTuple):
+    """The text of a page, and the heading at its beginning."""
+
+    text: str
+    heading: str | None = None
+
+
+def read_page(document: pypdfium2.PdfDocument, index: int, *, with_heading: bool = False) -> Page | None:
+    """Return a page, its heading only if that is asked for; None if the page is damaged."""
+    try:
+        with closing(document[index]) as page:
+            box = _Box(*page.get_bbox())
+            if not _draw_annotations(page):
+                return _page(page, box, with_heading=with_heading)
+        with closing(document[index]) as page:
+            return _page(page, box, with_heading=with_heading)
+    except pypdfium2.PdfiumError:
+        return None
+
+
+def _page(page: pypdfium2.PdfPage, box: _Box, *, with_heading: bool) -> Page:
+    with closing(page.get_textpage()) as text:
+        return Page(_visible_text(text, box), _heading(text, box) if with_heading else None)
+
+
+def _draw_annotations(page: pypdfium2.PdfPage) -> bool:
+    """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only.
+
+    It shows once the page is opened again, with boxes that may not be those the page had.
+    """
+    has_annotations: bool = raw.FPDFPage_GetAnnotCount(page) > 0
+    if has_annotations:
+        raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+    return has_annotations
+
+
+class _Box(NamedTuple):
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def holds(self, other: _Box) -> bool:
+        """Return whether `other` lies within, but for `_BLEED`."""
+        return (
+            self.left - _BLEED <= other.left
+            and other.right <= self.right + _BLEED
+            and self.bottom - _BLEED <= other.bottom
+            and other.top <= self.top + _BLEED
+        )
+
+    def is_empty(self) -> bool:
+        """Return whether it has no area."""
+        return self.left >= self.right or self.bottom >= self.top
+
+    def centre(self) -> _Box:
+        """Return the point in the middle."""
+        x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
+        return _Box(x, y, x, y)
+
+
+def _visible_text(text: pypdfium2.PdfTextPage, box: _Box) -> str:
+    """Return the text within the page's box: two pages that were cut from one spread share a content stream."""
+    rects = (_Box(*text.get_rect(index)) for index in range(text.count_rects()))
+    is_whole = box.is_empty() or all(map(box.holds, rects))
+    return tidy(text.get_text_range() if is_whole else _cropped(text, box))
+
+
+def _heading(text: pypdfium2.PdfTextPage, box: _Box) -> str | None:
+    """Return what stands at the beginning in the largest letters, if they are larger than most and make some words."""
+    count = text.count_chars()
+    beginning = "".join(chr(raw.FPDFText_GetUnicode(text, index)) for index in range(min(count, _BEGINNING)))
+    words = list(_SPACED_WORD.finditer(beginning))
+    heights = [_height(text, word.start(), box) for word in words]
+    sample = [_height(text, index, box) for index in range(0, count, max(1, count // _SAMPLE))]
+    largest = max(heights, default=0.0)
+    if largest < _LARGER * median([*filter(None, heights + sample), _SMALLEST]):
+        return None
+    below = dropwhile(lambda word: word[1] < _SAME * largest, zip(words, heights, strict=True))
+    run = takewhile(lambda word: word[1] >= _SAME * largest, below)
+    title = one_line(tidy(" ".join(word["word"] for word, _ in run)).replace(BREAK, "-"))
+    is_named = " " in title and sum(map(str.isalpha, title)) >= _FEWEST_LETTERS
+    return title if is_named and len(title) <= _LONGEST_TITLE and not names_chapter(title) else None
+
+
+def _height(text: pypdfium2.PdfTextPage, index: int, box: _Box) -> float:
+    """Return how high a character stands, 0 for one that is turned or not on the page."""
+    rect = raw.FS_RECTF()
+    if raw.FPDFText_GetCharAngle(text, index) or not raw.FPDFText_GetLooseCharBox(text, index, rect):
+        return 0.0
+    place = _Box(rect.left, rect.bottom, rect.right, rect.top)
+    return rect.top - rect.bottom if box.is_empty() or box.holds(place.centre()) else 0.0
+
+
+def _cropped(text: pypdfium2.PdfTextPage, box: _Box) -> str:
+    """Return the words that lie in `box` with any of their characters."""
+    runs: list[range] = []
+    codes = (raw.FPDFText_GetUnicode(text, index) for index in range(text.count_chars()))
+    for word in _SPACED_WORD.finditer("".join(map(chr, codes))):
+        if any(box.holds(_Box(*text.get_charbox(index)).centre()) for index in range(*word.span("word"))):
+            joins = runs and runs[-1].stop == word.start()
+            start = runs.pop().start if joins else word.start()
+            runs.append(range(start, word.end()))
+    return "\n".join(text.get_text_range(run.start, len(run)).strip() for run in runs)
+
+
+def tidy(text: str) -> str:
+    text = _CONTROL.sub("", clean(text).translate(_LIGATURES))
+    return _BLANK_LINES.sub("\n\n", _BROKEN_LINE.sub(BREAK, text)).strip()

@@ -1,0 +1,86 @@
+"""Words that a line end broke, put together again with or without their hyphen."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final, NamedTuple
+
+BREAK: Final = "\ufffe"  # what PDFium makes of a hyphen at the end of a line
+
+_LONGEST_WORD: Final = 64
+_WORD_START: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}")
+_WORD_END: Final = re.compile(rf"\w{{0,{_LONGEST_WORD}}}\Z")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+# Second halves that nearly always follow a hyphen, and first ones that nearly always stand before one.
+_COMPOUND_ENDS: Final = frozenset(
+    {
+        *("aware", "based", "centric", "controlled", "dependent", "derived", "driven", "enabled", "free", "friendly"),
+        *("generated", "independent", "induced", "like", "mediated", "only", "oriented", "powered", "related", "sized"),
+        *("specific", "term", "wide"),
+    }
+)
+_COMPOUND_STARTS: Final = frozenset({"self", "non"})
+_PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, and yet no words before a hyphen
+
+
+class Vocabulary(NamedTuple):
+    """The words that stand whole in a document, how often each, and what compounds with a hyphen end in."""
+
+    words: Counter[str]
+    ends: frozenset[str]
+
+
+def vocabulary_of(pages: list[str]) -> Vocabulary:
+    words = Counter(word for page in pages for word in _WORD.findall(_without_broken_words(page.lower())))
+    ends = {word.rpartition("-")[2] for word in words if "-" in word}
+    return Vocabulary(words, _COMPOUND_ENDS.union(end for end in ends if len(end) > 3))
+
+
+def _without_broken_words(page: str) -> str:
+    first, *rest = page.split(BREAK)
+    kept = [first]
+    for part in rest:
+        kept[-1] = kept[-1].removesuffix(_last_word(kept[-1]))
+        kept.append(part.removeprefix(_first_word(part)))
+    return " ".join(kept)
+
+
+def join_words(page: str, vocabulary: Vocabulary) -> str:
+    first, *rest = page.split(BREAK)
+    joined = [first]
+    for part in rest:
+        is_hyphenated = _keeps_hyphen(_last_word(joined[-1]), _first_word(part), vocabulary)
+        joined.append(f"-{part}" if is_hyphenated else part)
+    return f"{''.join(joined)}\n\n" if page else ""
+
+
+def _first_word(text: str) -> str:
+    found = _WORD_START.match(text)
+    return found[0] if found else ""
+
+
+def _last_word(text: str) -> str:
+    found = _WORD_END.search(text[-_LONGEST_WORD:])
+    return found[0] if found else ""
+
+
+def _keeps_hyphen(left: str, right: str, vocabulary: Vocabulary) -> bool:
+    """Return whether the hyphen of a word broken at a line end belongs to it, as far as the document shows."""
+    words, whole, compound = vocabulary.words, (left + right).lower(), f"{left}-{right}".lower()
+    if words[whole] or words[compound]:
+        return words[compound] > words[whole]
+    is_capital = left.isupper() and right.isupper()
+    if not is_capital and not (left.isalpha() and left[1:].islower() and right.islower() and len(right) > 1):
+        return True
+    return _is_compound(left.lower(), right.lower(), vocabulary)
+
+
+def _is_compound(left: str, right: str, vocabulary: Vocabulary) -> bool:
+    """Return whether two halves look like words in their own right rather than like syllables of one."""
+    is_left, is_right = left in vocabulary.words, right in vocabulary.words
+    if left in _COMPOUND_STARTS and len(right) > 3:
+        return True
+    if right in vocabulary.ends and (is_left or len(left) > 3) and left not in _PREFIXES:
+        return True
+    return is_left and ((is_right and len(left) > 2 and len(right) > 3) or (len(left) > 3 and len(right) > 4))

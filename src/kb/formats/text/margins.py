@@ -1,0 +1,37 @@
+"""What stands above and below the text of every page of a document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from kb.formats.text.encoding import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kb.formats.text.builder import TextBuilder
+
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_ROMAN: Final = re.compile(r"(?i)[ivxlc]+")
+_PAGE_WORDS: Final = frozenset(
+    {
+        *("page", "pages", "pg", "p", "of", "seite", "seiten", "s", "von", "página", "páginas", "pág", "de", "sur"),
+        *("pagina", "pag", "di", "van", "sida", "side", "sivu", "av", "af", "strana", "strona", "str", "z", "ze"),
+        *("страница", "стр", "из", "sayfa", "第", "页", "頁", "共", "ページ"),
+    }
+)
+
+
+def write_margins(text: TextBuilder, lines: Iterable[str]) -> None:
+    """Add what headers and footers say under a heading of their own, each line once, page numbers left out."""
+    found = [line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line)]
+    if found:
+        text.heading(1, "Headers and footers")
+    for line in found:
+        text.line(f"- {line}")
+
+
+def _is_page_number(line: str) -> bool:
+    words = _LETTERS.findall(line)
+    return all(word.casefold() in _PAGE_WORDS or _ROMAN.fullmatch(word) for word in words)

@@ -1,0 +1,182 @@
+"""What the parser process gives up for good before it reads a file, so that a file that takes it over gains nothing.
+
+Landlock and seccomp are Linux's own and ask for no privileges. Where the kernel or a container has only one of them,
+that one holds alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.api.models import Restriction
+
+_SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVS = 4, 22, 38
+_SECCOMP_MODE_FILTER: Final = 2
+_CAPABILITY_VERSION: Final = 0x20080522
+
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
+_LANDLOCK_VERSION: Final = 1
+_PATH_BENEATH: Final = 1
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+"""How many kinds of access to files each version of Landlock knows; later ones as many as the last."""
+_PORTS_SINCE, _SCOPES_SINCE = 4, 6
+_ALL_OF_TWO: Final = 0b11
+
+_SYSCALLS: Final = {
+    # name: its number on x86-64, and on ARM64
+    "read": (0, 63),
+    "write": (1, 64),
+    "close": (3, 57),
+    "fstat": (5, 80),
+    "lseek": (8, 62),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "brk": (12, 214),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "pread64": (17, 67),
+    "readv": (19, 65),
+    "writev": (20, 66),
+    "sched_yield": (24, 124),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "getpid": (39, 172),
+    "exit": (60, 93),
+    "sigaltstack": (131, 132),
+    "gettid": (186, 178),
+    "futex": (202, 98),
+    "getdents64": (217, 61),
+    "restart_syscall": (219, 128),
+    "clock_gettime": (228, 113),
+    "clock_nanosleep": (230, 115),
+    "exit_group": (231, 94),
+    "newfstatat": (262, 79),
+    "getrandom": (318, 278),
+}
+"""All that reading bytes, computing, and loading a module take."""
+_OPENAT, _TGKILL = (257, 56), (234, 131)
+
+
+class _Architecture(NamedTuple):
+    audit: int
+    column: int
+
+
+_ARCHITECTURES: Final = {"x86_64": _Architecture(0xC000003E, 0), "aarch64": _Architecture(0xC00000B7, 1)}
+_POINTER_BYTES: Final = 8
+
+_LOAD, _IF_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+
+
+def forbid_inspection() -> None:
+    """Close this process's memory and environment to other processes of its user."""
+    if sys.platform == "linux":
+        _libc().prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def confine() -> list[Restriction]:
+    """Give up all that reading files does not take; returns what is impossible from here on.
+
+    It counts for this thread and those that it starts.
+    """
+    if sys.platform != "linux":
+        return []
+    libc = _libc()
+    restrictions: set[Restriction] = set()
+    _drop_capabilities(libc)
+    libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if _forbid_files(libc):
+        restrictions |= {"files", "writing"}
+    if _forbid_syscalls(libc):
+        restrictions |= {"writing", "network", "processes"}
+    return sorted(restrictions)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Make root a user like any other: it could look into the engine otherwise."""
+    libc.capset(struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24))
+
+
+def _forbid_files(libc: ctypes.CDLL) -> bool:
+    """Allow no files but Python's modules, to be read, and no port, by Landlock."""
+    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
+    if version < 1:
+        return False
+    rights = (1 << _FILE_RIGHTS.get(version, max(_FILE_RIGHTS.values()))) - 1
+    ports = _ALL_OF_TWO if version >= _PORTS_SINCE else 0
+    scopes = _ALL_OF_TWO if version >= _SCOPES_SINCE else 0
+    attributes = struct.pack("QQQ", rights, ports, scopes)
+    ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0:
+        return False
+    try:
+        for path in filter(os.path.exists, sys.path):
+            _allow_reading(libc, ruleset, path)
+        return not libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: str) -> None:
+    rights = _READ_FILE | _READ_DIR if os.path.isdir(path) else _READ_FILE  # noqa: PTH112 - Path is not imported for it
+    folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, folder), 0)
+    finally:
+        os.close(folder)
+
+
+def _forbid_syscalls(libc: ctypes.CDLL) -> bool:
+    """Allow no system calls but those of `_SYSCALLS`, by seccomp."""
+    architecture = _ARCHITECTURES.get(os.uname().machine)
+    if architecture is None or struct.calcsize("P") != _POINTER_BYTES:
+        return False
+    program = b"".join(_filter(architecture, os.getpid()))
+    instructions = ctypes.create_string_buffer(program, len(program))
+    counted = struct.pack("HP", len(program) // 8, ctypes.addressof(instructions))
+    return not libc.prctl(_SET_SECCOMP, _SECCOMP_MODE_FILTER, counted, 0, 0)
+
+
+def _filter(architecture: _Architecture, own_pid: int) -> Iterator[bytes]:
+    # Libraries know how to do without a call that the kernel does not have.
+    refuse = _instruction(_RETURN, _REFUSE | errno.ENOSYS)
+    allow = _instruction(_RETURN, _ALLOW)
+    yield _instruction(_LOAD, _ARCHITECTURE_AT)
+    yield _instruction(_IF_EQUAL, architecture.audit, skip_if=1)
+    yield refuse
+    yield _instruction(_LOAD, _NUMBER_AT)
+    for numbers in _SYSCALLS.values():
+        yield _instruction(_IF_EQUAL, numbers[architecture.column], skip_unless=1)
+        yield allow
+    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    yield _instruction(_IF_EQUAL, _OPENAT[architecture.column], skip_unless=4)
+    yield _instruction(_LOAD, _ARGUMENTS_AT + 2 * 8)
+    yield _instruction(_IF_ANY_BIT, writing, skip_unless=1)
+    yield _instruction(_RETURN, _REFUSE | errno.EACCES)
+    yield allow
+    yield _instruction(_IF_EQUAL, _TGKILL[architecture.column], skip_unless=3)  # abort() is a signal to oneself
+    yield _instruction(_LOAD, _ARGUMENTS_AT)
+    yield _instruction(_IF_EQUAL, own_pid, skip_unless=1)
+    yield allow
+    yield refuse
+
+
+def _instruction(code: int, value: int, *, skip_if: int = 0, skip_unless: int = 0) -> bytes:
+    return struct.pack("HBBI", code, skip_if, skip_unless, value)

@@ -1,0 +1,127 @@
+"""A database made anew from what it holds: the full text and the vectors follow from the texts."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import apsw
+
+from kb.api.errors import StoreError
+from kb.filesystem import sync
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.migrate import prepare_schema
+from kb.store.sqlite.schema import VectorTable
+from kb.store.sqlite.vector_space import bind_space
+from kb.store.sqlite.verify import is_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.store.rows import VectorSpace
+    from kb.store.sqlite.row_mapping import Execute
+
+    Embed = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
+    """From headers and texts of chunks to their vectors."""
+
+SLICE = 64
+STEPS = 100_000
+"""How many of SQLite's instructions run before an interruption is looked for."""
+
+COPIED = (
+    "SELECT name, sql FROM old.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'"
+    " AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*' AND name NOT GLOB 'sqlite_*'"
+)
+DERIVED = "SELECT sql FROM old.sqlite_schema WHERE name IN ('chunks_fts', 'chunks_vec')"
+OTHERS = "SELECT sql FROM old.sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL ORDER BY type = 'trigger', rowid"
+
+
+def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
+    """Write the database anew beside itself, and put that in its place when it is whole and on the disk.
+
+    Args:
+        path: the database; nothing else may use it.
+        space: what its vectors are of.
+        embed: what makes vectors.
+        on_chunks: is told how many chunks have their vector, and of how many.
+        anew: make every vector, instead of those alone that are damaged or missing.
+
+    Raises:
+        StoreError: what cannot be made from anything else is damaged; the database is as it was.
+    """
+    target = path.with_name(f"{path.name}.new")
+    target.unlink(missing_ok=True)
+    try:
+        with closing(connect(path)) as old:
+            prepare_schema(old, path, space.dimensions)
+            bind_space(old, path, space)
+        with closing(connect(target)) as new:
+            new.set_progress_handler(lambda: False, STEPS)  # SQLite itself heeds no signal
+            new.execute("ATTACH ? AS old", (str(path),))
+            new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
+            with new:
+                _write(new, embed, on_chunks, anew=anew)
+        sync(target)
+        path.with_name(f"{path.name}-wal").unlink(missing_ok=True)
+        target.replace(path)
+        sync(path.parent)
+    except apsw.Error as error:
+        raise StoreError(f"The database {path} cannot be made anew: {error}; take a backup.") from error
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            target.with_name(f"{target.name}{ending}").unlink(missing_ok=True)
+
+
+def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
+    execute: Execute = connection.execute
+    for table, sql in execute(COPIED).fetchall():
+        execute(sql)
+        _copy(execute, table)
+    if execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").get:
+        execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
+    for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:
+        execute(sql)
+    _write_vectors(connection, embed, on_chunks, anew=anew)
+    execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1)")
+    execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    version = execute("PRAGMA old.user_version").get
+    execute(f"PRAGMA main.user_version = {version}")
+
+
+def _copy(execute: Execute, table: str) -> None:
+    names = execute(f"SELECT name FROM old.pragma_table_xinfo('{table}') WHERE hidden = 0").fetchall()
+    columns = ", ".join(f'"{name}"' for (name,) in names)
+    execute(f'INSERT INTO main."{table}" ({columns}) SELECT {columns} FROM old."{table}"')
+
+
+def _write_vectors(
+    connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool
+) -> None:
+    execute: Execute = connection.execute
+    table = VectorTable.of(connection)
+    total, done = execute("SELECT count(*) FROM main.chunks").get, 0
+    rows = execute("SELECT rowid, text, header FROM main.chunks_fts ORDER BY rowid")
+    while part := list(islice(rows, SLICE)):
+        vectors = {} if anew else dict(_sound_vectors(execute, table, [row[0] for row in part]))
+        missing = [row for row in part if row[0] not in vectors]
+        if missing:
+            made = embed([(header, text) for _, text, header in missing])
+            vectors |= {row[0]: vector.tobytes() for row, vector in zip(missing, made, strict=True)}
+        for row in part:
+            execute(table.insert, (row[0], vectors[row[0]]))
+        done += len(part)
+        on_chunks(done, total)
+
+
+def _sound_vectors(execute: Execute, table: VectorTable, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    """Yield those vectors of the chunks that are there and of length 1."""
+    for chunk_id in ids:
+        with suppress(apsw.Error):
+            raw = execute(f"SELECT {table.embedding} FROM old.chunks_vec WHERE {table.key} = ?", (chunk_id,)).get
+            if raw is not None and is_unit(raw):
+                yield chunk_id, raw

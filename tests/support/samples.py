@@ -1,0 +1,157 @@
+"""A small file of each format, and what damage can do to it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+from hypothesis import strategies as st
+
+from tests.support.hostile import document
+from tests.support.ole import ole
+from tests.support.pdf import pdf
+
+MAIL = (
+    "From: Ann <ann@example.org>\nTo: b@example.org\nDate: Mon, 1 Jan 2024 10:00:00 +0000\nMessage-ID: <1@x>\n"
+    "Subject: =?utf-8?q?caf=C3=A9?=\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+    "Content-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\n<p hidden>a<p>w=C3=B6rd\n"
+    "--b\nContent-Type: text/csv; name*=utf-8''a.csv\nContent-Transfer-Encoding: base64\n\nMSwyCg==\n--b--\n"
+)
+HTML = (
+    "<!DOCTYPE html><html><head><title>T</title><meta name=date content=2024-01-01></head><body><h1>One</h1><p hidden>"
+    "no</p><ul><li>a<li>b</ul><table><tr><td>1<td>2</table><pre>x\n y</pre><h2 style='display:none'>no</h2></body></html>"
+)
+MARKDOWN = (
+    "---\ntitle: T\ntags: [a, b]\ndate: 2024-01-01\n---\n# One\n\n- `a` #tag\n\n```\n# no\n```\n\nTwo\n---\n[a](b)\n"
+)
+TOML = "+++\ntitle = 'T'\ntags = ['a']\ndate = 2024-01-01\n[a.b]\nc.d = {e = 1}\n+++\n# One\n"
+RTF = (
+    r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}{\info{\title T}}one \b two\par caf\'e9 "
+    r'\u8211? {\field{\*\fldinst{HYPERLINK "http://x"}}{\fldrslt{\ul link}}}\cell a\cell\row}'
+)
+FEED = "<?xml version='1.0'?><rss><channel><title>N</title><item><title>O</title><description>&lt;p&gt;a</description></item></channel></rss>"
+BOOK = "<?xml version='1.0'?><book><title>T</title><section><title>One</title><para>Many words of a paragraph.</para></section></book>"
+ORG = "#+TITLE: T\n* TODO One :a:\n#+BEGIN_SRC\n* no\n#+END_SRC\n** Two\n"
+RST = "=====\nTitle\n=====\n\nOne\n---\ntext\n\n  a\n  -\n"
+NOTEBOOK = {
+    "nbformat": 4,
+    "cells": [
+        {"cell_type": "markdown", "source": ["# One\n", "a"]},
+        {"cell_type": "code", "source": "1", "outputs": [{"output_type": "stream", "text": ["x"]}]},
+    ],
+}
+OPEN_DOCUMENT = (
+    "<office:document-content xmlns:office='o' xmlns:text='t' xmlns:table='b'><office:body><office:text><text:h"
+    " text:outline-level='1'>One</text:h><text:p>a</text:p></office:text></office:body></office:document-content>"
+)
+SLIDE = "<p:sld xmlns:p='p' xmlns:a='http://schemas.openxmlformats.org/drawingml/2006/main'><p:cSld><p:spTree><p:sp><p:txBody><a:p><a:r><a:t>One</a:t></a:r></a:p></p:txBody></p:sp></p:spTree></p:cSld></p:sld>"
+SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def zipped(entries):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, content in entries.items():
+            file.writestr(name, content)
+    return archive.getvalue()
+
+
+def _relation(kind, target):
+    return f"<Relationships><Relationship Id='r' Type='{OFFICE}/{kind}' Target='/{target}'/></Relationships>"
+
+
+def _message():
+    text = {"0037": "Plan", "1000": "words", "0C1A": "Ann", "007D": "Date: Mon, 1 Jan 2024 10:00:00 +0000\n"}
+    streams = {f"__substg1.0_{number}001F": value.encode("utf-16-le") for number, value in text.items()}
+    name = "a.csv".encode("utf-16-le")
+    attached = {"__substg1.0_3707001F": name, "__substg1.0_37010102": b"1,2"}
+    rich = bytes.fromhex("2d0000002b0000004c5a4675f1c5c7a703000a00726370673132354232")
+    fixed = {"__properties_version1.0": bytes(48), "__substg1.0_10090102": rich}
+    return ole(streams | fixed | {"__attach_version1.0_#00000000": attached})
+
+
+SAMPLES = {
+    "code.py": b"def f():\n    return 1\n",
+    "table.csv": b"Name;Born\nAnn;2000\n",
+    "word.docx": document(b"<w:p xmlns:w='w'><w:r><w:t>One</w:t></w:r></w:p>"),
+    "mail.eml": MAIL.encode(),
+    "wide.eml": MAIL.encode("utf-16"),
+    "book.epub": zipped({
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": "<container><rootfiles><rootfile full-path='book.opf'/></rootfiles></container>",
+        "book.opf": "<package><metadata/><manifest><item id='a' href='a.xhtml'/></manifest><spine><itemref idref='a'/></spine></package>",
+        "a.xhtml": "<html><body><h1>One</h1><p>a</p></body></html>",
+    }),
+    "page.html": HTML.encode(),
+    "data.json": b'{"a": ["first\\nsecond", 1, "\\u00e9"]}',
+    "lines.jsonl": b'{"a": "x\\ty"}\n{"a": 2}\n',
+    "note.md": MARKDOWN.encode(),
+    "toml.md": TOML.encode(),
+    "box.mbox": "".join(f"From a Mon Jan  1 10:00:00 2024\n{MAIL}\n" for _ in range(2)).encode(),
+    "mail.msg": _message(),
+    "book.ipynb": json.dumps(NOTEBOOK).encode(),
+    "slides.odp": zipped({"mimetype": "application/vnd.oasis.opendocument.presentation", "content.xml": OPEN_DOCUMENT}),
+    "sheet.ods": zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": OPEN_DOCUMENT}),
+    "text.odt": zipped({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": OPEN_DOCUMENT}),
+    "page.pdf": pdf("One", "two"),
+    "slides.pptx": zipped({
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": _relation("officeDocument", "ppt/presentation.xml"),
+        "ppt/presentation.xml": "<p:presentation xmlns:p='p' xmlns:r='r'><p:sldIdLst><p:sldId id='256' r:id='r'/></p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": _relation("slide", "ppt/slide1.xml"),
+        "ppt/slide1.xml": SLIDE,
+    }),
+    "rich.rtf": RTF.encode(),
+    "text.txt": "Grüße, 東京\r\n\r\nwords".encode("utf-16"),
+    "a.org": ORG.encode(),
+    "a.rst": RST.encode(),
+    "old.xls": ole({"Workbook": bytes(64)}),
+    "sheet.xlsx": zipped({
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": _relation("officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": _relation("worksheet", "xl/sheet1.xml"),
+        "xl/sheet1.xml": f"<worksheet xmlns='{SHEETS}'><sheetData><row r='1'><c r='A1'><v>1</v></c></row></sheetData></worksheet>",
+        "xl/workbook.xml": f"<workbook xmlns='{SHEETS}' xmlns:r='{OFFICE}'><sheets><sheet name='S' sheetId='1' r:id='r'/></sheets></workbook>",
+    }),
+    "feed.xml": FEED.encode(),
+    "book.xml": BOOK.encode(),
+}  # fmt: skip
+
+# What to do at which part of a file: leave bytes out, write others over them or between them, or repeat them.
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["cut", "write", "insert", "repeat"]),
+        st.floats(0, 1),
+        st.integers(0, 64),
+        st.binary(max_size=8)
+        | st.sampled_from([b"\0", b"<", b"{", b"}", b'"', b"\\", b"\n", b"`", b"99999999999", b"%"]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def damaged(data, changes):
+    """A file with these changes made to it; of an archive, to what is in it."""
+    if data.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = {name: archive.read(name) for name in archive.namelist()}
+        names = [name for name in entries if len(entries[name]) < 1 << 20] * len(changes)
+        for change, name in zip(changes, names[int(changes[0][1] * 100) :] or names, strict=False):
+            entries[name] = damaged_bytes(entries[name], [change])
+        return zipped(entries)
+    return damaged_bytes(data, changes)
+
+
+def damaged_bytes(data, changes):
+    for kind, share, length, content in changes:
+        start = int(share * len(data))
+        after = {"cut": data[start + length :], "insert": content + data[start:]}
+        after |= {
+            "write": content + data[start + len(content) :],
+            "repeat": data[start : start + length] * 50 + data[start:],
+        }
+        data = data[:start] + after[kind]
+    return data

@@ -1,0 +1,53 @@
+"""What readers spend on a file grows with its size, and with no power of it."""
+
+import time
+from contextlib import suppress
+
+import pytest
+
+from kb.api.errors import Unreadable
+from kb.formats.extract import extract
+
+CASES = {
+    "links of rich text that do not end": (b"{\\rtf1 ", b'{\\field{\\*\\fldinst{HYPERLINK "', b"}", "a.rtf", 400),
+    "links of rich text within one": (b"{\\rtf1 {\\field{\\*\\fldinst{", b'HYPERLINK "', b"}", "a.rtf", 1000),
+    "fonts of rich text that do not end": (b"{\\rtf1 {\\fonttbl", b"\\f1\\fcharset1", b"}", "a.rtf", 200),
+    "fonts of rich text without a character set": (b"{\\rtf1 {\\fonttbl", b"\\f1", b"}", "a.rtf", 10_000),
+    "links that do not end": (b"# a\n", b"](", b"", "note", 100_000),
+    "links without an address": (b"# a\n", b"](a ", b"", "note", 100_000),
+    "a dotted key": (b"+++\n", b"a.", b"a = 1\n+++\n", "a.md", 4000),
+    "a dotted table": (b"+++\n[", b"a.", b"a]\nb = 1\n+++\n", "a.md", 4000),
+    "dotted keys": (b"+++\n", b"a" + b".a" * 60 + b" = 1\n", b"+++\n", "a.md", 250),
+    "backticks": (b"#a ", b"`", b" a", "a.md", 30_000),
+    "runs of backticks": (b"#a ", b"` `` ``` ", b" a", "a.md", 10_000),
+    "attributes": (b"<html><p", b" %d", b">x", "a.html", 20_000),
+    "attributes without space between them": (b"<html><p ", b'a%d="x"', b">x", "a.html", 20_000),
+    "attributes behind slashes": (b"<html><p ", b"a%d/", b">x", "a.html", 20_000),
+    "attributes of a script": (b"<html><script", b" a%d", b"></script>x", "a.html", 20_000),
+    "quotes that do not end": (b"<html>", b"<a b='c", b">x", "a.html", 20_000),
+    "elements that do not end": (b"<html>", b"<a b<c ", b">x", "a.html", 20_000),
+    "attributes of XML": (b"<?xml version='1.0'?><p", b" a%d='x'", b">x</p>", "a.xml", 20_000),
+    "lines between messages": (b"From a Mon Jan 1 10:00:00 2024\nFrom: a\n\n", b"From 1:11 2024 ", b"", "a", 40_000),
+    "messages": (b"", b"From a Mon Jan 1 10:00:00 2024\nFrom: a\n\nx\n", b"", "a.mbox", 2000),
+    "escapes": (b'["', b"\\u00e9\\n", b'"]', "a.json", 30_000),
+    "headings of reStructuredText": (b"", b"a\n=\n\nb\n-\n", b"", "a.rst", 5000),
+    "headings of Org": (b"", b"** a\n#+begin_src\n", b"", "a.org", 10_000),
+}
+
+
+def seconds(case, count):
+    before, unit, after, name, _ = case
+    numbered = b"".join(unit % number for number in range(count)) if b"%d" in unit else unit * count
+    data = before + numbered + after
+    start = time.process_time()
+    with suppress(Unreadable):
+        extract(data, name)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_four_times_as_much_takes_about_four_times_as_long(name):
+    case = CASES[name]
+    seconds(case, 1)  # imports what is needed
+    once, four_times = (min(seconds(case, count * case[-1]) for _ in range(2)) for count in (1, 4))
+    assert four_times < 9 * once + 0.2
