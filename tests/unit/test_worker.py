@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+import time
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -286,6 +290,33 @@ def test_a_running_file_that_is_dropped_leaves_neither_document_nor_file(store, 
     with store.read() as tx:
         assert tx.counts().documents == {"note": 1, "text": 1}
         assert tx.jobs.get(second) is tx.jobs.get(third) is None
+
+
+def test_a_file_waits_while_too_many_files_are_open(store, worker, tmp_path):
+    (tmp_path / "staging" / "a").write_text("patience")
+    job = NewJob("file", staged="a", filename="a.txt")
+    with store.write() as tx:
+        first = tx.jobs.add(replace(job, staged="b"))
+        (tmp_path / "staging" / "b").write_text("the parser has started")
+    worker.wake()
+    assert ended(store, first).status == "done"
+    with no_files_left():
+        with store.write() as tx:
+            second = tx.jobs.add(job)
+        worker.wake()
+        time.sleep(0.2)
+    worker.wake()
+    assert ended(store, second).status == "done"
+    assert found(store, "patience") == ["patience"]
+
+
+@contextmanager
+def no_files_left():
+    """No room in the table of open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_errors_of_ours_have_a_message_by_themselves():
