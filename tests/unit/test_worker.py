@@ -15,6 +15,7 @@ from kb.api.models import ENDED
 from kb.documents.originals import Originals
 from kb.documents.submit import drop
 from kb.documents.update import update_note
+from kb.ingest.stop import Stop
 from kb.store.rows import Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
@@ -214,6 +215,26 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     second.start()
     assert {ended(store, job_id).status for job_id in jobs} == {"done"}
     second.stop()
+
+
+def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(store, failing, tmp_path):
+    (tmp_path / "staging").mkdir()
+    parts = store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True)
+    stopped = Stop()
+    stopped.request()
+    with store.write() as tx:
+        job = tx.jobs.add(NewJob("note", text="patience"))
+    for _ in range(MAX_ATTEMPTS + 1):
+        with store.write() as tx:
+            assert [claimed.id for claimed in tx.jobs.claim(1)] == [job]
+        Worker(*parts).before_stop()  # and the process ends
+        idle = Worker(*parts, stop=stopped)
+        idle.start()
+        idle.stop()
+    worker = Worker(*parts)
+    worker.start()
+    assert ended(store, job).status == "done"
+    worker.stop()
 
 
 def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, failing, tmp_path):
