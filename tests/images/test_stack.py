@@ -23,6 +23,8 @@ SERVICES = ["engine", "gateway"]
 MOST = {"kb-engine": 450, "kb-mcp": 200}
 """Megabytes of an image."""
 
+LONG = "Many words about ledgers keep the engine busy for a long while. " * 9_000
+
 FIND = """
 import importlib.util, shutil, sys
 print(*(name for name in sys.argv[1].split(",") if importlib.util.find_spec(name)))
@@ -258,6 +260,31 @@ async def test_an_upgrade_under_load_loses_nothing_that_was_acknowledged(stack):
                 assert document["chunks"][0]["text"] == text
     print(f"{sum(map(len, (writer.acknowledged for writer in writers)))} notes acknowledged,")
     print(f"{sum(len(writer.retried) for writer in writers)} attempts repeated")
+
+
+async def test_a_job_that_ends_the_engine_ends_itself_in_a_container_of_a_gibibyte(stack):
+    up = ["up", "--detach", "--wait", "--no-deps", "engine"]
+    stack.environment["KB_ENGINE_MEMORY"] = "1g"
+    stack.compose(*up)
+    assert stack.inspected("engine")["HostConfig"]["Memory"] == 1 << 30
+    async with stack.agent() as agent:
+        deadly = (await call(agent, "kb_addnote", text=LONG))["job_id"]
+        behind = [(await call(agent, "kb_addnote", text=f"Parcel {number} waits."))["job_id"] for number in range(100)]
+
+    async def job():
+        async with stack.agent() as agent:
+            return (await call(agent, "kb_jobs", job_id=deadly))["jobs"][0]
+
+    for _ in range(3):
+        await eventually_async("the job runs", job, lambda job: job["status"] == "running")
+        output_of("docker", "kill", stack.container("engine"))
+        stack.compose(*up)
+    ended = await eventually_async("the job has ended", job, lambda job: job["status"] in ("done", "failed"))
+    assert ended["error"] == "The engine ended three times while it worked on this."
+    async with stack.agent() as agent:
+        assert len({await done(agent, job_id) for job_id in behind}) == len(behind)
+    del stack.environment["KB_ENGINE_MEMORY"]
+    stack.compose(*up)
 
 
 async def test_a_backup_made_while_it_runs_can_be_restored(stack):

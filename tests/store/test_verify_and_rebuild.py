@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+import shutil
+from contextlib import closing, suppress
 from hashlib import sha256
 
 import numpy as np
@@ -17,8 +18,10 @@ from kb.maintenance import reindex, verify
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock
+from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import is_unit
+from tests.support.disks import filled, small_disk
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 
@@ -191,3 +194,24 @@ def test_what_the_model_reads_of_a_chunk_is_found_again(embedder):
 def test_it_needs_a_database_that_nobody_uses(settings, database):
     with sole_user(database_lock(database)), pytest.raises(StoreError, match="Another kb engine is using"):
         reindex(settings, lambda *_: None, anew=False)
+
+
+def test_a_disk_that_becomes_full_at_any_moment_leaves_a_whole_database(tmp_path, database):
+    before = contents(database)  # which also brings the log into the database
+    size = database.stat().st_size
+    with small_disk(tmp_path / "disk", 16) as disk:
+        for share in (0.5, 1.1, 1.5):
+            path = disk / "kb.db"
+            shutil.copyfile(database, path)
+            with filled(disk, but=int(share * size)), suppress(StoreError):
+                rebuild(path, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+            assert contents(path) == before
+
+
+def test_a_database_made_anew_is_where_it_was_and_readable_to_whom_it_was(tmp_path, database):
+    database.chmod(0o600)
+    elsewhere = tmp_path / "link"
+    elsewhere.symlink_to(database)
+    rebuild(elsewhere, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+    assert elsewhere.is_symlink()
+    assert database.stat().st_mode & 0o777 == 0o600

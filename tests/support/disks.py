@@ -23,11 +23,12 @@ def small_disk(folder, megabytes):
 
 
 @contextmanager
-def filled(folder):
-    """No room on the disk."""
+def filled(folder, but=0):
+    """No room on the disk, but for so many bytes."""
     other = folder / "other"
     with suppress(OSError), other.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
+    os.truncate(other, other.stat().st_size - but)
     yield
     other.unlink()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+import time
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +15,7 @@ from kb.api.models import ENDED
 from kb.documents.originals import Originals
 from kb.documents.submit import drop
 from kb.documents.update import update_note
+from kb.ingest.stop import Stop
 from kb.store.rows import Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
@@ -212,6 +217,26 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     second.stop()
 
 
+def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(store, failing, tmp_path):
+    (tmp_path / "staging").mkdir()
+    parts = store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True)
+    stopped = Stop()
+    stopped.request()
+    with store.write() as tx:
+        job = tx.jobs.add(NewJob("note", text="patience"))
+    for _ in range(MAX_ATTEMPTS + 1):
+        with store.write() as tx:
+            assert [claimed.id for claimed in tx.jobs.claim(1)] == [job]
+        Worker(*parts).before_stop()  # and the process ends
+        idle = Worker(*parts, stop=stopped)
+        idle.start()
+        idle.stop()
+    worker = Worker(*parts)
+    worker.start()
+    assert ended(store, job).status == "done"
+    worker.stop()
+
+
 def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
     with store.write() as tx:
@@ -286,6 +311,33 @@ def test_a_running_file_that_is_dropped_leaves_neither_document_nor_file(store, 
     with store.read() as tx:
         assert tx.counts().documents == {"note": 1, "text": 1}
         assert tx.jobs.get(second) is tx.jobs.get(third) is None
+
+
+def test_a_file_waits_while_too_many_files_are_open(store, worker, tmp_path):
+    (tmp_path / "staging" / "a").write_text("patience")
+    job = NewJob("file", staged="a", filename="a.txt")
+    with store.write() as tx:
+        first = tx.jobs.add(replace(job, staged="b"))
+        (tmp_path / "staging" / "b").write_text("the parser has started")
+    worker.wake()
+    assert ended(store, first).status == "done"
+    with no_files_left():
+        with store.write() as tx:
+            second = tx.jobs.add(job)
+        worker.wake()
+        time.sleep(0.2)
+    worker.wake()
+    assert ended(store, second).status == "done"
+    assert found(store, "patience") == ["patience"]
+
+
+@contextmanager
+def no_files_left():
+    """No room in the table of open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_errors_of_ours_have_a_message_by_themselves():

@@ -261,11 +261,7 @@ class _Process:
 
     def extract(self, path: Path, filename: str, *, is_part: bool) -> tuple[str, Extracted]:
         """Read a file. Raises `Unreadable`, after which the process may be dead."""
-        try:
-            file = path.open("rb")
-        except OSError as error:
-            raise Unreadable(f"the file cannot be opened: {error.strerror}") from error
-        with file:
+        with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             return self._extract(file, filename, size, self._limits.characters(size, is_part=is_part))
 

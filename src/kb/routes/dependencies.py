@@ -36,8 +36,7 @@ class Services:
 
     def before_stop(self) -> None:
         """Have all that takes long end, and those who wait for a job answered."""
-        self.stop.request()
-        self.worker.ends.close()
+        self.worker.before_stop()
 
 
 async def services_of(request: Request) -> Services:

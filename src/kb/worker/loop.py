@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Stopped
@@ -51,6 +51,9 @@ EXPIRE_SECONDS = 3600.0
 
 EXPIRED = 1000
 """How many of them go in one transaction: writers wait for it."""
+
+STOPPED = "stopped"
+"""The file in the staging folder that says that the engine was told to stop, and was cut off if it is still there."""
 
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
@@ -97,6 +100,8 @@ class Worker:
     def start(self) -> None:
         """Take up what a stopped engine left behind, and begin."""
         with self._store.write() as tx:
+            if (self._staging / STOPPED).exists():
+                tx.jobs.release_stalled(0)
             given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
             tx.jobs.release_all()
             staged = tx.jobs.staged()
@@ -109,13 +114,20 @@ class Worker:
                 file.unlink()
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop amid a text or a file; what is not finished then is begun again by the next worker."""
+    def before_stop(self) -> None:
+        """Have what is under way end, and those who wait answered. If it is cut off, it was not at fault."""
         self._stop.request()
         self.ends.close()
+        with suppress(OSError):
+            (self._staging / STOPPED).touch()
+
+    def stop(self) -> None:
+        """Stop amid a text or a file; what is not finished then is begun again by the next worker."""
+        self.before_stop()
         self._sandbox.stop()
         self._wake.set()
         self._thread.join()
+        (self._staging / STOPPED).unlink(missing_ok=True)
 
     @property
     def confined(self) -> list[Restriction] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from contextlib import closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -54,13 +56,17 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
     Raises:
         StoreError: what cannot be made from anything else is damaged; the database is as it was.
     """
+    path = path.resolve()  # a link to a database stays one
     target = path.with_name(f"{path.name}.new")
-    target.unlink(missing_ok=True)
+    _remove(target)
     try:
         with closing(connect(path)) as old:
             prepare_schema(old, path, space.dimensions)
             bind_space(old, path, space)
+        _create(target, path)
         with closing(connect(target)) as new:
+            # A log would be brought into the database after the commit, and nothing tell that there was no room for it.
+            new.pragma("journal_mode", "DELETE")
             new.set_progress_handler(lambda: False, STEPS)  # SQLite itself heeds no signal
             new.execute("ATTACH ? AS old", (str(path),))
             new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
@@ -73,8 +79,21 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be made anew: {error}; take a backup.") from error
     finally:
-        for ending in ("", "-wal", "-shm"):
-            target.with_name(f"{target.name}{ending}").unlink(missing_ok=True)
+        _remove(target)
+
+
+def _create(target: Path, path: Path) -> None:
+    """Make a file that those alone can read who can read the one at `path`."""
+    target.touch(mode=0o600)
+    owner = path.stat()
+    if os.name != "nt" and os.geteuid() == 0:
+        os.chown(target, owner.st_uid, owner.st_gid)
+    shutil.copymode(path, target)
+
+
+def _remove(target: Path) -> None:
+    for ending in ("", "-journal", "-wal", "-shm"):
+        target.with_name(f"{target.name}{ending}").unlink(missing_ok=True)
 
 
 def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, anew: bool) -> None:
