@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -11,8 +12,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from kb.api.errors import HeadTooLarge, Overloaded
 from kb.asgi.problem import problem
 
+if sys.platform != "win32":
+    from fcntl import ioctl
+    from termios import TIOCOUTQ
+
 if TYPE_CHECKING:
     import asyncio
+    import socket
 
     from uvicorn._types import ASGI3Application
 
@@ -79,7 +85,7 @@ class Connections:
         for connection in list(islice(late, MAX_AT_ONCE)):
             connection.transport.close()
         for connection, (left, since) in list(self.lagging.items()):
-            unsent = connection.transport.get_write_buffer_size()
+            unsent = connection.unsent()
             if unsent < left:
                 self.lagging[connection] = unsent, now
             elif since < latest:
@@ -183,7 +189,11 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def _note_lag(self) -> None:
-        self._all.lagging[self] = self.transport.get_write_buffer_size(), self.loop.time()
+        self._all.lagging[self] = self.unsent(), self.loop.time()
+
+    def unsent(self) -> int:
+        """Return how many bytes the client has not taken: the system holds megabytes, and asks for more late."""
+        return self.transport.get_write_buffer_size() + _held(self.transport.get_extra_info("socket"))
 
     def _refuse(self, error: KbError) -> None:
         """Answer what is no request yet, unless an answer is under way."""
@@ -205,3 +215,13 @@ class Connection(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: uvicorn would advise to install what is left out on purpose."""
+
+
+def _held(connection: socket.socket) -> int:
+    """Return how many bytes the system holds for a client; 0 where it does not tell."""
+    if sys.platform == "win32":
+        return 0
+    try:
+        return int.from_bytes(ioctl(connection.fileno(), TIOCOUTQ, bytes(4)), sys.byteorder)
+    except (OSError, ValueError):  # it is closed
+        return 0

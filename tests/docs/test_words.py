@@ -15,11 +15,14 @@ import kb
 import kb_cli
 import kb_mcp
 from kb.api.models import NOTE
+from kb.asgi.subapps import choose, installed
 from kb.formats.registry import FORMATS
 from kb.settings import EnvSettings
 from kb.settings import Settings as EngineSettings
 from kb_cli.main import COMMANDS
 from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES
+from kb_cli.server import APPS, refuse_open
+from kb_cli.server import Settings as ServeSettings
 from tests.conftest import ROOT, without_settings
 from tests.docs.blocks import WRITTEN, blocks
 
@@ -36,6 +39,7 @@ def settings_of(package):
 
 SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp)))}
 DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
+SERVE = re.compile(r"(?m)^((?:KB_\w+=\S+ +)+)kb serve")
 ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")
 
 
@@ -53,6 +57,14 @@ def test_every_setting_is_documented_with_what_it_means(made):
     assert described.keys() == SETTINGS - {PROFILE_VARIABLE}
     assert all(len(meaning.split()) >= 3 for meaning in described.values())
     assert PROFILE_VARIABLE in (ROOT / "docs/configuration.md").read_text()
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_no_server_that_a_page_starts_is_refused_for_the_keys_that_it_has(page):
+    for variables in SERVE.findall(page.read_text()):
+        environment = dict(each.split("=", 1) for each in variables.split())
+        settings = ServeSettings.read(environment)
+        refuse_open(settings, choose(installed(APPS), settings.apps.split(",")), environment)
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)

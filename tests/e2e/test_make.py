@@ -97,7 +97,7 @@ def test_make_setup_only_installs_into_the_clone_and_takes_nothing_but_pinned_pa
     assert {step.split()[0] for step in setup} == PROGRAMS
     assert [step for step in setup if " install " in step and "uv pip" in step] == [
         ".venv/bin/uv pip install -q --python .venv/bin/python --require-hashes -r requirements/runtime.txt",
-        ".venv/bin/uv pip install -q --python .venv/bin/python --no-deps -e .",
+        ".venv/bin/uv pip install -q --python .venv/bin/python --no-deps --no-build-isolation -e .",
     ]
     pinned = re.sub(r"\\\n|#.*", "", (clone / "requirements/runtime.txt").read_text())
     for requirement in filter(None, map(str.strip, pinned.splitlines())):

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import time
 from contextlib import contextmanager, suppress
 from itertools import count, islice
@@ -117,6 +118,20 @@ def test_an_answer_that_nobody_takes_is_dropped(hasty):
                 connection.sendall(page)
                 time.sleep(0.001)
         eventually("the server closes", lambda: connections_of(hasty), until=lambda number: number == 0)
+
+
+def test_an_answer_that_is_taken_slowly_and_steadily_comes_whole(hasty):
+    page = b"<p>The lamp is lit at dusk.</p><!--" + b"oil " * (2 * MEBIBYTE) + b"-->"
+    with httpx2.Client(base_url=hasty.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as http:
+        job = http.post("/api/v1/jobs?wait=60", files={"file": ("lamp.html", page)}).json()
+    with connect(hasty) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        connection.sendall(request("GET", f"/api/v1/documents/{job['document_id']}/file", BEARER, "Connection: close"))
+        received = 0
+        for _ in range(50):
+            received += len(connection.recv(20_000))
+            time.sleep(0.1)
+        assert received + len(answer(connection)) > len(page)
 
 
 def connections_of(server):

@@ -17,6 +17,7 @@ from kb.client.client import EngineClient
 from kb.parser.sandbox import resident
 from tests.hostile.files import FILES
 from tests.http.conftest import finished, until_idle
+from tests.support.eventually import eventually
 from tests.support.hostile import processor_seconds
 
 pytestmark = [
@@ -61,15 +62,20 @@ def engine(start_server, tmp_path_factory):
 
 
 def taken(server):
-    """How many bytes an engine's data take on the disk; vectors come in blocks, whose free places are for others."""
+    """How many bytes an engine's data take on the disk; pages and places for vectors that are free are for others."""
     data = server.log.parent
     with apsw.Connection(str(data / "kb.db")) as database:
         database.execute("PRAGMA busy_timeout = 10000").fetchall()
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        eventually(
+            "nobody reads, and the log is empty",
+            lambda: database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone(),
+            until=lambda ended: ended[0] == 0,
+        )
         places = sum(size for (size,) in database.execute("SELECT size FROM chunks_vec_chunks"))
-        free = places - database.execute("SELECT count(*) FROM chunks").get
+        free = VECTOR * (places - database.execute("SELECT count(*) FROM chunks").get)
+        free += database.pragma("freelist_count") * database.pragma("page_size")
     stored = sum(file.stat().st_size for file in data.rglob("*") if file.is_file() and file.suffix != ".log")
-    return stored - free * VECTOR
+    return stored - free
 
 
 async def peak(pid, until):

@@ -74,6 +74,10 @@ def test_a_network_of_version_6_is_one_address():
     assert network_of("192.0.2.7") != network_of("192.0.2.8")
 
 
+def test_an_address_of_version_4_written_as_one_of_version_6_is_itself():
+    assert network_of("::ffff:192.0.2.7") == network_of("192.0.2.7") != network_of("::ffff:192.0.2.8")
+
+
 def test_only_so_many_guessers_are_remembered():
     guesses = Guesses()
     for number in range(3 * MAX_CALLERS):

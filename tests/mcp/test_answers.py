@@ -127,7 +127,7 @@ def test_an_answer_fits_whatever_a_document_holds(budget):
     result = DOCUMENT | {"text": MONSTER, "place": PLACE}
     for answer in (
         limiter.search_results({"results": [result] * 3, "omitted": 0, "pending": 0}),
-        limiter.chunk_page(DOCUMENT | {"chunks": [{"text": "\0" * 300_000, "place": PLACE}] * 2}, 0),
+        limiter.chunk_page(DOCUMENT | {"chunks": [{"text": "\0" * 300_000, "place": PLACE}] * 2, "chunk_count": 2}, 0),
         limiter.document_list({"documents": [DOCUMENT] * 100, "next_cursor": None}),
         with_notice({"jobs": [DOCUMENT], "next_cursor": None}),
         with_notice(DOCUMENT),

@@ -167,6 +167,16 @@ async def test_get_results_strip_collection_tags(agent, word):
 
 
 @pytest.mark.requirement("C-4")
+async def test_the_collection_is_shown_beside_more_tags_than_an_answer_has_room_for(agent, word):
+    many = [f"a tag of some length {number:02}" for number in range(60)]
+    text = f"{word} has many tags"
+    document = await done(agent, await call(agent, "kb_addnote", text=text, tags=many, collection="workspace"))
+    shown = await call(agent, "kb_get", document_id=document)
+    assert shown["collection"] == "workspace"
+    assert 0 < len(shown["tags"]) < len(many)
+
+
+@pytest.mark.requirement("C-4")
 async def test_a_document_without_collection_shows_none(agent, engine, word):
     document_id = await done(agent, await engine.add_note(text=word, tags=["x"]))
     assert (await call(agent, "kb_get", document_id=document_id))["collection"] is None

@@ -9,6 +9,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from kb_mcp.tools.answer_limiter import NOTICE
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, done, refusal
 from tests.support.eventually import eventually_async
@@ -272,7 +273,7 @@ async def test_get_by_document_id_shows_all_tags(agent, word):
 async def test_delete_answers_with_what_was_deleted(agent, word):
     document_id = await done(agent, await call(agent, "kb_addnote", text=word))
     deleted = await call(agent, "kb_delete", document_id=document_id)
-    assert deleted == {"status": "deleted", "document_id": document_id, "title": word}
+    assert deleted == {"notice": NOTICE, "status": "deleted", "document_id": document_id, "title": word}
     assert "no document" in await refusal(agent, "kb_delete", document_id=document_id)
 
 

@@ -12,6 +12,7 @@ from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
+from kb_mcp.tools.answer_limiter import NOTICE
 from tests.conftest import MCP_KEY
 from tests.mcp.conftest import ERAS, call, done
 from tests.support.pdf import pdf
@@ -60,6 +61,7 @@ async def test_a_note_is_added_found_updated_and_deleted(agent, word):
     [found] = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
     assert found["text"] == f"{word} likes long answers"
     deleted = await call(agent, "kb_delete", document_id=document_id)
+    assert deleted.pop("notice") == NOTICE
     assert deleted == {"status": "deleted", "document_id": document_id, "title": f"{word} likes long answers"}
     assert (await call(agent, "kb_search", query=word, fts_only=True))["results"] == []
 

@@ -90,7 +90,10 @@ def network_of(host: str) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host
-    return host if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
+    if address.version == 4:
+        return host
+    mapped = address.ipv4_mapped  # all of version 4 would be one network
+    return str(mapped or ipaddress.ip_network((address, 64), strict=False))
 
 
 def _is_under(scope: Scope, prefixes: tuple[str, ...]) -> bool:

@@ -117,8 +117,11 @@ def shorten_names(value: Any, room: int = MAX_NAME_CHARACTERS) -> Any:  # noqa: 
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         return [shorten_names(each) for each in value] if isinstance(value, list) else value
     names = [shorten_names(each) for each in value]
-    ends = accumulate(map(len, names))
-    shown = [name for name, end in zip(names, ends, strict=True) if end <= 2 * room]
+    # What a document belongs to (`project:kb`) before what else is said of it.
+    first = sorted(range(len(names)), key=lambda index: ":" not in names[index])
+    ends = accumulate(len(names[index]) for index in first)
+    kept = {index for index, end in zip(first, ends, strict=True) if end <= 2 * room}
+    shown = [name for index, name in enumerate(names) if index in kept]
     return shown if len(shown) == len(names) else [*shown, "…"]
 
 

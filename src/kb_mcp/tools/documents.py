@@ -43,7 +43,7 @@ class DocumentTools:
         query: Annotated[str, Field(description="A question, a phrase or words.")],
         top: Annotated[int, Field(ge=1, le=100, description="How many passages."), NOT_BOOLEAN] = 10,
         tags: Annotated[list[str], Field(fail_fast=True, description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
-        doc_type: Annotated[str, Field(description="Only this type, such as note, pdf, docx, eml or xml.")] = "",
+        doc_type: Annotated[str, Field(description="Only this type, such as note or pdf.")] = "",
         fts_only: Annotated[bool, Field(description="Match words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Match meaning only: the words may differ.")] = False,
     ) -> ToolResult:

@@ -45,6 +45,7 @@ def search_results() -> Schema:
 
 def chunk_page() -> Schema:
     fields = fields_of(DocumentWithChunks)
+    del fields["chunk_count"]
     return object_schema({"notice": STRING, **fields, "next_chunk": INTEGER_OR_NULL, "rest": STRING})
 
 
