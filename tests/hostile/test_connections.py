@@ -293,7 +293,7 @@ def patient(start_server, tmp_path_factory):
 
 def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient):
     with kept(patient) as http:
-        file = {"file": ("a.txt", b"lighthouse " * 500_000)}
+        file = {"file": ("a.bin", bytes(5_000_000))}  # there is nothing to read in it, which is soon found
         with out_of_files(patient, left=0):
             refused = http.post("/api/v1/jobs", files=file)
             assert (refused.status_code, refused.json()["type"]) == (503, "urn:kb:problem:overloaded")
