@@ -95,8 +95,8 @@ class Limits:
     def too_large_index(self) -> str:
         """Why a file failed of which too much would have to be kept."""
         return (
-            f"it unpacks to far more text than a file of its size holds: in the database that would take more than 400 kB"
-            f" and {self.index_ratio:g} times as much as the file, the limit (KB_INDEX_RATIO)"
+            f"it unpacks to far more text than a file of its size holds: in the database that would take more than"
+            f" 400 kB and {self.index_ratio:g} times as much as the file, the limit (KB_INDEX_RATIO)"
         )
 
     def index_bytes(self, size: int, *, is_part: bool) -> float:
