@@ -149,7 +149,7 @@ async def lifespan(
             app.state.services = await asyncio.shield(starting)
         finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
             await asyncio.wait([starting])
-        app.state.before_stop = app.state.services.before_stop
+        app.state.before_stop = app.state.services.worker.before_stop
         yield
         app.state.services = None
 

@@ -298,13 +298,14 @@ def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient)
             refused = http.post("/api/v1/jobs", files=file)
             assert (refused.status_code, refused.json()["type"]) == (503, "urn:kb:problem:overloaded")
             assert refused.headers["retry-after"]
-        assert http.post("/api/v1/jobs", files=file).status_code == 202
+        assert http.post("/api/v1/jobs?wait=60", files=file).json()["status"] == "failed"
 
 
 def test_a_file_whose_parser_cannot_be_started_for_lack_of_files_waits_for_it(patient):
     with kept(patient) as http:
         os.kill(parser_of(patient.process.pid), signal.SIGKILL)
-        http.post("/api/v1/jobs?wait=60", files={"file": ("a.txt", b"It takes the blame, and the parser's place.")})
+        blamed = http.post("/api/v1/jobs?wait=60", files={"file": ("a.txt", b"It takes the blame.")}).json()
+        assert "crashed" in blamed["error"]
         with out_of_files(patient, left=3):
             job = http.post("/api/v1/jobs", files={"file": ("b.txt", b"The lamp is lit at six.")}).json()
             eventually(

@@ -12,15 +12,15 @@ from threading import Event
 import numpy as np
 import pytest
 
-from kb.lexical import index, moment
+from kb.lexical import index, snapshot
 from kb.lexical.bm25 import Matches
-from kb.lexical.index import KEPT_MOMENTS
+from kb.lexical.index import KEPT_SNAPSHOTS
 from kb.lexical.postings import Postings
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
-from kb.store.sqlite.words import read_moment
+from kb.store.sqlite.words import read_snapshot
 from kb.vectors.scores import ScoredChunks
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -152,14 +152,14 @@ def test_lists_and_scores_are_those_of_sqlite_after_every_change(store, seed):
 
 
 def test_rows_that_are_numbered_anew_hold_the_same(store, monkeypatch):
-    monkeypatch.setattr(moment, "MIN_DEAD", 10)
-    monkeypatch.setattr(index, "MAX_NOTES", 20)
+    monkeypatch.setattr(snapshot, "MIN_DEAD", 10)
+    monkeypatch.setattr(index, "MAX_PENDING", 20)
     writer = Writer(store, 5)
     writer.add(60)
     assert compare_after_changes(writer, 60)
     with store.read() as tx:
-        assert tx.words.moment.epoch > 2
-        assert tx.words.moment.dead.size <= max(10, 0.1 * tx.words.moment.size)
+        assert tx.words.snapshot.epoch > 2
+        assert tx.words.snapshot.dead.size <= max(10, 0.1 * tx.words.snapshot.size)
 
 
 def compare_after_changes(writer, changes):
@@ -180,7 +180,7 @@ def test_a_word_counts_however_often_it_stands_in_a_text_and_a_header(store):
             tx.documents.add(replace(writer.content(1), chunks=[chunk]), None, ())
     for words in (("tide",), ("lamp", "tide")):
         assert assert_same(store, words)
-    store.words._index.reset(read_moment(store._writer))
+    store.words._index.reset(read_snapshot(store._writer))
     for words in (("tide",), ("lamp", "tide")):
         assert assert_same(store, words)
 
@@ -257,10 +257,10 @@ def test_a_word_is_read_once_for_all_who_ask_at_once(store):
         return Postings.of(np.array([0], np.int32), np.array([1]))
 
     with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(store.words._index.postings, reader.moment, ("lamp",), load) for _ in range(4)]
+        asked = [pool.submit(store.words._index.postings, reader.snapshot, ("lamp",), load) for _ in range(4)]
         assert begun.wait(60)
         others = store.words._index.postings(
-            reader.moment, ("tide",), lambda: Postings.of(*[np.empty(0, np.int32)] * 2)
+            reader.snapshot, ("tide",), lambda: Postings.of(*[np.empty(0, np.int32)] * 2)
         )
         assert others.size == 0, "who asks for another word does not wait"
         go.set()
@@ -273,7 +273,7 @@ def test_a_reader_whose_moment_is_kept_no_more_is_answered_by_sqlite(store):
     writer.add(10)
     with store.read() as early:
         expected = TableLeg(early.connection.execute, None).best(("lamp",), 10)
-        for _ in range(KEPT_MOMENTS + 1):
+        for _ in range(KEPT_SNAPSHOTS + 1):
             writer.add()
         selection = early.index.select(Filter())
         assert isinstance(selection._leg, TableLeg)
@@ -283,8 +283,8 @@ def test_a_reader_whose_moment_is_kept_no_more_is_answered_by_sqlite(store):
 
 
 def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeypatch):
-    monkeypatch.setattr(moment, "MIN_DEAD", 5)
-    monkeypatch.setattr(index, "MAX_NOTES", 5)
+    monkeypatch.setattr(snapshot, "MIN_DEAD", 5)
+    monkeypatch.setattr(index, "MAX_PENDING", 5)
     writer = Writer(store, 6)
     writer.add(20)
     readers = []
@@ -300,15 +300,15 @@ def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeyp
 
 
 def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monkeypatch):
-    monkeypatch.setattr(moment, "MIN_DEAD", 1)
+    monkeypatch.setattr(snapshot, "MIN_DEAD", 1)
     ids = np.arange(1, 11, dtype=np.int32)
-    kept = index.LexicalIndex(moment.Moment.of(0, ids, ids, ids), 1 << 20)
-    loaded = kept.postings(kept.moment(0), ("lamp",), lambda: Postings.of(np.array([3], np.int32), np.array([1])))
-    kept.publish(1, [moment.NewChunk(id_, 1, ["tide"], []) for id_ in range(11, 31)], ())
-    kept.publish(2, [moment.NewChunk(id_, 1, ["lamp"], []) for id_ in range(31, 41)], range(11, 21))
-    assert (kept.moment(1).epoch, kept.moment(2).epoch) == (0, 1)
+    kept = index.LexicalIndex(snapshot.Snapshot.of(0, ids, ids, ids), 1 << 20)
+    loaded = kept.postings(kept.snapshot(0), ("lamp",), lambda: Postings.of(np.array([3], np.int32), np.array([1])))
+    kept.publish(1, [snapshot.NewChunk(id_, 1, ["tide"], []) for id_ in range(11, 31)], ())
+    kept.publish(2, [snapshot.NewChunk(id_, 1, ["lamp"], []) for id_ in range(31, 41)], range(11, 21))
+    assert (kept.snapshot(1).epoch, kept.snapshot(2).epoch) == (0, 1)
     for number, rows in ((1, [3]), (2, [3, *range(20, 30)]), (0, loaded.rows.tolist())):
-        found = kept.postings(kept.moment(number), ("lamp",), lambda: loaded)
+        found = kept.postings(kept.snapshot(number), ("lamp",), lambda: loaded)
         assert found.rows.tolist() == rows
 
 
@@ -332,13 +332,13 @@ def test_ids_that_are_too_high_for_memory_are_left_to_sqlite(store):
     writer = Writer(store, 1)
     writer.add(5)
     with store.write() as tx:
-        tx.connection.execute("UPDATE last_ids SET id = ? WHERE name = 'chunks'", (moment.MAX_ID + 7,))
+        tx.connection.execute("UPDATE last_ids SET id = ? WHERE name = 'chunks'", (snapshot.MAX_ID + 7,))
     writer.add(5)
     with store.read() as tx:
         assert tx.index.select(Filter(tag_not=("half",)))._leg.ids.size
         selection = tx.index.select(Filter())
         assert isinstance(selection._leg, TableLeg)
-        assert selection.full_text(COMMON, 50).ids.max() > moment.MAX_ID
+        assert selection.full_text(COMMON, 50).ids.max() > snapshot.MAX_ID
     assert store.words_size == 0
 
 
@@ -385,7 +385,7 @@ def test_the_best_of_many_rows_are_among_the_candidates(seed):
     size = int(numbers.integers(2, 100_000))
     lengths = numbers.integers(1, 200, size).astype(np.int32)
     ids = np.arange(1, size + 1, dtype=np.int32)
-    rows = moment.Moment.of(1, ids, ids, lengths).changed(2, set(numbers.integers(1, size + 1, 20).tolist()))
+    rows = snapshot.Snapshot.of(1, ids, ids, lengths).changed(2, set(numbers.integers(1, size + 1, 20).tolist()))
     words = [
         ((str(share),), Postings.of(found, numbers.integers(1, 9, found.size)))
         for share in (0.9, 0.3, 0.01, 0.001)
@@ -394,7 +394,7 @@ def test_the_best_of_many_rows_are_among_the_candidates(seed):
     alive = np.setdiff1d(np.arange(size, dtype=np.int32), rows.dead)
     for share in (1, 0.3, 0.002):
         mask = (numbers.random(size) < share) & np.isin(np.arange(size), alive)
-        admitted = None if share == 1 else moment.Admitted(rows, mask)
+        admitted = None if share == 1 else snapshot.Admitted(rows, mask)
         among = alive if share == 1 else np.flatnonzero(mask).astype(np.int32)
         matches = Matches(rows, words)
         scores = matches.scores(among)
@@ -420,8 +420,8 @@ def switching():
 )
 @pytest.mark.parametrize("phrases", [0.1, 0.7], ids=["words", "phrases"])
 def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, changes, phrases):
-    monkeypatch.setattr(moment, "MIN_DEAD", 30)
-    monkeypatch.setattr(index, "MAX_NOTES", 20)
+    monkeypatch.setattr(snapshot, "MIN_DEAD", 30)
+    monkeypatch.setattr(index, "MAX_PENDING", 20)
     writer = Writer(store, 8, phrases=phrases)
     writer.add(100)
     done = Event()

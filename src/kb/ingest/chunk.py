@@ -26,8 +26,8 @@ HEADER_SHARE = 5
 SHORTEST_SECTION = 16
 """A section of fewer tokens, such as a lone heading, goes together with the one that follows."""
 
-SECTION_BYTES, HEADER_BYTES = 1700, 3
-"""What a section takes in the database however short it is, and a character of its header."""
+CHUNK_BYTES, STORED_BYTES, INDEXED_BYTES = 1700, 2, 1
+"""What a chunk takes in the database beside its text, a character of a header, and the same in the index."""
 
 SECTIONS_SHARE, SECTIONS_FREE = 12, 1 << 19
 """What all sections may take, beside the text itself: so many bytes a character of it, and these."""
@@ -131,7 +131,7 @@ def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[Secti
     """Return the sections to cut: as they are but for the shortest, unless that takes too much for such a text."""
     sections = list(_merge_short(extracted, tokens))
     headers = sum(len(title) + sum(map(len, section.heading)) for section in sections)
-    takes = SECTION_BYTES * len(sections) + HEADER_BYTES * headers
+    takes = CHUNK_BYTES * len(sections) + (STORED_BYTES + INDEXED_BYTES) * headers
     return sections if takes <= SECTIONS_SHARE * len(extracted.text) + SECTIONS_FREE else _join(sections)
 
 

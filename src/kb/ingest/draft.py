@@ -14,7 +14,7 @@ from kb.api.errors import Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.formats.extracted import Extracted
 from kb.formats.registry import FORMATS
-from kb.ingest.chunk import Chunker
+from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.store.rows import Content, NewChunk
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ TITLE_CHARS = 80
 """How much of a note's first line stands for its title."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-CHUNK_BYTES, TEXT_BYTES, HEADER_BYTES = 1700, 2, 1
-"""What a chunk takes in the database beside its text, a byte of that, and a character of its header in the index."""
 
 SLICE = 64
 """How many chunks are embedded at a time."""
@@ -186,10 +183,10 @@ def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: s
     """Yield the passages as long as what they take in the database, a little more than it is, finds room."""
     header = ""
     for chunk, text in passages:
-        room -= CHUNK_BYTES + TEXT_BYTES * len(chunk.text.encode()) + HEADER_BYTES * len(chunk.header)
+        room -= CHUNK_BYTES + STORED_BYTES * len(chunk.text.encode()) + INDEXED_BYTES * len(chunk.header)
         if chunk.header != header:
             header = chunk.header
-            room -= 2 * len(header)
+            room -= STORED_BYTES * len(header)
         if room < 0:
             raise Unreadable(too_large)
         yield chunk, text

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.lexical.moment import K1, B
+from kb.lexical.snapshot import K1, B
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from kb.lexical.moment import Admitted, Key, Moment
     from kb.lexical.postings import Postings
+    from kb.lexical.snapshot import Admitted, Key, Snapshot
 
 LEAST_IDF = 1e-6
 """That of a word which stands in more than half of all chunks."""
@@ -31,20 +31,20 @@ WIDTH = 256
 
 
 class Matches:
-    """The chunks of a moment that have any of some words; one that is given twice counts twice, as in FTS5.
+    """The chunks of a snapshot that have any of some words; one that is given twice counts twice, as in FTS5.
 
     Args:
-        moment: the chunks.
-        words: each word with its postings in that moment.
+        snapshot: the chunks.
+        words: each word with its postings in that snapshot.
     """
 
-    def __init__(self, moment: Moment, words: Sequence[tuple[Key, Postings]]) -> None:
-        self._moment = moment
+    def __init__(self, snapshot: Snapshot, words: Sequence[tuple[Key, Postings]]) -> None:
+        self._snapshot = snapshot
         self._words = [(self._idf(key, postings), postings) for key, postings in words if postings.size]
 
     def best(self, limit: int, admitted: Admitted | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return rows, ascending, with their scores: the `limit` best are among them."""
-        if not self._words or not self._moment.count:
+        if not self._words or not self._snapshot.count:
             return np.empty(0, np.int32), np.empty(0)
         work = sum(postings.size for _, postings in self._words)
         if admitted is not None and admitted.rows.size * LOOKUP * len(self._words) < work:
@@ -61,7 +61,7 @@ class Matches:
         if not self._words or not rows.size:
             return np.full(rows.size, np.nan)
         # The order of operations is FTS5's: another one would round otherwise.
-        norms = K1 * (1 - B + B * self._moment.lengths[rows].astype(np.float64) / self._moment.mean_length)
+        norms = K1 * (1 - B + B * self._snapshot.lengths[rows].astype(np.float64) / self._snapshot.mean_length)
         for idf, postings in self._words:
             places = np.minimum(np.searchsorted(postings.rows, rows), postings.size - 1)
             found = postings.rows[places] == rows
@@ -72,17 +72,17 @@ class Matches:
         return scores
 
     def _idf(self, key: Key, postings: Postings) -> float:
-        frequencies = self._moment.frequencies
+        frequencies = self._snapshot.frequencies
         if (frequency := frequencies.get(key)) is None:
-            frequency = self._moment.alive(postings.rows)
-            if self._moment.dead.size:  # else there was nothing to count
+            frequency = self._snapshot.alive(postings.rows)
+            if self._snapshot.dead.size:  # else there was nothing to count
                 frequencies[key] = frequency
-        idf = math.log((self._moment.count - frequency + 0.5) / (frequency + 0.5)) if self._moment.count else 0.0
+        idf = math.log((self._snapshot.count - frequency + 0.5) / (frequency + 0.5)) if self._snapshot.count else 0.0
         return idf if idf > 0 else LEAST_IDF
 
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""
-        size = self._moment.size
+        size = self._snapshot.size
         width = max(1, min(WIDTH, size // (4 * limit)))
         blocks = self._summed(-(-size // width) * width)
         if admitted is not None:
@@ -99,7 +99,7 @@ class Matches:
         sums = np.zeros(size, np.float32)
         for idf, postings in self._words:
             counts = postings.counts.astype(np.float32)
-            norms = self._moment.norms.take(postings.rows)
+            norms = self._snapshot.norms.take(postings.rows)
             norms += counts
             counts *= np.float32(idf * (K1 + 1))
             counts /= norms

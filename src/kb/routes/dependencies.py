@@ -34,10 +34,6 @@ class Services:
     stop: Stop
     queue: SearchQueue
 
-    def before_stop(self) -> None:
-        """Have all that takes long end, and those who wait for a job answered."""
-        self.worker.before_stop()
-
 
 async def services_of(request: Request) -> Services:
     """Return the running engine's parts.

@@ -47,16 +47,17 @@ class BoundedBody:
             return await _refusal(TOO_LARGE)(scope, receive, send)
         if not await LIMITS.allow(message.get("body", b"")):
             return await _refusal(TOO_MANY)(scope, receive, send)
-        is_replayed = False
+        return await self._app(scope, replayed(message, receive), send)
 
-        async def replay() -> Message:
-            nonlocal is_replayed
-            if is_replayed:
-                return await receive()
-            is_replayed = True
-            return message
 
-        return await self._app(scope, replay, send)
+def replayed(first: Message, receive: Receive) -> Receive:
+    """Return what gives the first message again, and then what follows it."""
+    messages = [first]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
 
 
 def _announced(scope: Scope) -> int:

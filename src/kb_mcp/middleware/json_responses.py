@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kb_mcp.middleware.body import replayed
+
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PROGRESS_TOKEN: Final = b'"progressToken"'
 """Stands in a request whose sender asks for notifications of progress."""
@@ -33,14 +35,5 @@ class JSONResponses:
             await self._app(scope, receive, send)
             return
         first = await receive()
-        is_replayed = False
-
-        async def replay() -> Message:
-            nonlocal is_replayed
-            if is_replayed:
-                return await receive()
-            is_replayed = True
-            return first
-
         needs_stream = PROGRESS_TOKEN in first.get("body", b"")
-        await (self._streaming if needs_stream else self._app)(scope, replay, send)
+        await (self._streaming if needs_stream else self._app)(scope, replayed(first, receive), send)

@@ -10,8 +10,9 @@ import posixpath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import Properties, first_date
+from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive
+from kb.formats.text.dates import first_date
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:

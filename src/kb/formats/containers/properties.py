@@ -1,21 +1,8 @@
-"""What documents' properties say of them, as far as that can be true."""
+"""What documents' properties say of them."""
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from typing import Final, NamedTuple
-
-_ISO: Final = re.compile(
-    r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
-    r"(?P<time>[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)?(?:\.\d*)?(?P<zone>Z|[+-](?:0\d|1[0-4]):[0-5]\d)?)?)?"
-)
-# Where programs begin to count the days, and the day before, which is the same moment further west.
-_EPOCHS: Final = frozenset(
-    dt.date.fromisoformat(day) - dt.timedelta(days)
-    for day in ("1601-01-01", "1900-01-01", "1904-01-01", "1970-01-01", "1980-01-01")
-    for days in (0, 1)
-)
+from typing import NamedTuple
 
 
 class Properties(NamedTuple):
@@ -23,25 +10,3 @@ class Properties(NamedTuple):
 
     title: str | None = None
     date: str | None = None
-
-
-def first_date(*written: str | None, earliest: int = 1980) -> str | None:
-    """Return the first of some dates that can be true, in ISO 8601 without fractions of a second.
-
-    No date is what lies before the year `earliest` or after tomorrow, or where a clock begins that nobody set.
-    """
-    return next(filter(None, (_plausible(date, earliest) for date in written)), None)
-
-
-def _plausible(written: str | None, earliest: int) -> str | None:
-    found = _ISO.match((written or "").strip())
-    if not found or int(found["year"]) < earliest:
-        return None
-    try:
-        day = dt.date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
-    except ValueError:
-        return None
-    if (found["day"] and day in _EPOCHS) or day > dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1):
-        return None
-    time = found["time"].replace(" ", "T") + (found["zone"] or "") if found["time"] else ""
-    return "-".join(filter(None, found.group("year", "month", "day"))) + time

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import first_date
 from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.readers.html import decode_html, expanded, write_fragment
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
 from kb.formats.text.titles import meaningful
 

@@ -9,9 +9,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import Properties, first_date
+from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.text.builder import TextBuilder, paged
+from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table

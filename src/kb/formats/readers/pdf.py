@@ -12,10 +12,10 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.properties import first_date
 from kb.formats.extracted import Extracted, Section
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
+from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.hyphens import join_words, vocabulary_of
 from kb.formats.text.titles import meaningful

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -11,6 +12,16 @@ from kb.formats.text.encoding import one_line
 _TIME: Final = r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _ISO: Final = re.compile(rf"[12]\d{{3}}(?:[-/]\d\d?(?:[-/]\d\d?(?:{_TIME})?)?)?")
 _LONGEST: Final = 80
+_PROPERTY: Final = re.compile(
+    r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
+    r"(?P<time>[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)?(?:\.\d*)?(?P<zone>Z|[+-](?:0\d|1[0-4]):[0-5]\d)?)?)?"
+)
+# Where programs begin to count the days, and the day before, which is the same moment further west.
+_EPOCHS: Final = frozenset(
+    dt.date.fromisoformat(day) - dt.timedelta(days)
+    for day in ("1601-01-01", "1900-01-01", "1904-01-01", "1970-01-01", "1980-01-01")
+    for days in (0, 1)
+)
 
 
 def iso_date(text: str) -> str | None:
@@ -24,3 +35,25 @@ def iso_date(text: str) -> str | None:
         return parsedate_to_datetime(date).isoformat()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
+
+
+def first_date(*written: str | None, earliest: int = 1980) -> str | None:
+    """Return the first of some dates that can be true, in ISO 8601 without fractions of a second.
+
+    No date is what lies before the year `earliest` or after tomorrow, or where a clock begins that nobody set.
+    """
+    return next(filter(None, (_plausible(date, earliest) for date in written)), None)
+
+
+def _plausible(written: str | None, earliest: int) -> str | None:
+    found = _PROPERTY.match((written or "").strip())
+    if not found or int(found["year"]) < earliest:
+        return None
+    try:
+        day = dt.date(int(found["year"]), int(found["month"] or 1), int(found["day"] or 1))
+    except ValueError:
+        return None
+    if (found["day"] and day in _EPOCHS) or day > dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1):
+        return None
+    time = found["time"].replace(" ", "T") + (found["zone"] or "") if found["time"] else ""
+    return "-".join(filter(None, found.group("year", "month", "day"))) + time

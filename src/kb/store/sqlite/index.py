@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.lexical.moment import Admitted
+    from kb.lexical.snapshot import Admitted
     from kb.store.rows import Filter, Hit
     from kb.store.sqlite.vectors import Vectors
     from kb.store.sqlite.words import WordReader
     from kb.vectors.snapshot import Snapshot
 
-Words = tuple[str, ...]
+Terms = tuple[str, ...]
 
 AMONG = "AND +rowid IN carray(?)"
 """The plus keeps FTS5 from asking its index anew for each of these chunks."""
@@ -105,7 +105,7 @@ class SqliteSelection:
         """Return what the filter admits; None if that is every chunk."""
         queries = id_queries(self._execute, self._where)
         found = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
-        return words.moment.admit(found) if found else None
+        return words.snapshot.admit(found) if found else None
 
     def _chunk_ids(self) -> NDArray[np.int64] | None:
         """Return the ids of the chunks, ascending; None if they are all there are."""
@@ -132,31 +132,31 @@ class MemoryLeg:
     def __init__(self, words: WordReader, admitted: Admitted | None) -> None:
         self._words = words
         self._admitted = admitted
-        self._matches: dict[Words, Matches] = {}
+        self._matches: dict[Terms, Matches] = {}
 
     @property
     def ids(self) -> NDArray[np.int64] | None:
         """The ids of the chunks, ascending; None if they are all there are."""
         return None if self._admitted is None else self._admitted.ids
 
-    def best(self, words: Words, limit: int) -> ScoredChunks:
+    def best(self, words: Terms, limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match best."""
         if self._admitted is not None and not self._admitted.rows.size:
             return EMPTY_SCORES
         rows, scores = self._of(words).best(limit, self._admitted)
-        return ScoredChunks(self._words.moment.ids[rows].astype(np.int64), scores).best(limit)
+        return ScoredChunks(self._words.snapshot.ids[rows].astype(np.int64), scores).best(limit)
 
-    def scores(self, words: Words, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks; NaN where there is none."""
-        rows, found = self._words.moment.rows_of(ids)
+        rows, found = self._words.snapshot.rows_of(ids)
         scores = np.full(ids.size, np.nan)
         scores[found] = self._of(words).scores(rows)
         return scores
 
-    def _of(self, words: Words) -> Matches:
+    def _of(self, words: Terms) -> Matches:
         if words not in self._matches:
             keys = self._words.keys(words)
-            self._matches[words] = Matches(self._words.moment, [(key, self._words.postings(key)) for key in keys])
+            self._matches[words] = Matches(self._words.snapshot, [(key, self._words.postings(key)) for key in keys])
         return self._matches[words]
 
 
@@ -172,7 +172,7 @@ class TableLeg:
         self._execute = execute
         self.ids = ids
 
-    def best(self, words: Words, limit: int) -> ScoredChunks:
+    def best(self, words: Terms, limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match best."""
         if self.ids is not None and not self.ids.size:
             return EMPTY_SCORES
@@ -180,13 +180,13 @@ class TableLeg:
         parameters = () if self.ids is None else (apsw.carray(self.ids),)
         return self._scored(words, f"{among} ORDER BY score DESC, rowid LIMIT ?", (*parameters, limit))
 
-    def scores(self, words: Words, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks; NaN where there is none."""
         if not ids.size:
             return np.empty(0)
         return self._scored(words, AMONG, (apsw.carray(ids),)).scores_for(ids)
 
-    def _scored(self, words: Words, rest: str, parameters: tuple[object, ...]) -> ScoredChunks:
+    def _scored(self, words: Terms, rest: str, parameters: tuple[object, ...]) -> ScoredChunks:
         rows = self._execute(
             f"SELECT rowid, -bm25(chunks_fts, 1.0, ?) AS score FROM chunks_fts WHERE chunks_fts MATCH ? {rest}",
             (float(HEADER_WEIGHT), match_expression(words), *parameters),

@@ -78,7 +78,7 @@ class Upkeep:
     def check(self) -> None:
         """Look for some words of a chunk, in memory and by SQLite; if they differ, read everything anew."""
         with self._store.read() as tx:
-            if (reader := tx.words) and reader.moment.count:
+            if (reader := tx.words) and reader.snapshot.count:
                 words = self._words(tx, reader)
                 if words and not agree(tx, reader, words):
                     logger.warning("full text in memory differed from the database; it is read again")
@@ -105,9 +105,9 @@ class Upkeep:
 
     def _sample(self, reader: WordReader, size: int) -> list[int]:
         """Return the ids of at most so many chunks, ascending."""
-        moment = reader.moment
-        rows = np.unique(self._numbers.integers(max(moment.size, 1), size=size))[: moment.size]
-        ids: list[int] = moment.ids[np.setdiff1d(rows, moment.dead)].tolist()
+        snapshot = reader.snapshot
+        rows = np.unique(self._numbers.integers(max(snapshot.size, 1), size=size))[: snapshot.size]
+        ids: list[int] = snapshot.ids[np.setdiff1d(rows, snapshot.dead)].tolist()
         return ids
 
     def _words(self, tx: SqliteTransaction, reader: WordReader) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import sqlite_vec
 
 from kb.api.errors import StoreError
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
-from kb.store.sqlite.words import TOKENIZER
+from kb.store.sqlite.words import Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,13 +88,10 @@ class Verification:
 
     def _words(self) -> Iterator[tuple[str, int, str, int]]:
         """Yield each word as the index should have it."""
-        tokenize: Any = self._connection.fts5_tokenizer(*TOKENIZER)
+        tokenizer = Tokenizer(self._connection)
         for row_id, *texts in self._rows("SELECT rowid, text, header FROM chunks_fts"):
             for column, text in zip(("text", "header"), texts, strict=True):
-                tokens = tokenize(
-                    text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-                )
-                yield from ((term, row_id, column, offset) for offset, term in enumerate(tokens))
+                yield from ((term, row_id, column, offset) for offset, term in enumerate(tokenizer.tokens(text)))
 
     def _vectors(self) -> Iterator[str]:
         table = VectorTable.of(self._connection)

@@ -1,7 +1,7 @@
 """The words of the table `chunks_fts` in memory, at each moment that a transaction may see.
 
 `chunks_fts` is the source of truth: a word is read from it when it is first asked for, in the transaction of who asks.
-Moments are numbered like those of the vectors; see vectors.py.
+Snapshots are numbered like those of the vectors; see vectors.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import apsw
 import numpy as np
 
 from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
-from kb.lexical.moment import MAX_ID, Moment, NewChunk
 from kb.lexical.postings import Postings
+from kb.lexical.snapshot import MAX_ID, NewChunk, Snapshot
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.lexical.moment import Key
+    from kb.lexical.snapshot import Key
 
 DEFAULT_LIMIT = 256 << 20
 
@@ -35,20 +35,20 @@ COLUMNS = 2
 
 
 class Words:
-    """The moments and words that transactions may still see. One writer at a time; any number of readers.
+    """The snapshots and words that transactions may still see. One writer at a time; any number of readers.
 
     Args:
-        connection: where to read the newest moment.
+        connection: where to read the newest snapshot.
         limit: how many bytes words may take.
     """
 
     def __init__(self, connection: apsw.Connection, limit: int = DEFAULT_LIMIT) -> None:
-        self._index = LexicalIndex(read_moment(connection), limit) if _fits(connection) else None
+        self._index = LexicalIndex(read_snapshot(connection), limit) if _fits(connection) else None
         self.faults = 0
 
     @property
     def newest(self) -> int | None:
-        """The number of the newest moment; None if ids are too high for any."""
+        """The number of the newest snapshot; None if ids are too high for any."""
         return self._index.newest if self._index else None
 
     @property
@@ -62,19 +62,19 @@ class Words:
         return self._index is None or self._index.is_half_full
 
     def seen_by(self, connection: apsw.Connection) -> WordReader | None:
-        """Return the words at the moment that the connection's transaction sees; None if it is not kept."""
-        moment = self._index.moment(generation(connection)) if self._index else None
-        return WordReader(connection, self._index, moment) if self._index and moment else None
+        """Return the words at the snapshot that the connection's transaction sees; None if it is not kept."""
+        snapshot = self._index.snapshot(generation(connection)) if self._index else None
+        return WordReader(connection, self._index, snapshot) if self._index and snapshot else None
 
     def publish(self, connection: apsw.Connection, number: int, added: Sequence[int], removed: Collection[int]) -> None:
-        """Make the next moment, visible to those who read its number, of what the connection's transaction wrote."""
+        """Make the next snapshot, visible to those who read its number, of what the connection's transaction wrote."""
         if self._index and not _fits(connection):
             self._index = None
         if self._index:
             self._index.publish(number, indexed_chunks(connection, added), removed)
 
     def withdraw(self) -> None:
-        """Take the newest moment back: its transaction was rolled back."""
+        """Take the newest snapshot back: its transaction was rolled back."""
         if self._index:
             self._index.withdraw()
 
@@ -82,16 +82,16 @@ class Words:
         """Read everything anew, for it was found to be wrong."""
         self.faults += 1
         if self._index:
-            self._index.reset(read_moment(connection))
+            self._index.reset(read_snapshot(connection))
 
 
 class WordReader:
-    """The words at the moment of a transaction; those that are not in memory are read in it."""
+    """The words at the snapshot of a transaction; those that are not in memory are read in it."""
 
-    def __init__(self, connection: apsw.Connection, index: LexicalIndex, moment: Moment) -> None:
+    def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: Snapshot) -> None:
         self._connection = connection
         self._index = index
-        self.moment = moment
+        self.snapshot = snapshot
 
     def keys(self, words: Iterable[str]) -> list[Key]:
         """Return what the index has of the words: those of which it has nothing are left out."""
@@ -99,11 +99,11 @@ class WordReader:
 
     def postings(self, key: Key) -> Postings:
         """Return in which rows a word stands."""
-        return self._index.postings(self.moment, key, lambda: self._load(key))
+        return self._index.postings(self.snapshot, key, lambda: self._load(key))
 
     def _load(self, key: Key) -> Postings:
         ids, counts = self._phrase(key) if len(key) > 1 else self._token(key[0])
-        rows, found = self.moment.rows_of(ids)
+        rows, found = self.snapshot.rows_of(ids)
         return Postings.of(rows, counts[found])
 
     def _token(self, token: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -152,17 +152,17 @@ def _fits(connection: apsw.Connection) -> bool:
     return highest <= MAX_ID
 
 
-def read_moment(connection: apsw.Connection) -> Moment:
-    """Return the moment that the connection's transaction sees."""
+def read_snapshot(connection: apsw.Connection) -> Snapshot:
+    """Return the snapshot that the connection's transaction sees."""
     [(blob, lengths_blob)] = connection.execute(statements("postings")["select_lengths"])
     ids, lengths = _numbers(blob, ">u4"), _varints(lengths_blob or b"").reshape(-1, COLUMNS).sum(axis=1)
     order = np.argsort(ids, kind="stable")
     pairs = _numbers(connection.execute(statements("postings")["select_document_ids"]).get, ">u4").reshape(-1, 2)
     columns = (ids[order], np.zeros(ids.size), lengths[order])
-    moment = Moment.of(generation(connection), *(column.astype(np.int32) for column in columns))
-    rows, found = moment.rows_of(pairs[:, 0])
-    moment.documents[rows] = pairs[found, 1]
-    return moment
+    snapshot = Snapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
+    rows, found = snapshot.rows_of(pairs[:, 0])
+    snapshot.documents[rows] = pairs[found, 1]
+    return snapshot
 
 
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:

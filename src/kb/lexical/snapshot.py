@@ -1,4 +1,4 @@
-"""Which chunks there are at one moment, each with a row."""
+"""Which chunks a transaction sees, each with a row."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class NewChunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """The first `size` rows of three buffers that later moments may share. It never changes: threads may share it.
+class Snapshot:
+    """The first `size` rows of three buffers that later snapshots may share. It never changes: threads may share it.
 
     Args:
-        number: the moment's number.
+        number: the snapshot's number.
         epoch: how often rows were given new numbers before.
         size: how many rows.
         id_buffer: chunk ids, ascending.
@@ -70,8 +70,8 @@ class Moment:
     @classmethod
     def of(
         cls, number: int, ids: NDArray[np.int32], documents: NDArray[np.int32], lengths: NDArray[np.int32]
-    ) -> Moment:
-        """Return the moment of these chunks, by ascending id."""
+    ) -> Snapshot:
+        """Return the snapshot of these chunks, by ascending id."""
         tokens = int(lengths.sum(dtype=np.int64))
         return cls(number, 0, ids.size, ids, documents, lengths, np.empty(0, np.int32), tokens)
 
@@ -110,7 +110,7 @@ class Moment:
         return norms
 
     def release(self) -> None:
-        """Give back what can be computed again: few still ask a moment that another one followed."""
+        """Give back what can be computed again: few still ask a snapshot that another one followed."""
         self.__dict__.pop("norms", None)
 
     def rows_of(self, ids: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
@@ -140,15 +140,15 @@ class Moment:
         mask[self.dead] = False
         return Admitted(self, mask)
 
-    def changed(self, number: int, removed: Collection[int]) -> Moment:
-        """Return the next moment, without the chunks that were removed."""
+    def changed(self, number: int, removed: Collection[int]) -> Snapshot:
+        """Return the next snapshot, without the chunks that were removed."""
         rows, _ = self.rows_of(np.fromiter(removed, np.int64))
         tokens = self.tokens - int(self.lengths[rows].sum(dtype=np.int64))
         dead = np.sort(np.concatenate([self.dead, rows])) if rows.size else self.dead
-        return Moment(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
+        return Snapshot(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
 
-    def with_chunks(self, added: Sequence[NewChunk]) -> Moment:
-        """Return the moment with more chunks, whose ids ascend; the buffers are written only past this one's rows."""
+    def with_chunks(self, added: Sequence[NewChunk]) -> Snapshot:
+        """Return the snapshot with more chunks, whose ids ascend; the buffers are written only past this one's rows."""
         end = self.size + len(added)
         buffers = (
             self._buffers if end <= self.id_buffer.size else _with_room(self.ids, self.documents, self.lengths, end)
@@ -157,33 +157,33 @@ class Moment:
         columns = [chunk.id for chunk in added], [chunk.document_id for chunk in added], lengths
         for buffer, column in zip(buffers, columns, strict=True):
             buffer[self.size : end] = column
-        return Moment(self.number, self.epoch, end, *buffers, self.dead, self.tokens + sum(lengths), self.numbers)
+        return Snapshot(self.number, self.epoch, end, *buffers, self.dead, self.tokens + sum(lengths), self.numbers)
 
     @property
     def is_sparse(self) -> bool:
         """Whether so many chunks were deleted that the others had better get new rows."""
         return self.dead.size > max(MIN_DEAD, MAX_DEAD * self.size)
 
-    def compacted(self) -> Moment:
-        """Return the same moment, as the first of the next epoch, without the rows of deleted chunks."""
+    def compacted(self) -> Snapshot:
+        """Return the same snapshot, as the first of the next epoch, without the rows of deleted chunks."""
         alive = np.ones(self.size, np.bool_)
         alive[self.dead] = False
         numbers = np.cumsum(alive, dtype=np.int32) - np.int32(1)
         numbers[self.dead] = -1
         buffers = _with_room(self.ids[alive], self.documents[alive], self.lengths[alive], self.count)
         none = np.empty(0, np.int32)
-        return Moment(self.number, self.epoch + 1, self.count, *buffers, none, self.tokens, numbers)
+        return Snapshot(self.number, self.epoch + 1, self.count, *buffers, none, self.tokens, numbers)
 
-    def at_epoch(self, epoch: int) -> Moment:
-        """Return the same moment in another epoch, which knows no rows of the one before."""
+    def at_epoch(self, epoch: int) -> Snapshot:
+        """Return the same snapshot in another epoch, which knows no rows of the one before."""
         return replace(self, epoch=epoch, numbers=None, frequencies={})
 
 
 @dataclass(frozen=True, eq=False)
 class Admitted:
-    """The chunks that a filter admits: True in the `mask` over the moment's rows."""
+    """The chunks that a filter admits: True in the `mask` over the snapshot's rows."""
 
-    moment: Moment
+    snapshot: Snapshot
     mask: NDArray[np.bool_]
 
     @cached_property
@@ -194,7 +194,7 @@ class Admitted:
     @cached_property
     def ids(self) -> NDArray[np.int64]:
         """Their ids, ascending."""
-        return self.moment.ids[self.rows].astype(np.int64)
+        return self.snapshot.ids[self.rows].astype(np.int64)
 
 
 def _with_room(
