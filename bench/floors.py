@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mcp_types
 from fastmcp import FastMCP
@@ -24,17 +24,20 @@ from kb_cli.server import Settings, listen, run_loop, serve
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-STATUS: dict[str, Any] = {
-    "version": "3.0.0",
-    "schema_version": 3,
-    "model": {"name": "all-MiniLM-L6-v2", "dimensions": 384, "precision": "fp32", "window": 256},
-    "device": "cpu",
-    "provider": "CPUExecutionProvider",
-    "documents": {"note": 120, "pdf": 30},
-    "chunks": 1234,
-    "queue": {"queued": 0, "running": 0, "done": 150, "failed": 0},
-    "database_size": 12345678,
-}
+STATUS = Status.model_validate(
+    {
+        "version": "3.0.0",
+        "schema_version": 6,
+        "model": {"name": "all-MiniLM-L6-v2", "dimensions": 384, "precision": "fp32", "window": 256},
+        "device": "cpu",
+        "provider": "CPUExecutionProvider",
+        "documents": {"note": 120, "pdf": 30},
+        "chunks": 1234,
+        "queue": {"queued": 0, "running": 0, "done": 150, "failed": 0},
+        "parser": {"confined": ["network"]},
+        "database_size": 12345678,
+    }
+).model_dump()
 
 
 def starlette() -> Starlette:
