@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from functools import lru_cache
 from typing import Final
 from unicodedata import category
 
@@ -45,6 +46,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+@lru_cache(maxsize=1)  # what a file is and what it says are read from the same text
 def decode(data: bytes, declared: str | None = None) -> str:
     """Return the text of `data`, newlines normalised, in the encoding found in it or `declared` inside the file.
 
