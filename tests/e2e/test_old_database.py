@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kb.client.client import EngineClient
+from kb.store.sqlite.schema import SCHEMA_VERSION
 from tests.conftest import free_port
 from tests.support import store_v2
 
@@ -16,7 +17,7 @@ async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_p
     store_v2.build(tmp_path / "kb.db", store_v2.SCHEMAS[name])
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
-            assert (await client.status())["schema_version"] == 4
+            assert (await client.status())["schema_version"] == SCHEMA_VERSION
             found = await client.search(query="lighthouses", tags=["sea"], fts_only=True)
             assert {result["document_id"] for result in found["results"]} == {3, 9}
             before = await client.document(3)
@@ -32,9 +33,12 @@ async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_p
 
 @pytest.mark.requirement("D-2")
 def test_a_database_of_a_later_version_is_refused_in_one_line(start_server, tmp_path):
-    store_v2.build(tmp_path / "kb.db", version=5)
+    store_v2.build(tmp_path / "kb.db", version=SCHEMA_VERSION + 1)
     with pytest.raises(RuntimeError), start_server(tmp_path, port=free_port()):
         pass
     lines = (tmp_path / "server.log").read_text().splitlines()
-    assert len([line for line in lines if "schema version 5" in line and "use a newer kb" in line]) == 1
+    assert (
+        len([line for line in lines if f"schema version {SCHEMA_VERSION + 1}" in line and "use a newer kb" in line])
+        == 1
+    )
     assert not [line for line in lines if "Traceback" in line]

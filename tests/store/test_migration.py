@@ -313,7 +313,7 @@ def test_without_room_for_the_copy_nothing_is_migrated(path):
 @pytest.mark.parametrize(
     ("version", "schema", "words"),
     [
-        (5, store_v2.PLAIN, "schema version 5; this program knows 4: use a newer kb"),
+        (SCHEMA_VERSION + 1, store_v2.PLAIN, f"this program knows {SCHEMA_VERSION}: use a newer kb"),
         (1, store_v2.PLAIN, "schema version 1, which cannot be read"),
         (0, "CREATE TABLE documents (id INTEGER PRIMARY KEY)", "schema version 0, which cannot be read"),
         (2, "CREATE TABLE documents (id INTEGER PRIMARY KEY)", "schema version 2, which cannot be read"),

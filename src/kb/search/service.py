@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from kb.embed.protocol import Embedder
     from kb.search.query import Query
+    from kb.search.recall import RecallMonitor
     from kb.store.protocol import Store
     from kb.telemetry.instruments import Instruments
 
@@ -52,13 +53,23 @@ class SearchService:
         instruments: the instruments.
         limit: how many searches may use the model at once, the others wait. Fewer than the store has connections for
             readers: what does not ask the model need not wait for it.
+        recall: what checks the vector leg.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, pool: Executor, instruments: Instruments, limit: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        pool: Executor,
+        instruments: Instruments,
+        limit: int,
+        recall: RecallMonitor,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._pool = pool
         self._instruments = instruments
+        self._recall = recall
         self._with_model = BoundedSemaphore(limit)
 
     def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
@@ -74,6 +85,8 @@ class SearchService:
         budget = TokenBudget(max_tokens, self._count_tokens)
         with self._vector(query.text) as vector, self._store.read() as tx:
             found = best(Retriever(tx.index, query, vector, self._instruments), top)
+            if vector and not query.exact:
+                self._recall.observe(vector.result(), query.where)
             total = count(found)
             results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())

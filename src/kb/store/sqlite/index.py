@@ -73,9 +73,9 @@ class SqliteSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._matches(words).scores_for(ids)
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
-        return self._snapshot.nearest(vector, limit, self._ids)
+        return self._snapshot.nearest(vector, limit, self._ids, exact=exact)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""

@@ -19,6 +19,7 @@ from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kb.store.sqlite.row_mapping import Execute
 
 READ_CONNECTIONS = 8
+FLAT_LIMIT = 20_000
+"""Up to how many vectors are all in memory."""
 
 
 class SqliteTransaction:
@@ -68,7 +71,7 @@ class SqliteStore:
 
     schema_version = SCHEMA_VERSION
 
-    def __init__(self, path: Path, space: VectorSpace) -> None:
+    def __init__(self, path: Path, space: VectorSpace, flat_limit: int = FLAT_LIMIT) -> None:
         self._path = path
         self._writer = connect(path)
         prepare_schema(self._writer, path, space.dimensions)
@@ -77,13 +80,14 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
-        self._vectors = Vectors(self._writer, space.dimensions)
+        self._vectors = Vectors(self._writer, space.dimensions, flat_limit)
+        self._keeper = VectorKeeper(self, self._vectors)
+        self._keeper.notice()
 
     @property
     def vectors_size(self) -> int:
         """How many bytes the newest vectors take in memory."""
-        with self.read() as tx:
-            return self._vectors.seen_by(tx.connection).size
+        return self._vectors.index.size
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
@@ -96,6 +100,8 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._readers.put(connection)
+            if self._vectors.is_damaged:
+                self._keeper.notice()
 
     @contextmanager
     def write(self) -> Iterator[SqliteTransaction]:
@@ -121,6 +127,7 @@ class SqliteStore:
                 if isinstance(error, apsw.FullError):
                     raise DiskFull from error
                 raise
+        self._keeper.notice()
 
     def check(self) -> None:
         """Read a row.
@@ -136,6 +143,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
+        self._keeper.close()
         with self._write_lock:
             for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
@@ -145,5 +153,5 @@ class SqliteStore:
         if documents.added or documents.removed:
             removed = set(documents.removed)
             lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
-            number = self._vectors.publish(lasting, removed)
+            number = self._vectors.publish(self._writer, lasting, removed)
             self._writer.execute(statements("search")["update_generation"], (number,))
