@@ -56,7 +56,7 @@ class StoredIndex:
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> StoredIndex:
         """Return the next index."""
-        ids, _ = columns(added, 0)
+        ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
         return StoredIndex(self.rows.changed(ids, np.empty((ids.size, 0)), removed))
 
 

@@ -78,8 +78,8 @@ class Quantizer:
         table = self._table(query)
         places = np.ascontiguousarray(codes[:, :-1]).view(np.uint8) + np.arange(0, table.size, 256)
         sums: NDArray[np.float32] = table.take(places).sum(1)
-        factors = (codes[:, -1] & LOW).astype(np.uint32).view(np.float32)
-        estimates: NDArray[np.float32] = sums * factors
+        factors: NDArray[np.float32] = (codes[:, -1] & LOW).astype(np.uint32).view(np.float32)
+        estimates: NDArray[np.float32] = np.multiply(sums, factors)
         return estimates
 
     def _bits(self, centred: NDArray[np.float32]) -> NDArray[np.uint64]:

@@ -90,8 +90,9 @@ def read_copies(
 
     parameters = (apsw.carray(ids), 4 * dimensions + CHECKSUM)
     rows: list[Any] = connection.execute(statements("vectors")["select_copies"], parameters).fetchall()
-    found = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
-    vectors, intact = _unpack(found, b"".join(blob for _, blob in rows), dimensions)
+    keys, blobs = zip(*rows, strict=True) if rows else ((), ())
+    found = np.array(keys, np.int64)
+    vectors, intact = _unpack(found, b"".join(blobs), dimensions)
     return (found, vectors) if intact.all() else (found[intact], vectors[intact])
 
 

@@ -47,6 +47,8 @@ class SqliteVectorReader:
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of chunks with ascending ids, shape (n, dimensions); zeros for one without a vector."""
+        if not ids.size:  # which carray refuses
+            return np.empty((0, self._dimensions), np.float32)
         found, copies = read_copies(self._connection, ids, self._dimensions)
         if found.size == ids.size:
             return copies
