@@ -20,7 +20,6 @@ from tests.support.interrupted import killed_at_each_statement
 from tests.support.spaces import space
 from tests.support.store_v2 import DIMENSIONS, DOCUMENTS, vector
 
-
 NUMBERED = [number for number, _ in migrations(after=0)]
 
 

@@ -9,7 +9,6 @@ from functools import partial
 import apsw
 import numpy as np
 import pytest
-from prometheus_client import CollectorRegistry
 
 from kb.search.recall import RecallMonitor
 from kb.store.rows import Content, Filter, NewChunk, Place
@@ -143,6 +142,13 @@ def test_a_database_without_codes_answers_at_once_and_gets_them(open_store, tmp_
     assert_whole(tmp_path)
 
 
+def write_and_fail(store, seed, document):
+    with store.write() as tx:
+        write(tx, [seed])
+        tx.documents.delete(document)
+        raise KeyError
+
+
 def test_what_is_written_is_seen_by_the_next_search_and_what_is_rolled_back_never(open_store, tmp_path):
     with open_store() as store:
         fill(store, 50)
@@ -156,10 +162,8 @@ def test_what_is_written_is_seen_by_the_next_search_and_what_is_rolled_back_neve
                     document, Content("note", "", "", [NewChunk("new", "", Place(1, 1, 0, 3))], unit(seed + 500)[None])
                 )
             assert found(store, seed + 500) == ["new"]
-            with pytest.raises(KeyError), store.write() as tx:
-                write(tx, [seed + 2000])
-                tx.documents.delete(document)
-                raise KeyError
+            with pytest.raises(KeyError):
+                write_and_fail(store, seed + 2000, document)
             assert found(store, seed + 2000) != [f"text {seed + 2000}"]
             assert found(store, seed + 500) == ["new"]
             with store.write() as tx:
@@ -338,7 +342,7 @@ def test_the_recall_is_measured_on_what_is_searched(open_store):
     assert recall(instruments.registry, "sum") == recall(instruments.registry, "count") == 5
 
 
-def recall(registry: CollectorRegistry, kind):
+def recall(registry, kind):
     return registry.get_sample_value(f"kb_vector_recall_{kind}")
 
 

@@ -79,8 +79,8 @@ class Quantizer:
         places = np.ascontiguousarray(codes[:, :-1]).view(np.uint8) + np.arange(0, table.size, 256)
         sums: NDArray[np.float32] = table.take(places).sum(1)
         factors: NDArray[np.float32] = (codes[:, -1] & LOW).astype(np.uint32).view(np.float32)
-        estimates: NDArray[np.float32] = np.multiply(sums, factors)
-        return estimates
+        sums *= factors
+        return sums
 
     def _bits(self, centred: NDArray[np.float32]) -> NDArray[np.uint64]:
         packed = np.zeros((len(centred), self.words * 8), np.uint8)
@@ -101,5 +101,6 @@ SIGNS = np.where(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1),
 
 def _factors(centred: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return what makes an estimate of the product with a vector of that with its signs."""
-    length = np.abs(centred).sum(1)
-    return np.divide(np.vecdot(centred, centred), length, out=np.zeros_like(length), where=length > 0)
+    length: NDArray[np.float32] = np.abs(centred).sum(1)
+    np.divide(np.vecdot(centred, centred), length, out=length, where=length > 0)
+    return length

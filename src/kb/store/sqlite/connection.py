@@ -30,10 +30,13 @@ tables looked like when they were last analyzed: the queue's statements would re
 PRAGMAS = {
     "synchronous": "FULL",
     "temp_store": "MEMORY",
-    "cache_size": -65536,
-    "mmap_size": 1 << 30,
+    "cache_size": -16384,
+    "mmap_size": 0,
     "trusted_schema": "OFF",
 }
+"""A small cache and no map of the file: there are nine connections, and what each holds counts as the engine's memory. The
+system's cache has the rest.
+"""
 
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
