@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from functools import partial
 
 import apsw
 import numpy as np
 import pytest
+import sqlite_vec
 
+from kb.search.query import Query
 from kb.search.recall import RecallMonitor
+from kb.search.retrieve import Retriever
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
@@ -21,7 +25,7 @@ from tests.support.spaces import space
 
 DIMENSIONS = 64
 LIMIT = 400
-NOTHING = Filter()
+EVERY = Filter()
 CODED = 8 + 8 * (DIMENSIONS // 64 + 1)
 FLAT = 4 * DIMENSIONS
 """How many bytes a vector takes in memory."""
@@ -44,6 +48,9 @@ def open_store(tmp_path):
 def database(tmp_path):
     """The database without the store."""
     with closing(apsw.Connection(str(tmp_path / "kb.db"))) as connection, connection:
+        connection.set_busy_timeout(10_000)
+        connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
+        connection.load_extension(sqlite_vec.loadable_path())
         yield connection
 
 
@@ -63,7 +70,7 @@ def fill(store, count, start=0, dimensions=DIMENSIONS):
         ]
 
 
-def found(store, seed, limit=1, where=Filter(), **options):  # noqa: B008 - it never changes
+def found(store, seed, limit=1, where=EVERY, **options):
     """The texts nearest to a vector, best first."""
     with store.read() as tx:
         near = tx.index.select(where).nearest(unit(seed), limit, **options)
@@ -82,12 +89,18 @@ def coded(store):
 
 
 def assert_whole(tmp_path, dimensions=DIMENSIONS):
-    """Every chunk has a code and a copy, intact, and nothing else has one."""
+    """Every vector has its code and its copy, and nothing else has one."""
     with database(tmp_path) as connection:
+        quantizer = read_quantizer(connection, dimensions)
+        rows = read_codes(connection, quantizer)
+        truth = connection.execute("SELECT embedding FROM chunks_vec ORDER BY chunk_id").fetchall()
+        vectors = np.frombuffer(b"".join(blob for (blob,) in truth), np.float32).reshape(-1, dimensions)
+        assert rows.count == len(truth)
+        assert (rows.data == quantizer.encode(rows.ids, vectors)).all()
+        found, copies = read_copies(connection, rows.ids, dimensions)
+        assert (found == rows.ids).all()
+        assert (copies == vectors).all()
         chunks = connection.execute("SELECT id FROM chunks ORDER BY id").fetchall()
-        rows = read_codes(connection, read_quantizer(connection, dimensions))
-        assert (rows.ids.size, rows.count) == (len(chunks), len(chunks))
-        assert read_copies(connection, rows.ids, dimensions)[0].tolist() == rows.ids.tolist()
         for table in ("vector_codes", "vector_copies"):
             assert connection.execute(f"SELECT chunk_id FROM {table} ORDER BY chunk_id").fetchall() == chunks
 
@@ -219,13 +232,27 @@ def test_exact_compares_every_vector(open_store, where):
                 assert near.scores == pytest.approx([everything[chunk] for chunk in best], abs=1e-6)
 
 
+def test_a_search_is_exact_when_asked_to_be(open_store):
+    with open_store() as store:
+        fill(store, 600)
+        coded(store)
+        with store.read() as tx:
+            every = tx.index.select(EVERY).nearest(unit(99), 6000)
+            for exact in (True, False):
+                vector = Future()
+                vector.set_result(unit(99))
+                query = Query("", (), EVERY, exact=exact)
+                candidates = Retriever(tx.index, query, vector, Instruments()).candidates(100)
+                assert (candidates.ids.tolist() == every.best(100).ids.tolist()) is exact
+
+
 DAMAGE = {
     "codes are gone": "DELETE FROM vector_codes",
     "some codes are gone": "DELETE FROM vector_codes WHERE chunk_id % 7 = 0",
     "codes are cut": "UPDATE vector_codes SET code = substr(code, 1, 9) WHERE chunk_id % 5 = 0",
     "codes are empty": "UPDATE vector_codes SET code = x''",
     "codes are exchanged": "UPDATE vector_codes SET code = (SELECT code FROM vector_codes WHERE chunk_id = 1) WHERE chunk_id = 2",
-    "codes of no chunk": "PRAGMA foreign_keys = OFF; INSERT INTO vector_codes SELECT 9999, code FROM vector_codes LIMIT 1",
+    "codes of no chunk": "INSERT INTO vector_codes SELECT 9999, code FROM vector_codes LIMIT 1",
     "copies are gone": "DELETE FROM vector_copies",
     "the mean is gone": "DELETE FROM vector_mean",
     "the mean is cut": "UPDATE vector_mean SET mean = substr(mean, 1, 9)",
@@ -295,6 +322,16 @@ def read_again(store, tmp_path):
     found(store, 77, limit=200)
     with database(tmp_path) as connection:
         return connection.execute("SELECT count(*) FROM vector_copies").get > 500
+
+
+def test_codes_go_with_their_chunks_whoever_deletes_them(open_store, tmp_path):
+    with open_store() as store:
+        fill(store, 60)
+        coded(store)
+    with database(tmp_path) as connection:
+        connection.execute("DELETE FROM chunks_vec WHERE chunk_id <= 50")
+        connection.execute("DELETE FROM chunks WHERE id <= 50")
+    assert_whole(tmp_path)
 
 
 @pytest.mark.parametrize("dimensions", [8, 100, 768])

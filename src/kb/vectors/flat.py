@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kb.vectors.snapshot import Among, NewVector, VectorReader
 
-GATHERED = 0.5
+GATHERED = 0.2
 """Up to this share of the rows, gathering them is cheaper than multiplying all."""
 
 

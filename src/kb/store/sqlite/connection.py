@@ -34,8 +34,9 @@ PRAGMAS = {
     "mmap_size": 0,
     "trusted_schema": "OFF",
 }
-"""A small cache and no map of the file: there are nine connections, and what each holds counts as the engine's memory. The
-system's cache has the rest.
+READ_PRAGMAS = {"cache_size": -4096, "query_only": "ON"}
+"""There are eight of them, and what each holds counts as the engine's memory: no map of the file, and a small cache. The
+system's has the rest.
 """
 
 
@@ -53,10 +54,8 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.enable_load_extension(False)  # noqa: FBT003 - likewise
         for apply in PRACTICES:
             apply(connection)
-        for name, value in PRAGMAS.items():
+        for name, value in (PRAGMAS | (READ_PRAGMAS if read_only else {})).items():
             connection.pragma(name, value)
-        if read_only:
-            connection.pragma("query_only", "ON")
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection

@@ -89,10 +89,11 @@ def read_copies(
     import apsw
 
     parameters = (apsw.carray(ids), 4 * dimensions + CHECKSUM)
-    rows: list[Any] = connection.execute(statements("vectors")["select_copies"], parameters).fetchall()
-    keys, blobs = zip(*rows, strict=True) if rows else ((), ())
-    found = np.array(keys, np.int64)
-    vectors, intact = _unpack(found, b"".join(blobs), dimensions)
+    keys: Any
+    blob: Any
+    [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
+    found = _numbers(keys)
+    vectors, intact = _unpack(found, blob or b"", dimensions)
     return (found, vectors) if intact.all() else (found[intact], vectors[intact])
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kb.store.sqlite.schema import VectorTable
+from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import chunk_ids, read_codes, read_quantizer, write_codes
 from kb.store.sqlite.vector_reader import SqliteVectorReader
 from kb.vectors.coded import CodedIndex, StoredIndex
@@ -59,7 +60,8 @@ class Vectors:
     @property
     def index(self) -> VectorIndex:
         """The newest index."""
-        return self._indexes[self._newest]
+        with self._lock:
+            return self._indexes[self._newest]
 
     @property
     def must_be_coded(self) -> bool:
@@ -123,7 +125,7 @@ class Vectors:
         return FlatIndex.of(ids, vectors)
 
     def _open(self, connection: apsw.Connection) -> VectorIndex:
-        if not self._exceeds(chunk_ids(connection).size):
+        if not self._exceeds(connection.execute(statements("documents")["count_chunks"]).get):
             return self.flat_index(connection)
         if self.quantizer:
             rows = read_codes(connection, self.quantizer)

@@ -44,8 +44,10 @@ INSERT OR REPLACE INTO vector_codes (chunk_id, code) VALUES (?, ?)
 SELECT EXISTS (SELECT 1 FROM vector_copies)
 
 -- name: select_copies
--- The copies for an array of ids, in its order. One of the wrong length is left out.
-SELECT chunk_id, vector FROM carray(?) CROSS JOIN vector_copies ON chunk_id = value WHERE length(vector) = ?
+-- Those of an array of ids, in its order, that have a copy, and the copies: in one text and one blob, as above.
+SELECT group_concat(chunk_id), CAST(group_concat(CAST(vector AS TEXT), '') AS BLOB) FROM (
+  SELECT chunk_id, vector FROM carray(?) CROSS JOIN vector_copies ON chunk_id = value WHERE length(vector) = ?
+)
 
 -- name: insert_copy
 -- The copy of a chunk's vector.
