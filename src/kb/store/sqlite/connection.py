@@ -35,8 +35,8 @@ PRAGMAS = {
     "trusted_schema": "OFF",
 }
 READ_PRAGMAS = {"cache_size": -4096, "query_only": "ON"}
-"""There are eight of them, and what each holds counts as the engine's memory: no map of the file, and a small cache. The
-system's has the rest.
+"""There are eight of them, and what each holds counts as the engine's memory: no map of the file, and a small cache.
+The system's has the rest.
 """
 
 
