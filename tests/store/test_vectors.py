@@ -11,6 +11,7 @@ import apsw
 import numpy as np
 import pytest
 import sqlite_vec
+from hypothesis import settings
 
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
@@ -391,4 +392,4 @@ class CodedDocuments(Documents):
 
 
 TestCodedDocuments = pytest.mark.requirement("D-1")(CodedDocuments.TestCase)
-TestCodedDocuments.settings = Documents.TestCase.settings
+TestCodedDocuments.settings = settings(max_examples=20, stateful_step_count=25)
