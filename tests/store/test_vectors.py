@@ -370,6 +370,103 @@ def test_writers_and_searches_go_on_while_codes_are_made(open_store, tmp_path):
     assert_whole(tmp_path)
 
 
+@contextmanager
+def first_change_of_the_keeper(store, before_commit=lambda: None, after_commit=lambda: None):
+    """Calls something before and after the commit of the transaction in which codes begin."""
+    real, first = store.write, iter([True])
+
+    @contextmanager
+    def write(*arguments):
+        is_first = threading.current_thread().name.startswith("kb-vectors") and next(first, False)
+        with real(*arguments) as tx:
+            yield tx
+            if is_first:
+                before_commit()
+        if is_first:
+            after_commit()
+
+    store.write = write
+    yield
+    store.write = real
+
+
+def test_a_chunk_that_is_written_while_codes_begin_is_found(open_store, tmp_path, monkeypatch):
+    began, published, looked = (threading.Event() for _ in range(3))
+
+    def read(*arguments):
+        rows = read_codes(*arguments)
+        looked.set()
+        return rows
+
+    def write_late(store):
+        began.wait(60)
+        with store.write() as tx:
+            write(tx, [9999])
+            publish(tx, store)
+
+    def publish(tx, store):
+        real = store.words.publish
+
+        def slow(*arguments):
+            real(*arguments)
+            published.set()
+            looked.wait(5)
+
+        monkeypatch.setattr(store.words, "publish", slow)
+
+    monkeypatch.setattr("kb.store.sqlite.vector_keeper.read_codes", read)
+    with open_store() as store:
+
+        def wait():
+            began.set()
+            published.wait(5)
+
+        with first_change_of_the_keeper(store, after_commit=wait):
+            late = threading.Thread(target=write_late, args=(store,))
+            late.start()
+            fill(store, 41)
+            late.join()
+            coded(store)
+        assert found(store, 9999) == found(store, 9999, exact=True) == ["text 9999"]
+    assert_whole(tmp_path)
+
+
+def test_codes_whose_beginning_could_not_be_committed_begin_again(open_store, tmp_path, caplog):
+    def fail():
+        raise apsw.FullError
+
+    with open_store() as store:
+        with first_change_of_the_keeper(store, before_commit=fail):
+            fill(store, 41)
+            eventually("it failed", lambda: "could not be made" in caplog.text)
+        fill(store, 1, start=500)
+        coded(store)
+        assert found(store, 505) == ["text 505"]
+    assert_whole(tmp_path)
+
+
+def test_a_code_that_goes_missing_while_the_others_are_made_is_made_too(open_store, tmp_path, monkeypatch):
+    reads = iter(range(100))
+
+    def read(connection, quantizer):
+        rows = read_codes(connection, quantizer)
+        if not next(reads):
+            with database(tmp_path) as other:
+                other.execute("DELETE FROM vector_codes WHERE chunk_id = 7")
+        return rows
+
+    with open_store() as store:
+        fill(store, 41)
+        coded(store)
+    with database(tmp_path) as connection:
+        connection.execute("DELETE FROM vector_codes WHERE chunk_id = 8")
+    monkeypatch.setattr("kb.store.sqlite.vector_keeper.read_codes", read)
+    with open_store() as store:
+        coded(store)
+        assert found(store, 6) == ["text 6"]
+    assert_whole(tmp_path)
+
+
 def test_the_recall_is_measured_on_what_is_searched(open_store):
     instruments = Instruments()
     with open_store() as store:

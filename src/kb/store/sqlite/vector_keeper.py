@@ -87,7 +87,9 @@ class VectorKeeper:
         self._write(quantizer, missing)
         if not self._closing.is_set():
             with self._store.write() as tx:
-                self._vectors.adopt(CodedIndex(read_codes(tx.connection, quantizer), quantizer))
+                rows = read_codes(tx.connection, quantizer)
+                if rows.alive.all():  # else once more
+                    self._vectors.adopt(CodedIndex(rows, quantizer))
 
     def _quantizer(self) -> Quantizer:
         """Return what makes the codes; from its beginning every new vector gets one."""
@@ -97,9 +99,13 @@ class VectorKeeper:
             ids = chunk_ids(tx.connection)
             sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
             quantizer = Quantizer(self._vectors.reader(tx.connection).originals(sample).mean(0))
-        with self._store.write() as tx:
-            begin_codes(tx.connection, quantizer)
-        self._vectors.quantizer = quantizer
+        try:
+            with self._store.write() as tx:
+                begin_codes(tx.connection, quantizer)
+                self._vectors.quantizer = quantizer  # before anyone else writes
+        except BaseException:
+            self._vectors.quantizer = None
+            raise
         return quantizer
 
     def _write(self, quantizer: Quantizer, ids: NDArray[np.int64]) -> None:
