@@ -235,9 +235,13 @@ def test_words_take_no_more_memory_than_they_may_and_those_in_use_stay(tmp_path)
         kept = store.words._index._words
         assert ("lamp",) in kept
         assert 5 < len(kept) < len(RARE)
-        assert store.words_size == sum(word.postings.nbytes for word in kept.values())
+        assert store.words_size == kept_size(kept)
         assert compare_after_changes(writer, 10)
-        assert store.words_size == sum(word.postings.nbytes for word in kept.values()) <= limit
+        assert store.words_size == kept_size(kept) <= limit
+
+
+def kept_size(kept):
+    return sum(word.postings.nbytes + sum(map(sys.getsizeof, key)) for key, word in kept.items())
 
 
 def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
@@ -245,6 +249,41 @@ def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
         Writer(store, 4).add(20)
         assert assert_same(store, COMMON)
         assert store.words_size == 0
+
+
+def test_a_word_of_many_tokens_is_left_to_sqlite(store):
+    Writer(store, 4, phrases=0.5).add(20)
+    words = ("lamp", "the\u093f" * 400, "नमस्ते" * 400)
+    assert assert_same(store, words)
+    assert assert_same(store, words, FILTERS[1])
+    kept = store.words._index._words
+    assert not [key for key in kept if len(key) > 8]
+
+
+def test_each_token_of_a_phrase_is_looked_up_once_and_none_when_one_stands_nowhere(store):
+    Writer(store, 4).add(20)
+
+    def lookups(word):
+        statements = []
+        with store.read() as tx:
+            tx.connection.exec_trace = lambda _, sql, __: statements.append(sql) or True
+            try:
+                tx.index.select(Filter()).full_text((word,), 10)
+            finally:
+                tx.connection.exec_trace = None
+        return sum("'%08x%08x', doc, offset" in sql for sql in statements)
+
+    assert lookups("the\u093f" * 8) == 1
+    assert lookups("the\u093fof\u093fthe\u093f") == 2
+    assert lookups("the\u093fof\u093fnowhere") <= 1
+    assert assert_same(store, ("the\u093f" * 2, "the\u093fof\u093fthe"), limit=500)
+
+
+def test_the_memory_that_words_take_counts_the_words_themselves(store):
+    Writer(store, 4).add(5)
+    with store.read() as tx:
+        tx.index.select(Filter()).full_text(("x" * 2000,), 10)
+    assert store.words_size > 2000
 
 
 def test_a_word_is_read_once_for_all_who_ask_at_once(store):

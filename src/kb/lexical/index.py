@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -207,13 +208,17 @@ class LexicalIndex:
     def _put(self, key: Key, word: Word) -> None:
         before = self._words.get(key)
         self._words[key] = word
-        self.size += word.postings.nbytes - (before.postings.nbytes if before else 0)
+        self.size += word.postings.nbytes - before.postings.nbytes if before else _size(key, word)
         while self.size > self._limit:
             self._drop([next(iter(self._words))])
 
     def _drop(self, keys: Iterable[Key]) -> None:
         for key in list(keys):
-            self.size -= self._words.pop(key).postings.nbytes
+            self.size -= _size(key, self._words.pop(key))
+
+
+def _size(key: Key, word: Word) -> int:
+    return word.postings.nbytes + sum(map(getsizeof, key))
 
 
 def _occurrences(tokens: list[str], key: Key) -> int:

@@ -30,6 +30,9 @@ DEFAULT_LIMIT = 256 << 20
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
 
+MAX_TOKENS = 8
+"""How many tokens a word has at most whose postings are kept."""
+
 COLUMNS = 2
 """How many `chunks_fts` has: each length of a chunk is as many numbers."""
 
@@ -97,6 +100,10 @@ class WordReader:
         """Return what the index has of the words: those of which it has nothing are left out."""
         return [key for word in words if (key := tuple(self._tokenizer.tokens(word)))]
 
+    def has_long_phrase(self, words: Iterable[str]) -> bool:
+        """Return whether one of the words has so many tokens that SQLite had better look for it."""
+        return any(len(key) > MAX_TOKENS for key in self.keys(words))
+
     def postings(self, key: Key) -> Postings:
         """Return in which rows a word stands."""
         return self._index.postings(self.snapshot, key, lambda: self._load(key))
@@ -113,13 +120,19 @@ class WordReader:
     def _phrase(self, key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the tokens follow each other in one column."""
         starts: NDArray[np.int64] | None = None
-        for place, token in enumerate(key):
-            blob = self._connection.execute(statements("postings")["select_places"], (token,)).get
-            values = _numbers(blob, ">u8") - 2 * place
-            starts = values if starts is None else np.intersect1d(starts, values, assume_unique=True)
+        for token in sorted(set(key), key=lambda token: self.postings((token,)).size):
+            places = self._places(token)
+            for offset in (offset for offset, each in enumerate(key) if each == token):
+                moved = places - 2 * offset
+                starts = moved if starts is None else np.intersect1d(starts, moved, assume_unique=True)
+            if starts is not None and not starts.size:
+                break
         assert starts is not None  # noqa: S101 - a key has a token
         starts.sort()
         return _counted(starts >> 32, starts & 1)
+
+    def _places(self, token: str) -> NDArray[np.int64]:
+        return _numbers(self._connection.execute(statements("postings")["select_places"], (token,)).get, ">u8")
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
