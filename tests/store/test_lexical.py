@@ -235,13 +235,17 @@ def test_words_take_no_more_memory_than_they_may_and_those_in_use_stay(tmp_path)
         kept = store.words._index._words
         assert ("lamp",) in kept
         assert 5 < len(kept) < len(RARE)
-        assert store.words_size == kept_size(kept)
+        assert store.words_size == kept_size(kept) + pending_size(store)
         assert compare_after_changes(writer, 10)
-        assert store.words_size == kept_size(kept) <= limit
+        assert store.words_size == kept_size(kept) + pending_size(store) <= limit
 
 
 def kept_size(kept):
     return sum(word.postings.nbytes + sum(map(sys.getsizeof, key)) for key, word in kept.items())
+
+
+def pending_size(store):
+    return store.words._index._pending.nbytes
 
 
 def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
@@ -352,6 +356,73 @@ def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monk
     for number, rows in ((1, [3]), (2, [3, *range(20, 30)]), (0, loaded.rows.tolist())):
         found = kept.postings(kept.snapshot(number), ("lamp",), lambda: loaded)
         assert found.rows.tolist() == rows
+
+
+def kept_index(words, limit=1 << 24):
+    """An index of ten chunks that keeps so many words."""
+    ids = np.arange(1, 11, dtype=np.int32)
+    kept = index.LexicalIndex(snapshot.Snapshot.of(0, ids, ids, ids), limit)
+    for number in range(words):
+        kept.postings(kept.snapshot(0), (f"word{number}",), lambda: Postings.of(*[np.empty(0, np.int32)] * 2))
+    return kept
+
+
+def long_document(chunks, words, first=11):
+    rng = random.Random(1)
+    return [
+        snapshot.NewChunk(id_, 1, [f"word{rng.randrange(words)}" for _ in range(20)], [])
+        for id_ in range(first, first + chunks)
+    ]
+
+
+def test_a_change_after_a_long_document_does_not_look_through_it_for_each_word_that_is_kept():
+    kept, added = kept_index(500), long_document(2000, 5000)
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        kept.publish(1, added, ())
+        kept.publish(2, long_document(1, 5000, 3000), ())
+    finally:
+        sys.setprofile(None)
+    assert calls < 100 * 500 + 10 * 2000
+    expected = [row for row, chunk in enumerate(added, 10) if "word7" in chunk.text]
+    assert kept.postings(kept.snapshot(1), ("word7",), pytest.fail).rows.tolist() == expected
+
+
+def test_what_a_long_document_adds_takes_no_more_memory_than_words_may():
+    limit = 1 << 20
+    kept = kept_index(300, limit)
+    kept.publish(1, long_document(2, 5000), ())
+    grown = kept.size
+    kept.publish(2, long_document(2, 5000, 100), ())
+    assert kept.size > grown, "what is pending counts"
+    kept.publish(3, long_document(3000, 5000, 200), ())
+    assert kept.size <= limit
+    kept.publish(4, long_document(1, 5000, 9000), ())
+    assert kept.size <= limit
+
+
+@pytest.mark.parametrize("removed", [(), range(2, 9)], ids=["same rows", "new rows"])
+def test_a_long_document_that_is_taken_back_leaves_nothing_in_the_words_that_are_kept(monkeypatch, removed):
+    monkeypatch.setattr(snapshot, "MIN_DEAD", 5)
+    kept = kept_index(500)
+    kept.publish(1, long_document(3, 500), ())
+    expected = kept.postings(kept.snapshot(1), ("word7",), pytest.fail).rows.tolist()
+    kept.publish(2, long_document(1000, 500, 100), removed)
+    kept.withdraw()
+
+    def load():
+        return Postings.of(np.array(expected, np.int32), np.ones(len(expected), np.int64))
+
+    assert kept.postings(kept.snapshot(1), ("word7",), load).rows.tolist() == expected
+    again = [snapshot.NewChunk(id_, 1, ["word7"] * (id_ % 2), []) for id_ in range(100, 110)]
+    kept.publish(2, again, ())
+    assert kept.postings(kept.snapshot(2), ("word7",), pytest.fail).rows.tolist() == [*expected, 14, 16, 18, 20, 22]
 
 
 def test_a_write_sees_what_it_wrote_and_leaves_nothing_of_it_in_memory(store):
