@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from threading import Event
 
+import apsw
 import numpy as np
 import pytest
 
@@ -248,6 +250,26 @@ def pending_size(store):
     return store.words._index._pending.nbytes
 
 
+def test_a_word_larger_than_the_memory_takes_no_place_from_the_others():
+    kept = kept_index(5, 10_000)
+    large = Postings.of(np.arange(10_000, dtype=np.int32), np.ones(10_000, np.int64))
+    assert kept.postings(kept.snapshot(0), ("large",), lambda: large).size == 10_000
+    assert len(kept._words) == 5
+
+
+def test_a_filter_takes_memory_for_the_documents_there_are_and_not_for_the_highest_id():
+    ids = np.arange(1, 11, dtype=np.int32)
+    documents = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, snapshot.MAX_ID], np.int32)
+    wanted = [(True, np.array([2, 3, 4, snapshot.MAX_ID, 2**40])), (False, np.array([3, 77]))]
+    tracemalloc.start()
+    try:
+        admitted = snapshot.Snapshot.of(1, ids, documents, ids).admit(wanted)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert admitted.rows.tolist() == [1, 3, 9]
+
+
 def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), 1)) as store:
         Writer(store, 4).add(20)
@@ -477,6 +499,80 @@ def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
     for word in words:
         assert_same(store, word)
     assert compare_after_changes(writer, 5)
+
+
+def test_a_check_looks_at_a_chunk_that_is_there(store):
+    writer = Writer(store, 1, phrases=0)
+    writer.add(40)
+    for document_id in writer.ids[:36]:
+        with store.write() as tx:
+            tx.documents.delete(document_id)
+    upkeep = Upkeep(store)
+    for _ in range(20):
+        upkeep.check()
+    assert store.words_faults == 0
+    with store.read() as tx:
+        assert len(upkeep._sample(tx.words, 1)) == 1
+        assert len(upkeep._sample(tx.words, 1000)) == tx.words.snapshot.count
+
+
+LENGTHS = {
+    "one is missing": "UPDATE chunks_fts_docsize SET sz = x'03' WHERE id = 5",
+    "none is there": "UPDATE chunks_fts_docsize SET sz = x'' WHERE id = 5",
+    "a bit is flipped": "UPDATE chunks_fts_docsize SET sz = x'8300' WHERE id = 5",
+    "one too few and one too many": "UPDATE chunks_fts_docsize SET sz = iif(id = 5, x'03', x'030000') WHERE id IN (5, 20)",
+    "cut within a number": "UPDATE chunks_fts_docsize SET sz = x'030083' WHERE id = 5",
+    "no number has so many bits": "UPDATE chunks_fts_docsize SET sz = x'ffffffff7f00' WHERE id = 5",
+    "null": "UPDATE chunks_fts_docsize SET sz = NULL WHERE id = 5",
+    "a row is gone": "DELETE FROM chunks_fts_docsize WHERE id = 5",
+    "of no chunk": "INSERT INTO chunks_fts_docsize VALUES (9999, x'0300')",
+}
+
+
+def damage(folder, sql):
+    with closing(apsw.Connection(str(folder / "kb.db"))) as connection:
+        connection.set_busy_timeout(10_000)
+        connection.execute(sql)
+
+
+@pytest.mark.parametrize("sql", LENGTHS.values(), ids=LENGTHS)
+def test_damaged_lengths_leave_the_full_text_to_sqlite_and_say_so(tmp_path, caplog, sql):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+    damage(tmp_path, sql)
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        with store.read() as tx:
+            assert tx.words is None
+        assert store.words_faults == 1
+        assert caplog.text.count("'kb verify'") == 1
+        Writer(store, 2).add(2)
+        with Upkeep(store, seconds=0.01):
+            assert store.words_size == 0
+
+
+def test_memory_that_is_wrong_again_after_it_was_read_again_is_given_up(tmp_path, caplog):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+    damage(tmp_path, "UPDATE chunks_fts_data SET block = x'0a8080801f00' WHERE id = 1")
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        upkeep = Upkeep(store)
+        for _ in range(10):
+            upkeep.check()
+        with store.read() as tx:
+            assert tx.words is None
+            assert tx.index.select(Filter()).full_text(("lamp",), 10).ids.size
+        assert store.words_faults == 2
+        assert caplog.text.count("'kb verify'") == 1
+
+
+def test_checks_go_on_after_one_that_failed_and_count_it(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(2)
+        upkeep = Upkeep(store, seconds=0.01)
+        with upkeep:
+            damage(tmp_path, "UPDATE chunks_fts_docsize SET sz = x''")
+            eventually("faults are counted", lambda: store.words_faults > 1)
+            assert upkeep._thread.is_alive()
 
 
 def test_common_words_are_read_in_the_background_and_stop_words_are_not(tmp_path):
