@@ -17,7 +17,7 @@ from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_SNAPSHOTS
 from kb.lexical.postings import Postings
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite.index import MemoryLeg, TableLeg
+from kb.store.sqlite.index import MemoryLeg, TableLeg, chunk_ids_of
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
 from kb.store.sqlite.words import read_snapshot
@@ -129,7 +129,7 @@ def assert_same_in(tx, words, where, limit):
     """The list and the scores are SQLite's, in one transaction; returns how many there were."""
     selection = tx.index.select(where)
     assert isinstance(selection._leg, MemoryLeg)
-    table = TableLeg(tx.connection.execute, selection._chunk_ids())
+    table = TableLeg(tx.connection.execute, chunk_ids_of(tx.connection.execute, where))
     assert (table.ids is None) == (selection._leg.ids is None)
     if table.ids is not None:
         assert selection._leg.ids.tolist() == table.ids.tolist()

@@ -82,9 +82,10 @@ class SearchService:
         best = best_documents if grouped else best_passages
         budget = TokenBudget(max_tokens, self._count_tokens)
         with self._vector(query.text) as vector, self._store.read() as tx:
-            found = best(Retriever(tx.index, query, vector, self._instruments, self._cores), top)
+            index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
+            found = best(Retriever(index, query, vector, self._instruments, self._cores), top)
             total = count(found)
-            results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
+            results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())
 
     @contextmanager

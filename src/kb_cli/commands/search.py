@@ -10,7 +10,7 @@ import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
+from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,6 +33,7 @@ def search(
     fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
+    as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
@@ -43,6 +44,7 @@ def search(
         "fts_only": fts_only,
         "vec_only": vec_only,
         "group_by": "document" if documents else None,
+        "as_of": parse_moment(as_of),
     }
     answer = call(lambda client: client.search(**request))
     report(answer, ids=ids, json=json)
