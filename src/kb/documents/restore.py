@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb.api.errors import NotInBin, Occupied
-from kb.api.models import NOTE
 from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft, embed_draft
@@ -64,7 +63,7 @@ def restore(
     Raises:
         NotFound: there is no such document.
         NotInBin: it was not deleted.
-        Occupied: another document has its path, or holds what it held.
+        Occupied: another document has its path.
     """
     author = replace(author, why=author.why or "restored from the bin")
     with store.read() as tx:
@@ -136,15 +135,12 @@ def _chunks(tx: Transaction, binned: Binned) -> list[Chunk]:
 
 def _check_place(tx: Transaction, document: Document) -> None:
     if occupant := _occupant(tx, document):
-        what = f"the path {document.source_path}" if document.source_path else "the same content"
         raise Occupied(
-            f"Document {occupant.id} has {what} now: delete it first, or keep it instead.",
+            f"Document {occupant.id} has the path {document.source_path} now: delete it first, or keep it instead.",
             extra={"document_id": occupant.id},
         )
 
 
 def _occupant(tx: Transaction, document: Document) -> Document | None:
-    """Return the document that has taken the place of one in the bin."""
-    if document.source_path is not None:
-        return tx.documents.at_path(document.source_path)
-    return tx.documents.with_content(document.content_hash, None, note=document.doc_type == NOTE)
+    """Return the document that has the path of one in the bin."""
+    return None if document.source_path is None else tx.documents.at_path(document.source_path)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from kb.api.errors import KbError, Stopped
+from kb.api.errors import KbError, NotFound, NotInBin, Stopped
 from kb.documents.delete import delete
 from kb.documents.lookup import check_moment
 from kb.documents.restore import is_same_content, restore, revert
@@ -76,10 +77,12 @@ def undo(
 
     def done(step: Step) -> Step:
         try:
-            if step.action == "delete":
-                delete(store, originals, step.document_id, author)
-            if step.action == "restore":
-                restore(store, embedder, step.document_id, author, checkpoint)
+            # What came inside another document has gone, or come back, with it.
+            with suppress(NotFound, NotInBin):
+                if step.action == "delete":
+                    delete(store, originals, step.document_id, author)
+                if step.action == "restore":
+                    restore(store, embedder, step.document_id, author, checkpoint)
             if step.version is not None:
                 revert(store, embedder, originals, step.document_id, step.version, None, author, checkpoint)
         except Stopped:
