@@ -33,7 +33,10 @@ class Base:
         self.url, self.client = f"{url}/api/v1", None
         self.use(KEY)
         note = self.note
-        self.lamp, self.ship = note("The lamp is lit at six.", tags="lamp"), note("The ship leaves at dawn.", tags="sea")
+        self.lamp, self.ship = (
+            note("The lamp is lit at six.", tags="lamp"),
+            note("The ship leaves at dawn.", tags="sea"),
+        )
         self.plan = note("Plan of the harbour: two quays.", tags="sea,plan", source_path=PATH)
         self.gone = note("A draft that was thrown away.", tags="draft")
         self.file = self.upload("coal.md", b"# Coal\n\nCoal comes by train.\n", source_path="/coal.md")
