@@ -42,6 +42,8 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         with services.store.read() as tx:
             check_moment(tx, request.as_of)
     where = filter_of(request.tags, request)
-    query = Query.parse(request.query, where, full_text=not request.vec_only, vectors=not request.fts_only)
+    query = Query.parse(
+        request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
+    )
     answer = services.search.search(query, top, grouped=request.group_by is not None, max_tokens=request.max_tokens)
     return SearchReply.model_validate(answer)

@@ -70,7 +70,7 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
         logger.warning("other accounts can read the database: chmod go= %s %s-wal %s-shm", path, path, path)
     with (
         sole_user(database_lock(path)),
-        closing(SqliteStore(path, space, words_limit, retention)) as store,
+        closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
         Upkeep(store),
     ):
         yield store

@@ -152,11 +152,11 @@ class FormerSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(words, ids) if words else np.full(ids.size, np.nan)
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
         gone = np.array([id_ for id_ in self._ids.tolist() if self._gone.get(id_) is not None], np.int64)
         there = self._ids[~np.isin(self._ids, np.fromiter(self._gone, np.int64, len(self._gone)))]
-        near = self._snapshot.nearest(vector, limit, there)
+        near = self._snapshot.nearest(vector, limit, there, exact=exact)
         ids = np.concatenate([near.ids, gone])
         scores = np.concatenate([near.scores, self.cosines(vector, gone)])
         order = np.argsort(ids)

@@ -44,6 +44,23 @@ class VectorTable:
         return f"SELECT {self.embedding} FROM chunks_vec WHERE {self.key} = ?"
 
     @property
+    def lookup(self) -> str:
+        """The vectors of an array of ids, in its order."""
+        return (
+            f"SELECT {self.key}, {self.embedding} FROM carray(?) AS wanted CROSS JOIN chunks_vec ON {self.key} = value"
+        )
+
+    @property
+    def nearest(self) -> str:
+        """The ids of so many vectors nearest to one."""
+        return f"SELECT {self.key} FROM chunks_vec WHERE {self.embedding} MATCH ? AND k = ?"
+
+    @property
+    def nearest_among(self) -> str:
+        """The same of those in an array of ids."""
+        return f"{self.nearest} AND {self.key} IN (SELECT value FROM carray(?))"
+
+    @property
     def insert(self) -> str:
         """One vector, for an id and its bytes."""
         return f"INSERT INTO chunks_vec ({self.key}, {self.embedding}) VALUES (?, ?)"
