@@ -20,6 +20,7 @@ from kb.documents.update import update_note
 from kb.embed.open import open_embedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
+from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, Retention, VectorSpace
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from kb.embed.protocol import Embedder
 
 KINDS = {"with": Retention(), "without": Retention(history_days=0)}
-UPDATES, NOTES, VERSIONS, ROUNDS = 300, 100, 100, 40
+UPDATES, NOTES, VERSIONS, ROUNDS = 300, 30, 100, 40
 
 
 def main() -> None:
@@ -90,12 +91,18 @@ def compare_searches(folder: Path, embedder: Embedder, words: Sequence[str]) -> 
     queries = [passage(words, chooser, 4) for _ in range(ROUNDS)]
     spent: list[list[float]] = [[], []]
     with FollowingPool(1) as pool:
-        services = [SearchService(store, embedder, pool, Instruments(), 1) for store in stores]
+        recalls = [RecallMonitor(store, Instruments()) for store in stores]
+        services = [
+            SearchService(store, embedder, pool, Instruments(), recall, 1)
+            for store, recall in zip(stores, recalls, strict=True)
+        ]
         for number, query in enumerate(queries * 10):
             for turn in (0, 1) if number % 2 else (1, 0):
                 begun = time.process_time()
                 services[turn].search(Query.parse(query, Filter(), vectors=False), 10)
                 spent[turn].append(time.process_time() - begun)
+    for recall in recalls:
+        recall.close()
     with_, without = (statistics.median(each[2 * ROUNDS :]) * 1000 for each in spent)
     with stores[0].read() as tx:
         versions = tx.history.counts().versions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from kb.documents.undo import undo
 from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
+from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.rows import Author, Filter
 from kb.store.sqlite.store import SqliteStore
@@ -89,7 +91,7 @@ class Machine:
         self.random = random.Random(seed)
         self.path = folder / "kb.db"
         self.embedder = embedder
-        self.store = SqliteStore(self.path, space())
+        self.open()
         self.model = {}
         self.moments = []
         self.step = 0
@@ -109,7 +111,14 @@ class Machine:
             self.counts[action] += 1
             self.remember()
             self.check(self.random.choice(self.moments), is_thorough=self.step % 5 == 0)
-        self.store.close()
+        self.opened.close()
+
+    def open(self):
+        self.opened = ExitStack()
+        self.store = self.opened.enter_context(closing(SqliteStore(self.path, space())))
+        pool = self.opened.enter_context(FollowingPool(1))
+        recall = self.opened.enter_context(closing(RecallMonitor(self.store, Instruments())))
+        self.service = SearchService(self.store, self.embedder, pool, Instruments(), recall, 1)
 
     def text(self):
         return " ".join(self.random.choices(WORDS, k=self.random.randint(1, 6)))
@@ -239,8 +248,8 @@ class Machine:
         return None if count == 0 or (gap is not None and gap <= moment.step) else known.versions[count - 1]
 
     def reopen(self):
-        self.store.close()
-        self.store = SqliteStore(self.path, space())
+        self.opened.close()
+        self.open()
 
     def remember(self):
         time.sleep(0.002)
@@ -278,10 +287,8 @@ class Machine:
 
     def search(self, words, leg, at=None):
         """What one leg finds."""
-        with FollowingPool(1) as pool:
-            service = SearchService(self.store, self.embedder, pool, Instruments(), 1)
-            query = Query.parse(words, Filter(as_of=at), full_text=leg == "words", vectors=leg == "vectors")
-            answer = service.search(query, 100)
+        query = Query.parse(words, Filter(as_of=at), full_text=leg == "words", vectors=leg == "vectors")
+        answer = self.service.search(query, 100)
         return [(each.document_id, each.chunk_id, each.text, each.score) for each in answer.results]
 
     def listed(self, at, **filters):
