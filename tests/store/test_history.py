@@ -14,6 +14,7 @@ from kb.documents.diff import diff
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.store.rows import NOBODY, Author, Filter, Retention
+from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import content
 from tests.support.spaces import space
@@ -207,6 +208,20 @@ def test_a_search_as_of_a_moment_works_with_few_vectors_and_with_many(path):
             assert (hit.text, hit.document_id) == ("apple 4", ids[4])
             assert near.scores[0] == pytest.approx(1, abs=1e-3)
             assert selection.full_text(("apple",), 100).ids.size == 30
+
+
+def test_a_database_that_is_made_anew_keeps_versions_and_bin(path):
+    with opened(path) as store:
+        id_, other = add(store, "one"), add(store, "other")
+        update(store, id_, "two")
+        discard(store, other)
+        before = counts(store)
+    rebuild(path, space(8), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+    with opened(path) as store:
+        assert counts(store) == before
+        assert numbers(store, id_) == [2, 1]
+        with store.read() as tx:
+            assert tx.history.binned(other).document.title == "A title"
 
 
 @contextmanager
