@@ -36,7 +36,7 @@ from kb.ingest.draft import DOC_TYPES
 from kb.ingest.stop import Stop
 from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
-from kb.routes import documents, jobs, notes, search, status
+from kb.routes import documents, history, jobs, notes, search, status
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
@@ -49,7 +49,7 @@ from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
 from kb.store.open import open_store
-from kb.store.rows import VectorSpace
+from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
 from kb.worker.loop import Worker
@@ -133,7 +133,7 @@ def api_router(settings: Settings) -> APIRouter:
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, notes, status):
+    for module in (search, jobs, documents, notes, history, status):
         router.include_router(module.router)
     return router
 
@@ -173,7 +173,9 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     embedder.embed_passages(["warm"])
     space = VectorSpace.of(embedder.spec)
     words_limit = settings.words_memory_mb << 20
-    store = stack.enter_context(open_store(settings.database_url, settings.data_dir, space, words_limit))
+    store = stack.enter_context(
+        open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings))
+    )
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     stop = Stop()
     worker = Worker(
@@ -196,6 +198,11 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
     return Services(settings, store, embedder, worker, originals, search_service, stop, queue)
+
+
+def retention_of(settings: Settings) -> Retention:
+    """Return how long what was changed or deleted is kept."""
+    return Retention(settings.history_days, settings.history_mb << 20, settings.bin_days)
 
 
 def limits_of(settings: Settings) -> Limits:

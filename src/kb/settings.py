@@ -131,6 +131,9 @@ class Settings(EngineAccess):
         keep_files: keep what was uploaded, so that it can be downloaded again.
         keep_jobs_days: for how many days done jobs are listed, and their idempotency keys known; 0 is for ever. What
             they made stays, and so do failed jobs.
+        bin_days: for how many days what was deleted can be restored; 0 deletes for good at once.
+        history_days: for how many days former versions of documents are kept; 0 keeps none.
+        history_mb: how much former versions may take in the database, in MiB; the oldest give way.
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: how long reading one file may take.
         parse_memory_mb: how much memory that may take, in MiB.
@@ -156,6 +159,9 @@ class Settings(EngineAccess):
     precision: Literal["auto", "fp32", "fp16", "int8", "bf16"] = "auto"
     keep_files: bool = True
     keep_jobs_days: Annotated[int, Field(ge=0)] = 30
+    bin_days: Annotated[int, Field(ge=0, le=36_500)] = 30
+    history_days: Annotated[int, Field(ge=0, le=36_500)] = 90
+    history_mb: Annotated[int, Field(ge=1)] = 1024
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048

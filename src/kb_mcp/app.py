@@ -154,8 +154,8 @@ def engine_client(settings: Settings, engine: ASGIApp | None, on_call: Around) -
     if settings.api_key_file and not key:
         on_call = with_first_key(KeyFile(settings.api_key_file, "KB_API_KEY_FILE"), on_call)
     if engine is None:
-        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call)
-    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=on_call)
+        return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call, agent="mcp")
+    return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=on_call, agent="mcp")
 
 
 def with_first_key(file: KeyFile, on_call: Around) -> Around:

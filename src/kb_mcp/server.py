@@ -1,4 +1,4 @@
-"""The default MCP surface: ten tools, two resource templates, two prompts (requirements G-5 to G-16)."""
+"""The default MCP surface: eleven tools, two resource templates, two prompts (requirements G-5 to G-16)."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadToo
         (documents.kb_update_note, "Update a note", DESTRUCTIVE, schemas.chunk_page()),
         (documents.kb_get, "Get a document", READ_ONLY, schemas.chunk_page_or_document_list()),
         (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.schema_with_notice(Deleted)),
+        (documents.kb_history, "History of a document", ADDITIVE, schemas.history()),
         (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.status()),
         (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.schema_with_notice(JobList)),
     ):

@@ -23,6 +23,13 @@ documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags
 notes      PATCH   /notes/{document_id}
+history    GET     /documents/{document_id}/history
+history    GET     /documents/{document_id}/history/{number}
+history    GET     /documents/{document_id}/history/{number}/diff
+history    POST    /documents/{document_id}/revert
+history    POST    /documents/{document_id}/restore
+history    GET     /bin
+history    POST    /undo
 status     GET     /status
 """
 

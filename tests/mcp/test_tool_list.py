@@ -11,7 +11,7 @@ from fastmcp import Client
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
 from tests.mcp.conftest import call
 
-MOST_TOKENS = 2500
+MOST_TOKENS = 2900
 KEYWORDS = {"type", "description", "default", "enum", "items", "minimum", "maximum", "minLength", "maxLength"}
 """What there is in the schema of a parameter: other words are unknown to JSON Schema, or to some clients."""
 
@@ -22,7 +22,7 @@ def size(tool):
     return len(quicktok.get_encoding("o200k_base").encode(json.dumps(sent, ensure_ascii=False, separators=(",", ":"))))
 
 
-async def test_the_whole_list_costs_a_client_under_2500_tokens_output_schemas_included(agent):
+async def test_the_whole_list_costs_a_client_under_2900_tokens_output_schemas_included(agent):
     assert sum(map(size, await agent.list_tools())) < MOST_TOKENS
 
 

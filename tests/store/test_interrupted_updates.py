@@ -13,7 +13,7 @@ from kb.api.errors import DiskFull
 from kb.documents.save import save
 from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
-from kb.store.rows import Filter
+from kb.store.rows import NOBODY, Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
 from tests.support.disks import filled, small_disk
@@ -84,6 +84,47 @@ def test_killed_before_any_statement_the_note_is_the_old_one_or_the_new_one(tmp_
         updated = whole(store, document_id, new)
         assert updated or whole(store, document_id, old)
         assert updated == (path == finished)
+        assert versions(store, document_id) == ([new, old] if updated else [old])
+        store.close()
+        assert sound(path)
+
+
+def versions(store, document_id):
+    """What the versions of a document hold."""
+    with store.read() as tx:
+        found = tx.history.versions(document_id, limit=10)
+        return [Held("".join(chunk.text for chunk in tx.history.chunks(version))) for version in found]
+
+
+class Held(str):
+    """A text, which equals the content that it is of."""
+
+    def __eq__(self, content):
+        return str(self) == "".join(chunk.text for chunk in content.chunks)
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("action", ["delete", "restore"])
+def test_killed_before_any_statement_a_document_is_in_the_bin_or_not_and_never_both(tmp_path, embedder, action):
+    old = content_of("# Harbour\n\nThe keeper counts ships.", embedder)
+    database = tmp_path / "whole" / "kb.db"
+    store, document_id = make(database, old)
+    if action == "restore":
+        with store.write() as tx:
+            tx.history.discard(document_id, NOBODY)
+    store.close()
+    database.with_name("content.pickle").write_bytes(pickle.dumps((document_id, old)))
+    *killed, finished = killed_at_each_statement(action, database, tmp_path / "killed")
+    assert len(killed) > 10
+    for path in [*killed, finished]:
+        store = SqliteStore(path, space(old.vectors.shape[1]))
+        with store.read() as tx:
+            is_binned, is_there = bool(tx.history.binned(document_id)), bool(tx.documents.get(document_id))
+        assert is_binned != is_there
+        assert is_there == ((path == finished) == (action == "restore"))
+        assert is_binned or whole(store, document_id, old)
+        assert versions(store, document_id)[-1] == old
         store.close()
         assert sound(path)
 

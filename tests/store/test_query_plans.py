@@ -47,7 +47,7 @@ def a_note(number):
 
 def page(where=None, *, sort="id", next_=False):
     def act(tx):
-        cursor = tx.documents.cursor_after(700) if next_ else None
+        cursor = tx.documents.cursor_after(tx.documents.get(700)) if next_ else None
         return tx.documents.page(where or Filter(), sort=sort, limit=10, cursor=cursor)
 
     return act

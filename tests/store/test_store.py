@@ -261,7 +261,7 @@ def test_pages_follow_each_other_without_gap_or_repetition(store, sort):
             page = tx.documents.page(Filter(), sort=sort, limit=3, cursor=cursor)
             if not page:
                 break
-            cursor = tx.documents.cursor_after(page[-1].id)
+            cursor = tx.documents.cursor_after(page[-1])
         seen += [document.id for document in page]
     assert seen == (documents if sort == "id" else documents[::-1])
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 import kb.store.sqlite.store as module
+from kb.store.rows import NOBODY
 from tests.support.spaces import space
 
 ROOT = Path(__file__).parents[2]
@@ -40,10 +41,31 @@ def update_note(path, count):
         store = module.SqliteStore(path, space(content.vectors.shape[1]))
         count.begin()
         with store.write() as tx:
+            tx.history.keep(document_id, NOBODY)
             tx.documents.replace(document_id, content)
 
 
-ACTIONS = {"migrate": migrate, "update_note": update_note}
+def delete(path, count):
+    """The write transaction of a delete."""
+    document_id, content = pickle.loads(path.with_name("content.pickle").read_bytes())
+    with Counted(count):
+        store = module.SqliteStore(path, space(content.vectors.shape[1]))
+        count.begin()
+        with store.write() as tx:
+            tx.history.discard(document_id, NOBODY)
+
+
+def restore(path, count):
+    """The write transaction of a restore; what is to be written lies beside the database."""
+    document_id, content = pickle.loads(path.with_name("content.pickle").read_bytes())
+    with Counted(count):
+        store = module.SqliteStore(path, space(content.vectors.shape[1]))
+        count.begin()
+        with store.write() as tx:
+            tx.history.restore(document_id, content, NOBODY)
+
+
+ACTIONS = {"migrate": migrate, "update_note": update_note, "delete": delete, "restore": restore}
 
 
 class Count:

@@ -151,18 +151,23 @@ def test_a_message_sent_again_with_other_attachments_replaces_them_in_place(stor
     assert before["/m#a.txt"].content_hash != after["/m#a.txt"].content_hash
 
 
-def test_an_attachment_that_a_message_has_no_more_is_no_more(store, send, staging):
+def test_an_attachment_that_a_message_has_no_more_goes_to_the_bin_and_with_the_message_for_good(store, send, staging):
     send(message(("a.txt", "one"), ("b.txt", "secret")), source_path="/m")
     with store.write() as tx:
         note = tx.documents.add(a_note(), "/m#c.txt", [])
     send(message(("a.txt", "one")), source_path="/m")
     assert documents(store).keys() == {"/m", "/m#a.txt", "/m#c.txt"}
     assert [job.status for job in jobs(store)] == ["done"] * 5
-    assert len(list((staging.parent / "files").glob("*/*"))) == 2
+    with store.read() as tx:
+        assert [binned.document.source_path for binned in tx.history.bin(limit=9)] == ["/m#b.txt"]
+    assert len(list((staging.parent / "files").glob("*/*"))) == 4  # those of the former message, too
     with store.write() as tx:
         tx.documents.delete(documents(store)["/m"].id)
         assert tx.documents.get(note)
+        assert tx.history.counts().versions == 0
     assert documents(store).keys() == {"/m#c.txt"}
+    Originals(staging.parent / "files", keep=True).sweep(store)
+    assert not list((staging.parent / "files").glob("*/*"))
 
 
 def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(store, embedder, staging):

@@ -13,6 +13,9 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotRetryable             409 not-retryable
     ├── JobDone                  409 job-done
     ├── KeyReused                409 key-reused
+    ├── NotInBin                 409 not-in-bin
+    ├── Occupied                 409 occupied
+    ├── HistoryGone              410 history-gone
     ├── Changed                  412 changed
     ├── ForeignOrigin            403 foreign-origin
     ├── WrongVersion             426 wrong-version
@@ -117,8 +120,29 @@ class KeyReused(KbError):
     code = "key-reused"
 
 
+class NotInBin(KbError):
+    """The document is not in the bin."""
+
+    status = 409
+    code = "not-in-bin"
+
+
+class Occupied(KbError):
+    """Another document has taken the place of this one."""
+
+    status = 409
+    code = "occupied"
+
+
+class HistoryGone(KbError):
+    """History does not go back so far."""
+
+    status = 410
+    code = "history-gone"
+
+
 class Changed(KbError):
-    """The note was changed since it was read."""
+    """The document was changed since it was read."""
 
     status = 412
     code = "changed"
@@ -260,6 +284,9 @@ BY_CODE: dict[str, type[KbError]] = {
         NotRetryable,
         JobDone,
         KeyReused,
+        NotInBin,
+        Occupied,
+        HistoryGone,
         Changed,
         ForeignOrigin,
         Misdirected,

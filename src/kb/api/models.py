@@ -111,10 +111,17 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
+AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
+Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
 JobsCursor = Annotated[str, Field(description=PAGE_BEFORE), Like(r"^[0-9]{1,18}$", ANSWERED)]
+BinCursor = Annotated[
+    str,
+    Field(max_length=100, description=PAGE_BEFORE),
+    Like(r"^[0-9]{1,18}\.[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$", ANSWERED),
+]
 
 
 class Request(BaseModel):
@@ -159,6 +166,7 @@ class SearchRequest(Request):
     exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False
     group_by: Literal["document"] | None = None
     max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
+    as_of: AsOf = None
 
 
 class NoteRequest(Request):
@@ -189,6 +197,20 @@ class TagChange(Request):
 
     add: Tags = []
     remove: Tags = []
+
+
+class Revert(Request):
+    """The version that a document shall become again."""
+
+    version: Count
+
+
+class UndoRequest(Request):
+    """Take back what was changed after `since`; with `key`, only what that key changed. `dry_run` only shows it."""
+
+    since: Instant
+    key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
+    dry_run: bool = False
 
 
 class Place(Reply):
@@ -306,6 +328,92 @@ class JobDropped(Reply):
     was: JobStatus
 
 
+class Version(Reply):
+    """A document as it stood from `at` until `until`, which is null for how it stands.
+
+    `by` is the name of the key that made it so, `client` the program, `why` what was said of it.
+    """
+
+    number: int
+    at: Timestamp
+    until: Timestamp | None
+    by: str | None
+    client: str | None
+    why: str | None
+    title: str
+    tags: list[str]
+    content_hash: str
+
+
+class VersionList(Reply):
+    """A page of versions, newest first; `deleted_at` says since when the document is in the bin."""
+
+    document_id: int
+    deleted_at: Timestamp | None
+    versions: list[Version]
+    next_cursor: str | None
+
+
+class VersionText(Version):
+    """A version with its text."""
+
+    document_id: int
+    text: str
+
+
+class Change(Reply):
+    """A stretch of text that both versions have, or only the later or the earlier one."""
+
+    kind: Literal["equal", "insert", "delete"]
+    text: str
+
+
+class VersionDiff(Reply):
+    """What differs between two versions of a document, word by word."""
+
+    document_id: int
+    start: int
+    end: int
+    changes: list[Change]
+
+
+class BinnedDocument(Document):
+    """A document in the bin, who deleted it and why, and when it is deleted for good."""
+
+    deleted_at: Timestamp
+    by: str | None
+    client: str | None
+    why: str | None
+    expires_at: Timestamp
+
+
+class BinList(Reply):
+    """A page of the bin, the last deleted first; `next_cursor` is null on the last one."""
+
+    documents: list[BinnedDocument]
+    next_cursor: str | None
+
+
+class UndoStep(Reply):
+    """What takes back the changes of a document: it is deleted, restored, or becomes `version` again.
+
+    `skipped` says why it is left as it is.
+    """
+
+    document_id: int
+    title: str
+    action: Literal["delete", "restore", "revert", "retag"]
+    version: int | None
+    skipped: str | None
+
+
+class Undone(Reply):
+    """What was taken back, or with `dry_run` would be."""
+
+    dry_run: bool
+    steps: list[UndoStep]
+
+
 class DocumentText(Reply):
     """A part of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
 
@@ -384,6 +492,18 @@ class QueueStatus(Reply):
     failed: int
 
 
+class HistoryStatus(Reply):
+    """Former versions: how many, the bytes of their contents, and since when none is missing, null for all times.
+
+    `bin` counts the documents in the bin.
+    """
+
+    versions: int
+    size: int
+    begins: Timestamp | None
+    bin: int
+
+
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type; `database_size` is in bytes."""
 
@@ -396,6 +516,7 @@ class Status(Reply):
     chunks: int
     queue: QueueStatus
     parser: ParserStatus
+    history: HistoryStatus
     database_size: int
 
 

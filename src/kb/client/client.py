@@ -74,6 +74,7 @@ class EngineClient:
         transport: another way to the engine than over the network.
         timeout: seconds to wait for a connection, and for each part of an answer.
         around: what is entered for each call, given its method and path; it answers headers to be sent along.
+        agent: what calls, as history names it.
 
     Attributes:
         engine_version: what the engine last said its version is; None before it did.
@@ -87,11 +88,13 @@ class EngineClient:
         transport: Transport | None = None,
         timeout: float = 60,
         around: Around = lambda _, __: nullcontext({}),
+        agent: str | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._around = around
         self._timeout = timeout
-        self._headers = {"User-Agent": USER_AGENT} | ({"Authorization": f"Bearer {token}"} if token else {})
+        user_agent = f"{USER_AGENT} ({agent})" if agent else USER_AGENT
+        self._headers = {"User-Agent": user_agent} | ({"Authorization": f"Bearer {token}"} if token else {})
         self.engine_version: str | None = None
         self._transport = transport or _over_network(self.base_url)
 
@@ -163,7 +166,7 @@ class EngineClient:
         return await self._call("DELETE", f"jobs/{job_id}", repeatable=False)
 
     async def documents(self, **query: object) -> JSON:
-        """GET /documents: a page, by `source_path`, `source_prefix`, `tag`, `doc_type`, `sort`, `limit`, `cursor`."""
+        """GET /documents: a page, by `source_path`, `tag`, `doc_type`, `as_of`, `sort`, `limit`, `cursor` and so on."""
         return await self._call("GET", "documents", params=_given(**query))
 
     async def iter_documents(self, **query: object) -> AsyncIterator[JSON]:
@@ -176,9 +179,11 @@ class EngineClient:
         """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
         return self._pages("documents", limit, query)
 
-    async def document(self, document_id: int, *, from_chunk: int | None = None, chunks: int | None = None) -> JSON:
-        """GET /documents/{id}: the document with its chunks, or with so many from one on."""
-        params = _given(from_chunk=from_chunk, chunks=chunks)
+    async def document(
+        self, document_id: int, *, from_chunk: int | None = None, chunks: int | None = None, as_of: str | None = None
+    ) -> JSON:
+        """GET /documents/{id}: the document with its chunks, or with so many from one on; as it stood then."""
+        params = _given(from_chunk=from_chunk, chunks=chunks, as_of=as_of)
         return await self._call("GET", f"documents/{document_id}", params=params)
 
     async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
@@ -189,9 +194,51 @@ class EngineClient:
         """GET /documents/{id}/file: the file as it was uploaded."""
         return (await self._request("GET", f"documents/{document_id}/file")).content
 
-    async def delete_document(self, document_id: int) -> JSON:
-        """DELETE /documents/{id}."""
-        return await self._call("DELETE", f"documents/{document_id}", repeatable=False)
+    async def delete_document(self, document_id: int, *, purge: bool = False, why: str | None = None) -> JSON:
+        """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin."""
+        params = _given(purge="true" if purge else None, why=why)
+        return await self._call("DELETE", f"documents/{document_id}", params=params, repeatable=False)
+
+    async def history(self, document_id: int, *, limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /documents/{id}/history: a page of versions, newest first."""
+        return await self._call("GET", f"documents/{document_id}/history", params=_given(limit=limit, cursor=cursor))
+
+    async def version(self, document_id: int, number: int) -> JSON:
+        """GET /documents/{id}/history/{number}: a version with its text."""
+        return await self._call("GET", f"documents/{document_id}/history/{number}")
+
+    async def diff(self, document_id: int, number: int, to: int | None = None) -> JSON:
+        """GET /documents/{id}/history/{number}/diff: what differs from version `to`, or the newest, word by word."""
+        return await self._call("GET", f"documents/{document_id}/history/{number}/diff", params=_given(to=to))
+
+    async def revert(
+        self, document_id: int, version: int, *, if_match: str | None = None, why: str | None = None
+    ) -> JSON:
+        """POST /documents/{id}/revert; with `if_match`, only while the content_hash is still that one."""
+        return await self._call(
+            "POST",
+            f"documents/{document_id}/revert",
+            params=_given(why=why),
+            repeatable=not if_match,
+            json={"version": version},
+            headers={"If-Match": f'"{if_match}"'} if if_match else {},
+            timeout=LONG_SECONDS,
+        )
+
+    async def restore(self, document_id: int, *, why: str | None = None) -> JSON:
+        """POST /documents/{id}/restore."""
+        params = _given(why=why)
+        path = f"documents/{document_id}/restore"
+        return await self._call("POST", path, params=params, repeatable=False, timeout=LONG_SECONDS)
+
+    async def bin(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
+        """GET /bin: a page of what was deleted and can be restored, the last deleted first."""
+        return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
+
+    async def undo(self, since: str, *, key: str | None = None, dry_run: bool = False, why: str | None = None) -> JSON:
+        """POST /undo: take back what was changed after a moment, or show what that would be."""
+        body = _given(since=since, key=key) | {"dry_run": dry_run}
+        return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
     async def change_tags(self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> JSON:
         """PATCH /documents/{id}/tags."""

@@ -49,6 +49,7 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
                     filename=name,
                     content_hash=digest,
                     depth=depth,
+                    author=job.author,
                 )
             )
         yield jobs

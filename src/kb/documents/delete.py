@@ -1,4 +1,4 @@
-"""A document goes."""
+"""A document goes: to the bin, or for good."""
 
 from __future__ import annotations
 
@@ -6,22 +6,39 @@ from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
 from kb.documents.lookup import existing_document
+from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from kb.documents.originals import Originals
     from kb.store.protocol import Store
-    from kb.store.rows import Document
+    from kb.store.rows import Author, Document
 
 
-def delete(store: Store, originals: Originals, document_id: int) -> Document:
-    """Delete a document for good, with its original and the attachments that came in it; return what it was.
+def delete(store: Store, originals: Originals, document_id: int, author: Author = NOBODY) -> Document:
+    """Move a document to the bin with the attachments that came in it; return what it was.
+
+    Where nothing is kept in the bin, it is deleted for good, with its original.
 
     Raises:
         NotFound: there is no such document.
     """
     with store.write() as tx:
         document = existing_document(tx, document_id)
-        tx.documents.delete(document_id)
+        tx.history.discard(document_id, author)
     if document.doc_type != NOTE:
         originals.sweep(store)
+    return document
+
+
+def purge(store: Store, originals: Originals, document_id: int) -> Document:
+    """Delete a document for good, from the bin, too, with its versions, originals and attachments; return what it was.
+
+    Raises:
+        NotFound: there is no such document.
+    """
+    with store.write() as tx:
+        binned = tx.history.binned(document_id)
+        document = binned.document if binned else existing_document(tx, document_id)
+        tx.documents.delete(document_id)
+    originals.sweep(store)
     return document

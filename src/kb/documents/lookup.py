@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kb.api.errors import NotFound
+from kb.api.errors import Changed, HistoryGone, Invalid, NotFound
+from kb.api.models import NOTE
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from kb.store.protocol import Transaction
-    from kb.store.rows import Document, Job
+    from kb.store.rows import Document, Job, Version
 
 
 def existing_document(tx: Transaction, document_id: int) -> Document:
@@ -19,8 +23,72 @@ def existing_document(tx: Transaction, document_id: int) -> Document:
     """
     document = tx.documents.get(document_id)
     if document is None:
-        raise NotFound(f"There is no document {document_id}.")
+        raise missing_document(tx, document_id)
     return document
+
+
+def missing_document(tx: Transaction, document_id: int) -> NotFound:
+    """Return what is said of a document that is not there."""
+    if binned := tx.history.binned(document_id):
+        return NotFound(f"Document {document_id} is in the bin since {binned.deleted_at}; it can be restored.")
+    return NotFound(f"There is no document {document_id}.")
+
+
+def existing_version(tx: Transaction, document_id: int, number: int) -> Version:
+    """Return a version of a document, which may be in the bin.
+
+    Raises:
+        NotFound: there is no such document, or the version is not kept.
+    """
+    version = tx.history.version(document_id, number)
+    if version is None and tx.documents.get(document_id) is None:
+        raise missing_document(tx, document_id)
+    if version is None:
+        raise NotFound(f"There is no version {number} of document {document_id}.")
+    return version
+
+
+def former_document(tx: Transaction, document_id: int, as_of: datetime) -> Version:
+    """Return a document as it stood at a moment.
+
+    Raises:
+        NotFound: there was none with this id.
+    """
+    check_moment(tx, as_of)
+    version = tx.history.at(document_id, as_of)
+    if version is None:
+        raise NotFound(f"There was no document {document_id} then.")
+    return version
+
+
+def check_moment(tx: Transaction, instant: datetime | None, name: str = "as_of") -> None:
+    """Refuse a moment of which it is not known how things stood; `name` is what the request calls it.
+
+    Raises:
+        Invalid: it is yet to come.
+        HistoryGone: history does not go back so far.
+    """
+    if instant is None:
+        return
+    if instant > datetime.now(UTC):
+        raise Invalid(f"{name}: lies in the future.")
+    begins = tx.history.begins()
+    if begins is not None and instant < datetime.fromisoformat(begins):
+        raise HistoryGone(f"{name}: history goes back to {begins} and not further.", extra={"begins": begins})
+
+
+def check_match(document: Document, if_match: Collection[str] | None) -> None:
+    """Refuse to change what was changed since it was read.
+
+    Raises:
+        Changed: the content_hash is none of `if_match`.
+    """
+    if if_match is not None and document.content_hash not in if_match:
+        kind = "Note" if document.doc_type == NOTE else "Document"
+        raise Changed(
+            f"{kind} {document.id} was changed: its content_hash is {document.content_hash} now.",
+            extra={"content_hash": document.content_hash},
+        )
 
 
 def existing_job(tx: Transaction, job_id: int) -> Job:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
+from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb.store.protocol import Transaction
-    from kb.store.rows import Content
+    from kb.store.rows import Author, Content
 
 
 def save(
@@ -20,24 +21,26 @@ def save(
     tags: Sequence[str],
     *,
     part_of: int | None = None,
+    author: Author = NOBODY,
 ) -> tuple[int, bool]:
     """Write content that came in; return the document's id, and whether it held this content (requirement E-11).
 
     The same content under the same path is the same document, whose tags grow; new content under a known path, or a
     new title, replaces what the document there holds, and the tags that only the old content asked for go; everything
-    else is a new document. `part_of` is the document whose file the content came in.
+    else is a new document, whatever is in the bin. `part_of` is the document whose file the content came in.
     """
-    outdated: set[str] = set()
     tags = [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     is_changed = same is None or (content.title_given and same.title != content.title)
     if document is None and source_path is not None:
         document = tx.documents.at_path(source_path)
     if document is None:
-        return tx.documents.add(content, source_path, tags, part_of), False
+        return tx.documents.add(content, source_path, tags, part_of, author), False
+    outdated = set(document.own_tags) if is_changed else set[str]()
+    if is_changed or set(document.tags).difference(outdated).union(tags) != set(document.tags):
+        tx.history.keep(document.id, author)
     if is_changed:
         tx.documents.replace(document.id, content)
-        outdated = set(document.own_tags)
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)

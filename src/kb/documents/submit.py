@@ -9,7 +9,7 @@ from kb.api.errors import JobDone, KeyReused, NotRetryable
 from kb.api.models import NOTE, JobAccepted, JobDropped
 from kb.documents.lookup import existing_job
 from kb.documents.staging import discard, stage
-from kb.store.rows import NewJob
+from kb.store.rows import NOBODY, NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from kb.api.models import FileRequest, NoteRequest
     from kb.store.protocol import Store
-    from kb.store.rows import Job
+    from kb.store.rows import Author, Job
 
 
-def submit_note(store: Store, note: NoteRequest, idempotency_key: str | None = None) -> JobAccepted:
+def submit_note(
+    store: Store, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY
+) -> JobAccepted:
     """Queue a note.
 
     Raises:
@@ -35,6 +37,7 @@ def submit_note(store: Store, note: NoteRequest, idempotency_key: str | None = N
         idempotency_key=idempotency_key,
         request_hash=_sha256(note.model_dump_json()),
         content_hash=_sha256(note.text),
+        author=author,
     )
     accepted, _ = _submit(store, job)
     return accepted
@@ -47,6 +50,7 @@ def submit_file(
     filename: str,
     request: FileRequest,
     idempotency_key: str | None = None,
+    author: Author = NOBODY,
 ) -> JobAccepted:
     """Queue a file, which is copied into the staging folder.
 
@@ -65,6 +69,7 @@ def submit_file(
         idempotency_key=idempotency_key,
         request_hash=_sha256(f"{digest} {filename} {request.model_dump_json()}"),
         content_hash=digest,
+        author=author,
     )
     is_queued = False
     try:

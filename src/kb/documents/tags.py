@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import TooManyTags
 from kb.documents.lookup import existing_document
+from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb.store.protocol import Store
-    from kb.store.rows import Document
+    from kb.store.rows import Author, Document
 
 
 def change_tags(
-    store: Store, document_id: int, *, add: Sequence[str], remove: Sequence[str], max_tags: int
+    store: Store,
+    document_id: int,
+    *,
+    add: Sequence[str],
+    remove: Sequence[str],
+    max_tags: int,
+    author: Author = NOBODY,
 ) -> Document:
     """Add tags to a document and remove others, in one step; return the document.
 
@@ -24,8 +31,10 @@ def change_tags(
         TooManyTags: it would have more than `max_tags`.
     """
     with store.write() as tx:
-        existing_document(tx, document_id)
-        tx.documents.change_tags(document_id, add=add, remove=remove)
+        before = set(existing_document(tx, document_id).tags)
+        if before.difference(remove).union(add) != before:
+            tx.history.keep(document_id, author)
+            tx.documents.change_tags(document_id, add=add, remove=remove)
         document = existing_document(tx, document_id)
         if len(document.tags) > max_tags:
             raise TooManyTags(f"tags: a document has at most {max_tags} (KB_MAX_TAGS).")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.api.errors import Changed, NotANote
+from kb.api.errors import NotANote
 from kb.api.models import NOTE
-from kb.documents.lookup import existing_document
+from kb.documents.lookup import check_match, existing_document
 from kb.ingest.draft import draft_note, embed_draft
+from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Chunk, Document
+    from kb.store.rows import Author, Chunk, Document
 
 
 def update_note(
@@ -24,6 +25,7 @@ def update_note(
     text: str,
     if_match: Collection[str] | None,
     checkpoint: Callable[[], None] = lambda: None,
+    author: Author = NOBODY,
 ) -> tuple[Document, list[Chunk]]:
     """Replace a note's text in place (requirements N-1 to N-6); return what was written.
 
@@ -41,6 +43,7 @@ def update_note(
     content = embed_draft(draft_note(text, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
     with store.write() as tx:
         _matching(tx, document_id, if_match)
+        tx.history.keep(document_id, author)
         tx.documents.replace(document_id, content)
         return existing_document(tx, document_id), tx.documents.chunks(document_id)
 
@@ -49,9 +52,5 @@ def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | Non
     document = existing_document(tx, document_id)
     if document.doc_type != NOTE:
         raise NotANote(f"Document {document_id} is of type {document.doc_type}: only notes can be updated.")
-    if if_match is not None and document.content_hash not in if_match:
-        raise Changed(
-            f"Note {document_id} was changed: its content_hash is {document.content_hash} now.",
-            extra={"content_hash": document.content_hash},
-        )
+    check_match(document, if_match)
     return document

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.api.errors import Unavailable
+from kb.api.models import Why
+from kb.asgi.bearer import CALLER
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
 from kb.ingest.stop import Stop
@@ -16,6 +18,7 @@ from kb.routes.queue import SearchQueue
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
+from kb.store.rows import Author
 from kb.worker.loop import Worker
 
 MAX_ID = 2**63 - 1
@@ -48,6 +51,22 @@ async def services_of(request: Request) -> Services:
 
 
 ServicesDep = Annotated[Services, Depends(services_of)]
+MAX_CLIENT = 100
+"""How much of a client's name is kept."""
+
+
+async def author_of(request: Request, why: Annotated[Why, Query()] = None) -> Author:
+    """Return who makes the request."""
+    return author_from(request, why)
+
+
+def author_from(request: Request, why: str | None) -> Author:
+    """Return who makes the request, for a reason that was given."""
+    agent = request.headers.get("user-agent", "")[:MAX_CLIENT]
+    return Author(request.scope.get(CALLER), agent if agent.isprintable() and agent else None, why)
+
+
+AuthorDep = Annotated[Author, Depends(author_of)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
 Limit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
 

@@ -16,6 +16,7 @@ from starlette.background import BackgroundTask
 
 from kb.api.models import (
     DEFAULT_PAGE,
+    AsOf,
     Chunk,
     Deleted,
     DocType,
@@ -34,11 +35,11 @@ from kb.api.models import (
     TagList,
 )
 from kb.documents import tags
-from kb.documents.delete import delete
+from kb.documents.delete import delete, purge
 from kb.documents.excerpt import excerpt, excerpt_of_characters
-from kb.documents.lookup import existing_document
+from kb.documents.lookup import check_moment, existing_document, former_document
 from kb.documents.staging import BLOCK_SIZE
-from kb.routes.dependencies import MAX_ID, Id, Limit, QueryModel, ServicesDep
+from kb.routes.dependencies import MAX_ID, AuthorDep, Id, Limit, QueryModel, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
@@ -61,6 +62,7 @@ class ChunksQuery(QueryModel):
 
     from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
     chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
+    as_of: AsOf = None
 
 
 class ListQuery(QueryModel):
@@ -74,21 +76,23 @@ class ListQuery(QueryModel):
     doc_type: DocType | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
+    as_of: AsOf = None
     sort: Annotated[Sort, Field(description="`recent`: the last changed or added first.")] = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
 
 
-@router.get("/documents", tags=["documents"], summary="List documents")
+@router.get("/documents", tags=["documents"], summary="List documents", responses=problems(410))
 def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = page_size(query.limit, services.settings)
     check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
     where = filter_of(query.tag, query)
     with services.store.read() as tx:
+        check_moment(tx, query.as_of)
         page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
-        next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
+        next_cursor = tx.documents.cursor_after(page[limit - 1]) if more else None
     documents = [Document.model_validate(document) for document in page[:limit]]
     return DocumentList(documents=documents, next_cursor=next_cursor)
 
@@ -97,11 +101,16 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     "/documents/{document_id}",
     tags=["documents"],
     summary="Get a document",
-    responses={200: links_to_document("/id"), **problems(404)},
+    responses={200: links_to_document("/id"), **problems(404, 410)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
     """A document with its text in chunks: all of them, or some."""
     with services.store.read() as tx:
+        if query.as_of:
+            version = former_document(tx, document_id, query.as_of)
+            every = tx.history.chunks(version)
+            end = None if query.chunks is None else query.from_chunk + query.chunks
+            return with_chunks(version.document, every[query.from_chunk : end], len(every))
         document = existing_document(tx, document_id)
         chunks = tx.documents.chunks(document_id, query.from_chunk, query.chunks)
         count = tx.documents.extent(document_id).chunks
@@ -160,9 +169,20 @@ def as_attachment(filename: str) -> str:
 @router.delete(
     "/documents/{document_id}", tags=["documents"], summary="Delete a document", responses=problems(404, 507)
 )
-def delete_document(document_id: Id, services: ServicesDep) -> Deleted:
-    """Delete a document for good, with the file that was kept of it and the attachments that came in it."""
-    document = delete(services.store, services.originals, document_id)
+def delete_document(
+    document_id: Id,
+    services: ServicesDep,
+    author: AuthorDep,
+    purge_: Annotated[bool, Query(alias="purge", description="Delete it for good, also from the bin.")] = False,
+) -> Deleted:
+    """Move a document to the bin, with the attachments that came in it.
+
+    With `purge`, or after the days that the bin keeps it, nothing of it is left: no version and no file.
+    """
+    if purge_:
+        document = purge(services.store, services.originals, document_id)
+    else:
+        document = delete(services.store, services.originals, document_id, author)
     return Deleted(document_id=document_id, title=document.title)
 
 
@@ -172,11 +192,16 @@ def delete_document(document_id: Id, services: ServicesDep) -> Deleted:
     summary="Change a document's tags",
     responses=problems(400, 404, 409, 413, 507),
 )
-def change_tags(document_id: Id, change: TagChange, services: ServicesDep) -> Document:
+def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove others, in one step."""
     check_tags(services.settings, change.add, change.remove)
     document = tags.change_tags(
-        services.store, document_id, add=change.add, remove=change.remove, max_tags=services.settings.max_tags
+        services.store,
+        document_id,
+        add=change.add,
+        remove=change.remove,
+        max_tags=services.settings.max_tags,
+        author=author,
     )
     return Document.model_validate(document)
 

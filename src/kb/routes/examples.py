@@ -44,11 +44,55 @@ JOB = {
     "finished_at": "2026-01-31T12:00:00.090Z",
 }
 
+VERSION = {
+    "number": 2,
+    "at": "2026-02-01T09:30:00.000Z",
+    "until": None,
+    "by": "5f1c2a90",
+    "client": "kb/3.0.0 (mcp)",
+    "why": "the timetable changed",
+    "title": "Harbour",
+    "tags": ["sea", "work"],
+    "content_hash": "1f0e5d6c8c0d4f9a",
+}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
     "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
     "NoteUpdate": {"text": "The lamp is lit at seven in winter."},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
+    "Revert": {"version": 1},
+    "UndoRequest": {"since": "2026-02-01T09:00:00Z", "key": "5f1c2a90", "dry_run": True},
+    "VersionList": {"document_id": 42, "deleted_at": None, "versions": [VERSION], "next_cursor": "2"},
+    "VersionText": VERSION | {"document_id": 42, "text": TEXT},
+    "VersionDiff": {
+        "document_id": 42,
+        "start": 1,
+        "end": 2,
+        "changes": [
+            {"kind": "equal", "text": "The lamp is lit at "},
+            {"kind": "delete", "text": "six"},
+            {"kind": "insert", "text": "seven"},
+            {"kind": "equal", "text": "."},
+        ],
+    },
+    "BinList": {
+        "documents": [
+            DOCUMENT
+            | {
+                "deleted_at": "2026-02-01T09:30:00.000Z",
+                "by": "5f1c2a90",
+                "client": "kb/3.0.0 (cli)",
+                "why": None,
+                "expires_at": "2026-03-03T09:30:00.000Z",
+            }
+        ],
+        "next_cursor": None,
+    },
+    "Undone": {
+        "dry_run": True,
+        "steps": [{"document_id": 42, "title": "Harbour", "action": "revert", "version": 1, "skipped": None}],
+    },
     "SearchReply": {
         "results": [
             PASSAGE
@@ -87,6 +131,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "chunks": 96,
         "queue": {"queued": 0, "running": 0, "done": 42, "failed": 0},
         "parser": {"confined": ["files", "network", "processes", "writing"]},
+        "history": {"versions": 12, "size": 18230, "begins": None, "bin": 1},
         "database_size": 1421312,
     },
 }

@@ -19,6 +19,7 @@ class Filters(Protocol):
     source_prefix: str | None
     created_after: datetime | None
     created_before: datetime | None
+    as_of: datetime | None
 
 
 def filter_of(tags: Sequence[str], request: Filters) -> Filter:
@@ -32,4 +33,5 @@ def filter_of(tags: Sequence[str], request: Filters) -> Filter:
         source_prefix=request.source_prefix,
         created_after=request.created_after,
         created_before=request.created_before,
+        as_of=request.as_of,
     )

@@ -10,14 +10,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
-from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus
+from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
-from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep
+from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.routes.waiting import WaitQuery, awaited_job, preferred_wait
+from kb.store.rows import Author
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,12 @@ class ListQuery(QueryModel):
     status: JobStatus | None = None
     limit: Limit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
+
+
+class SubmitQuery(WaitQuery):
+    """How long to wait, and why this is sent."""
+
+    why: Why = None
 
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
@@ -47,7 +54,7 @@ async def submit(
     request: Request,
     response: Response,
     services: ServicesDep,
-    query: Annotated[WaitQuery, Query()],
+    query: Annotated[SubmitQuery, Query()],
     prefer: Annotated[str | None, Header(description="`wait=30` does the same (RFC 7240).")] = None,
     idempotency_key: Annotated[
         str | None, Header(min_length=1, max_length=255, description="The same key again is the same job again.")
@@ -57,7 +64,7 @@ async def submit(
 
     Answers 202, or 200 when the job that was waited for is done or failed.
     """
-    accepted = await _accept(request, services, idempotency_key)
+    accepted = await _accept(request, services, idempotency_key, author_from(request, query.why))
     logger.info("job accepted", extra={"job_id": accepted.job_id})
     services.worker.wake()
     seconds = query.wait or preferred_wait(prefer)
@@ -106,21 +113,21 @@ def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
     return dropped
 
 
-async def _accept(request: Request, services: Services, idempotency_key: str | None) -> JobAccepted:
+async def _accept(request: Request, services: Services, idempotency_key: str | None, author: Author) -> JobAccepted:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
         async with read_form(request, services.settings) as form:
-            return await run_in_threadpool(_accept_file, services, form, idempotency_key)
+            return await run_in_threadpool(_accept_file, services, form, idempotency_key, author)
     if media_type == "application/json":
-        return await run_in_threadpool(_accept_note, services, await request.body(), idempotency_key)
+        return await run_in_threadpool(_accept_note, services, await request.body(), idempotency_key, author)
     raise UnsupportedMedia
 
 
-def _accept_note(services: Services, body: bytes, idempotency_key: str | None) -> JobAccepted:
-    return submit_note(services.store, parse_note(body, services.settings), idempotency_key)
+def _accept_note(services: Services, body: bytes, idempotency_key: str | None, author: Author) -> JobAccepted:
+    return submit_note(services.store, parse_note(body, services.settings), idempotency_key, author)
 
 
-def _accept_file(services: Services, form: FormData, idempotency_key: str | None) -> JobAccepted:
+def _accept_file(services: Services, form: FormData, idempotency_key: str | None, author: Author) -> JobAccepted:
     file, request = parse_form(form, services.settings)
     staging, filename = services.settings.staging_dir, basename(file.filename or "")
-    return submit_file(services.store, staging, file.file, filename, request, idempotency_key)
+    return submit_file(services.store, staging, file.file, filename, request, idempotency_key, author)

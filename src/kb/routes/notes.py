@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Request
 
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.update import update_note
-from kb.routes.dependencies import Id, ServicesDep
+from kb.routes.dependencies import AuthorDep, Id, ServicesDep
 from kb.routes.documents import with_chunks
 from kb.routes.limits import check_note
 from kb.routes.problems import problems
@@ -23,20 +23,22 @@ def patch_note(
     update: NoteUpdate,
     services: ServicesDep,
     request: Request,
+    author: AuthorDep,
     if_match: Annotated[
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
     """Replace a note's text; when this answers, the new text is found and the old one is not."""
     check_note(update.text, services.settings)
-    expected = None if if_match is None else hashes_in(",".join(request.headers.getlist("if-match")))
+    expected = None if if_match is None else hashes_in(request)
     note, chunks = update_note(
-        services.store, services.embedder, document_id, update.text, expected, services.stop.check
+        services.store, services.embedder, document_id, update.text, expected, services.stop.check, author
     )
     return with_chunks(note, chunks, len(chunks))
 
 
-def hashes_in(if_match: str) -> set[str] | None:
-    """Return what an If-Match header names; None if anything will do."""
+def hashes_in(request: Request) -> set[str] | None:
+    """Return what a request's If-Match headers name; None if anything will do."""
+    if_match = ",".join(request.headers.getlist("if-match"))
     hashes = {tag.strip().strip('"') for tag in if_match.split(",")}
     return None if "*" in hashes else hashes

@@ -29,8 +29,10 @@ DESCRIPTIONS = {
     401: "A key is needed.",
     403: "A page of another site may not ask.",
     404: "There is no such thing.",
-    409: "What this needs is not the case: the kind of the document, the state of the job, or a fresh Idempotency-Key.",
-    412: "The note was changed since it was read.",
+    409: "What this needs is not the case: the kind or place of the document, the state of the job, or a fresh"
+    " Idempotency-Key.",
+    410: "History does not go back so far.",
+    412: "The document was changed since it was read.",
     413: "The body is too large.",
     415: "Neither JSON nor a form.",
     421: "The server is not known by this name.",
@@ -55,7 +57,7 @@ def _content(status: int) -> dict[str, Any]:
 
 def links_to_document(pointer: str) -> dict[str, Any]:
     """The calls that take the document id at this place of a reply, as OpenAPI links."""
-    calls = ("get_document", "get_text", "get_file", "change_tags", "patch_note", "delete_document")
+    calls = ("get_document", "get_text", "get_file", "change_tags", "patch_note", "list_versions", "delete_document")
     parameters = {"document_id": f"$response.body#{pointer}"}
     return {"links": {call: {"operationId": call, "parameters": parameters} for call in calls}}
 

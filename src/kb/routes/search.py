@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends
 
 from kb.api.errors import Invalid
 from kb.api.models import SearchReply, SearchRequest
+from kb.documents.lookup import check_moment
 from kb.routes.dependencies import ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
@@ -28,13 +29,18 @@ async def turn(services: ServicesDep) -> AsyncIterator[None]:
         yield
 
 
-@router.post("/search", summary="Search", responses=problems(400, 413), dependencies=[Depends(turn, scope="function")])
+@router.post(
+    "/search", summary="Search", responses=problems(400, 410, 413), dependencies=[Depends(turn, scope="function")]
+)
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = top_of(request.top, services.settings)
     check_tags(services.settings, request.tags, request.tag_any, request.tag_not)
+    if request.as_of:
+        with services.store.read() as tx:
+            check_moment(tx, request.as_of)
     where = filter_of(request.tags, request)
     query = Query.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact

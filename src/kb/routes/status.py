@@ -7,7 +7,7 @@ from typing import get_args
 from fastapi import APIRouter
 
 from kb import __version__
-from kb.api.models import JobStatus, ModelStatus, ParserStatus, QueueStatus, Status
+from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status
 from kb.routes.dependencies import ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
@@ -19,7 +19,7 @@ def status(services: ServicesDep) -> Status:
     """Say what this engine is, and how much is in it."""
     embedder = services.embedder
     with services.store.read() as tx:
-        counts = tx.counts()
+        counts, history = tx.counts(), tx.history.counts()
     return Status(
         version=__version__,
         schema_version=services.store.schema_version,
@@ -35,5 +35,6 @@ def status(services: ServicesDep) -> Status:
         chunks=counts.chunks,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
         parser=ParserStatus(confined=services.worker.confined),
+        history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
     )

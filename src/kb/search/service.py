@@ -91,11 +91,12 @@ class SearchService:
         best = best_documents if grouped else best_passages
         budget = TokenBudget(max_tokens, self._count_tokens)
         with self._vector(query.text) as vector, self._store.read() as tx:
-            found = best(Retriever(tx.index, query, vector, self._instruments, self._cores), top)
-            if vector and not query.exact:
+            index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
+            found = best(Retriever(index, query, vector, self._instruments, self._cores), top)
+            if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where)
             total = count(found)
-            results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
+            results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())
 
     @contextmanager

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kb.store.protocol import Store
-    from kb.store.rows import VectorSpace
+    from kb.store.rows import Retention, VectorSpace
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,9 @@ SQLITE = "sqlite:///"
 
 
 @contextmanager
-def open_store(url: str | None, data_dir: Path, space: VectorSpace, words_limit: int) -> Iterator[Store]:
+def open_store(
+    url: str | None, data_dir: Path, space: VectorSpace, words_limit: int, retention: Retention
+) -> Iterator[Store]:
     """The store at `url`, or `kb.db` in the data directory.
 
     Args:
@@ -31,12 +33,13 @@ def open_store(url: str | None, data_dir: Path, space: VectorSpace, words_limit:
         data_dir: the data directory.
         space: what makes the vectors.
         words_limit: how many bytes the words in memory may take.
+        retention: how long what was changed or deleted is kept.
 
     Raises:
         SettingError: no backend serves such a URL.
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
-    with _open_sqlite(database_path(url, data_dir), space, words_limit) as store:
+    with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
         yield store
 
 
@@ -58,12 +61,16 @@ def database_lock(path: Path) -> Path:
 
 
 @contextmanager
-def _open_sqlite(path: Path, space: VectorSpace, words_limit: int) -> Iterator[Store]:
+def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Retention) -> Iterator[Store]:
     from kb.store.sqlite.store import SqliteStore
     from kb.store.sqlite.upkeep import Upkeep
 
     make_folder(path.parent, "KB_DATABASE_URL")
     if path.exists() and is_exposed(path):
         logger.warning("other accounts can read the database: chmod go= %s %s-wal %s-shm", path, path, path)
-    with sole_user(database_lock(path)), closing(SqliteStore(path, space, words_limit)) as store, Upkeep(store):
+    with (
+        sole_user(database_lock(path)),
+        closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
+        Upkeep(store),
+    ):
         yield store

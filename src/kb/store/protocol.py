@@ -11,12 +11,27 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
+    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.models import JobStatus, Sort
-    from kb.store.rows import Chunk, Content, Counts, Document, Extent, Filter, Hit, Job, NewJob
+    from kb.store.rows import (
+        Author,
+        Binned,
+        Chunk,
+        Content,
+        Counts,
+        Document,
+        Extent,
+        Filter,
+        HistoryCounts,
+        Hit,
+        Job,
+        NewJob,
+        Version,
+    )
     from kb.vectors.scores import ScoredChunks
 
 
@@ -32,12 +47,19 @@ class Documents(Protocol):
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
-    def cursor_after(self, document_id: int) -> str: ...
+    def cursor_after(self, document: Document) -> str: ...
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
-    def add(self, content: Content, source_path: str | None, tags: Iterable[str], part_of: int | None = None) -> int:
+    def add(
+        self,
+        content: Content,
+        source_path: str | None,
+        tags: Iterable[str],
+        part_of: int | None = None,
+        author: Author = ...,
+    ) -> int:
         """Write a new document; answers its id. `part_of` is the document whose file it came in."""
 
     def replace(self, document_id: int, content: Content) -> None:
@@ -50,10 +72,10 @@ class Documents(Protocol):
         """Set what the document's file is called; nothing else changes."""
 
     def delete(self, document_id: int) -> None:
-        """Leave no chunk, FTS entry or vector behind (requirement E-6), and nothing that tells of it in its jobs."""
+        """Delete a document for good, from the bin, too, with its former versions and what came inside it.
 
-    def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
-        """Delete the documents that came inside this one, but those at the paths to `keep`."""
+        No chunk, FTS entry or vector stays behind (requirement E-6), and nothing that tells of it in its jobs.
+        """
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
         """Set `updated_at` if the tags really change (requirements E-7, N-5)."""
@@ -62,10 +84,56 @@ class Documents(Protocol):
         """Return every tag in use with the number of its documents."""
 
     def file_hashes(self) -> set[str]:
-        """Return the hashes of the files that documents came from."""
+        """Return the hashes of the files that documents and their former versions came from."""
 
     def take_unneeded_files(self) -> list[str]:
         """Return the hashes of the files that lost their last document; they are not noted any more after this."""
+
+
+class History(Protocol):
+    """Former versions of documents, and the bin."""
+
+    @property
+    def has_bin(self) -> bool:
+        """Whether what is deleted can be restored."""
+
+    def keep(self, document_id: int, author: Author) -> None:
+        """Keep the document as it stands, before the author changes it in this transaction."""
+
+    def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
+        """Return versions with a number below `before`, newest first, also those of a document in the bin."""
+
+    def version(self, document_id: int, number: int) -> Version | None: ...
+    def at(self, document_id: int, instant: datetime) -> Version | None:
+        """Return the version of a document that stood at a moment, if there was one."""
+
+    def chunks(self, version: Version) -> list[Chunk]: ...
+    def begins(self) -> str | None:
+        """Return from when on every former version is kept; None if that is so for all times."""
+
+    def changed_since(self, instant: datetime) -> list[int]:
+        """Return the documents that were added, changed or deleted after a moment, by ascending id."""
+
+    def discard(self, document_id: int, author: Author) -> None:
+        """Move a document to the bin, with those that came inside it; if nothing is kept there, delete it for good."""
+
+    def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
+        """Discard the documents that came inside this one, but those at the paths to `keep`."""
+
+    def binned(self, document_id: int) -> Binned | None: ...
+    def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
+        """Return what is in the bin, the last deleted first; `before` is the time and id of the last one of a page."""
+
+    def parts_in_bin(self, document_id: int) -> list[int]:
+        """Return the documents in the bin that came inside this one."""
+
+    def restore(self, document_id: int, content: Content, author: Author) -> None:
+        """Bring a document back from the bin, with the content that it had."""
+
+    def expire(self, limit: int) -> int:
+        """Delete at most `limit` documents and versions for good whose time has come; return how many."""
+
+    def counts(self) -> HistoryCounts: ...
 
 
 class Jobs(Protocol):
@@ -177,9 +245,14 @@ class Transaction(Protocol):
     @property
     def documents(self) -> Documents: ...
     @property
+    def history(self) -> History: ...
+    @property
     def jobs(self) -> Jobs: ...
     @property
     def index(self) -> Index: ...
+    def index_at(self, instant: datetime) -> Index:
+        """Return what search asks of a former moment."""
+
     def counts(self) -> Counts: ...
 
 

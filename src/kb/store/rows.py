@@ -83,6 +83,19 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class Author:
+    """Who changes a document: the name of a key, the client that it came from, and why if that was said."""
+
+    by: str | None = None
+    client: str | None = None
+    why: str | None = None
+
+
+NOBODY = Author()
+"""Who changed what was changed before authors were kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
 
@@ -143,7 +156,8 @@ class Hit:
 class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
-    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins.
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. With `as_of` the
+    documents are meant as they stood then.
     """
 
     tags: tuple[str, ...] = ()
@@ -154,6 +168,52 @@ class Filter:
     created_after: datetime | None = None
     created_before: datetime | None = None
     source_prefix: str | None = None
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A document as it stood from `at` to before `until`; None if it stands so still. `number` counts from 1.
+
+    `content_id` is where its text is kept, None if the document holds it still; `author` is who made it so.
+    """
+
+    document: Document
+    number: int
+    at: str
+    until: str | None
+    author: Author
+    content_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """A document in the bin, as it was when it was deleted, and the document that it came inside."""
+
+    document: Document
+    number: int
+    part_of: int | None
+    deleted_at: str
+    author: Author
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what was changed or deleted is kept: days, and bytes of all former versions. 0 days keep nothing."""
+
+    history_days: int = 90
+    history_size: int = 1 << 30
+    bin_days: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryCounts:
+    """How many former versions there are, the bytes of their contents, since when none is missing, and the bin."""
+
+    versions: int
+    size: int
+    begins: str | None
+    binned: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +235,7 @@ class NewJob:
     content_hash: str | None = None
     part_of: int | None = None
     depth: int = 0
+    author: Author = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +262,7 @@ class Job:
     content_hash: str | None = None
     part_of: int | None = None
     depth: int = 0
+    author: Author = NOBODY
 
 
 @dataclass(frozen=True, slots=True)

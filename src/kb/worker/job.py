@@ -152,13 +152,14 @@ class Ingestion:
             tx.jobs.drop_content(job.id)
             self._discard(attached)
             return "failed"
-        document_id, was_there = save(tx, content, job.source_path, job.tags, part_of=job.part_of)
+        document_id, was_there = save(tx, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
         tx.jobs.finish(job.id, document_id)
         if job.staged:
             self._originals.add(self._staging / job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
         if job.source_path or not was_there:
-            tx.documents.delete_parts(document_id, keep={new.source_path for new in attached})
+            kept = {new.source_path for new in attached}
+            tx.history.discard_parts(document_id, keep=kept, author=job.author)
             for new in attached:
                 tx.jobs.add(replace(new, part_of=document_id))
         else:

@@ -47,10 +47,13 @@ STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
 
 EXPIRE_SECONDS = 3600.0
-"""How often done jobs are looked through for those whose time has come."""
+"""How often done jobs, former versions and the bin are looked through for what time has come for."""
 
 EXPIRED = 1000
 """How many of them go in one transaction: writers wait for it."""
+
+EXPIRED_VERSIONS = 100
+"""How many documents of the bin, or former versions, go in one."""
 
 STOPPED = "stopped"
 """The file in the staging folder that says that the engine was told to stop, and was cut off if it is still there."""
@@ -176,13 +179,17 @@ class Worker:
         return bool(jobs)
 
     def _expire(self) -> None:
-        """Delete the done jobs whose time has come; new work goes first."""
-        if not self._keep_jobs_days or time.monotonic() < self._expire_at:
+        """Delete the done jobs, former versions and documents of the bin whose time has come; new work goes first."""
+        if time.monotonic() < self._expire_at:
             return
         while not (self._stop.is_requested or self._wake.is_set()):
             with self._store.write() as tx:
-                expired = tx.jobs.expire(self._keep_jobs_days, EXPIRED)
-            if expired < EXPIRED:
+                days = self._keep_jobs_days
+                jobs = tx.jobs.expire(days, EXPIRED) if days else 0
+                history = tx.history.expire(EXPIRED_VERSIONS)
+            if history:
+                self._originals.sweep(self._store)
+            if jobs < EXPIRED and history < EXPIRED_VERSIONS:
                 self._expire_at = time.monotonic() + EXPIRE_SECONDS
                 return
 

@@ -8,19 +8,26 @@ import typer
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call_for_each
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Ids, Json
+from kb_cli.runtime.options import Ids, Json, Why
 
 
 def delete(
     ids: Ids,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; scripts must say so.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="For good: with every version, also from the bin.")] = False,
+    why: Why = None,
     json: Json = False,
 ) -> int:
-    """Delete documents for good. With --json, prints a list of the engine's receipts."""
+    """Delete documents. They stay in the bin for some days, from where 'kb restore' brings them back.
+
+    With --json, prints a list of the engine's receipts.
+    """
     ids = list(dict.fromkeys(ids))
     if not yes:
-        confirm(ids)
-    receipts, code = call_for_each(ids, lambda client, document_id: client.delete_document(document_id))
+        confirm(ids, purge)
+    receipts, code = call_for_each(
+        ids, lambda client, document_id: client.delete_document(document_id, purge=purge, why=why)
+    )
     if json:
         output.print_json(receipts)
     else:
@@ -30,7 +37,7 @@ def delete(
     return code
 
 
-def confirm(ids: list[int]) -> None:
+def confirm(ids: list[int], purge: bool) -> None:
     """Ask whether to delete; without a person to ask, refuse.
 
     Raises:
@@ -38,8 +45,8 @@ def confirm(ids: list[int]) -> None:
     """
     if not sys.stdin.isatty():
         raise UsageError("There is no terminal to ask on: say --yes to delete.")
-    documents, _ = call_for_each(ids, lambda client, document_id: client.document(document_id, chunks=1))
-    for document in documents:
-        output.print_error(f"document {document['id']}: {document['title']}")
-    if not typer.confirm("Delete for good?", err=True):
+    pages, _ = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))
+    for page in pages:
+        output.print_error(f"document {page['document_id']}: {page['versions'][0]['title']}")
+    if not typer.confirm("Delete for good?" if purge else "Delete?", err=True):
         raise typer.Exit

@@ -9,7 +9,7 @@ import typer
 from kb.api.errors import NotFound
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.options import STDIN, Json
+from kb_cli.runtime.options import STDIN, AsOf, Json, parse_moment
 from kb_cli.runtime.paths import to_source_path
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def get(
         Path | None,
         typer.Option("--file", metavar="FILE", help="Write the file it came from to FILE, or - for standard output."),
     ] = None,
+    as_of: AsOf = None,
     json: Json = False,
 ) -> None:
     """Show a document and its text."""
@@ -33,9 +34,13 @@ def get(
         raise exit_codes.UsageError("Give either the document's ID or its --path.")
     if text + json + (file is not None) > 1:
         raise exit_codes.UsageError("Give only one of --text, --file and --json.")
+    if as_of and file is not None:
+        raise exit_codes.UsageError("The file is kept for the document as it is: leave --as-of out.")
+    moment = parse_moment(as_of)
 
     async def fetch(client: "EngineClient") -> dict[str, Any]:
-        return await client.document(document_id or await find_id(client, path or ""))
+        found = document_id or await find_id(client, path or "", moment)
+        return await client.document(found, as_of=moment)
 
     if file is not None:
         call(lambda client: save_file(client, fetch(client), file))
@@ -66,7 +71,7 @@ async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]],
         raise exit_codes.LocalError(f"{target}: {error.strerror}.") from None
 
 
-async def find_id(client: "EngineClient", path: str) -> int:
+async def find_id(client: "EngineClient", path: str, as_of: str | None = None) -> int:
     """Return the id of the document that came from `path`, which may be short for a file's absolute path.
 
     Raises:
@@ -74,7 +79,7 @@ async def find_id(client: "EngineClient", path: str) -> int:
         UsageError: there are several.
     """
     for source_path in dict.fromkeys([path, to_source_path(path)]):
-        documents = (await client.documents(source_path=source_path))["documents"]
+        documents = (await client.documents(source_path=source_path, as_of=as_of))["documents"]
         if len(documents) > 1:
             ids = ", ".join(str(document["id"]) for document in documents)
             raise exit_codes.UsageError(f"Several documents come from {source_path}: give one of the ids {ids}.")

@@ -7,7 +7,7 @@ import typer
 
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
+from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 
 
 @with_filters
@@ -17,6 +17,7 @@ def list_(
     recent: Annotated[bool, typer.Option("--recent", help="The last added or changed first.")] = False,
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
+    as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
@@ -25,7 +26,7 @@ def list_(
     Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a
     document gives itself; without one it is when it was added or last changed.
     """
-    query = filters.to_request("tag") | {"sort": "recent" if recent else None}
+    query = filters.to_request("tag") | {"sort": "recent" if recent else None, "as_of": parse_moment(as_of)}
     answer = call(lambda client: join(client.document_pages(None if everything else limit, **query)))
     if json:
         output.print_json(answer)

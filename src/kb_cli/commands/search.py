@@ -10,7 +10,7 @@ import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.options import Filters, IdsOnly, Json, with_filters
+from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -34,6 +34,7 @@ def search(
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
+    as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
@@ -45,6 +46,7 @@ def search(
         "vec_only": vec_only,
         "exact": exact,
         "group_by": "document" if documents else None,
+        "as_of": parse_moment(as_of),
     }
     answer = call(lambda client: client.search(**request))
     report(answer, ids=ids, json=json)

@@ -31,6 +31,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "chunks": answer.get("chunks"),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
             "parser": format_parser(answer.get("parser")),
+            "history": format_history(answer.get("history")),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
         }
     )
@@ -41,6 +42,15 @@ def format_parser(parser: dict[str, Any] | None) -> str | None:
     if parser is None or parser["confined"] is None:
         return None
     return f"no {', no '.join(parser['confined'])}" if parser["confined"] else "not confined on this system"
+
+
+def format_history(history: dict[str, Any] | None) -> str | None:
+    """Return how much is kept of what was changed and deleted; None if the engine does not say."""
+    from rich.filesize import decimal
+
+    if history is None:
+        return None
+    return f"{history['versions']} former versions ({decimal(history['size'])}), {history['bin']} in the bin"
 
 
 def format_counts(documents: dict[str, int]) -> str:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kb.api.errors import JobDone, KbError, NoEngine, NotFound, NotRetryable, Unauthorized, WrongVersion
+from kb.api.errors import (
+    JobDone,
+    KbError,
+    NoEngine,
+    NotFound,
+    NotInBin,
+    NotRetryable,
+    Occupied,
+    Unauthorized,
+    WrongVersion,
+)
 from kb.api.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import config_path, load_config
@@ -36,7 +46,7 @@ def call(request: Callable[[EngineClient], Awaitable[T]], timeout: float = TIMEO
     if not config.engine_url.startswith("http://"):
         return call_async(request, timeout)
     transport = StdlibTransport(config.engine_url)
-    client = EngineClient(config.engine_url, config.api_key, transport=transport, timeout=timeout)
+    client = EngineClient(config.engine_url, config.api_key, transport=transport, timeout=timeout, agent="cli")
     return run(_session(client, request))
 
 
@@ -47,7 +57,7 @@ def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float =
     from kb.client.client import EngineClient
 
     config = load_config()
-    return asyncio.run(_session(EngineClient(config.engine_url, config.api_key, timeout=timeout), request))
+    return asyncio.run(_session(EngineClient(config.engine_url, config.api_key, timeout=timeout, agent="cli"), request))
 
 
 async def _session(client: EngineClient, request: Callable[[EngineClient], Awaitable[T]]) -> T:
@@ -113,7 +123,7 @@ def call_for_each(
         for each in ids:
             try:
                 answers.append(await request(client, each))
-            except (NotFound, NotRetryable, JobDone) as error:
+            except (NotFound, NotInBin, NotRetryable, JobDone, Occupied) as error:
                 print_error(error.detail)
                 code = exit_codes.code_of(error)
         return answers, code

@@ -1,8 +1,9 @@
 """Options that several commands share."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -18,6 +19,9 @@ from kb_cli.runtime.paths import to_source_path, to_source_prefix
 T = TypeVar("T")
 
 STDIN = "-"
+
+AGO = re.compile(r"(\d{1,6})([smhdw])")
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 Json = Annotated[bool, typer.Option("--json", help="Print the engine's JSON, and nothing else.")]
 Tags = Annotated[
@@ -51,6 +55,10 @@ SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
 After = Annotated[str | None, typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31.")]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="As it was then: 2026-01-31T18:00, or 2h ago as 2h.")
+]
+Why = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why, for the history.")]
 Profile = Annotated[
     str | None,
     typer.Option(
@@ -137,6 +145,16 @@ def parse_date(word: str | None) -> str | None:
         return datetime.fromisoformat(word).astimezone().isoformat()
     except ValueError:
         raise UsageError(f"{word!r} is no date such as 2026-01-31 or 2026-01-31T18:00.") from None
+
+
+def parse_moment(word: str | None) -> str | None:
+    """Return a past moment, a date or time of the clock here or how long ago it was, as the engine reads it."""
+    if word is None:
+        return None
+    if ago := AGO.fullmatch(word):
+        past = datetime.now().astimezone() - timedelta(**{UNITS[ago[2]]: int(ago[1])})
+        return past.isoformat()
+    return parse_date(word)
 
 
 def read_text(argument: str) -> str:

@@ -38,6 +38,8 @@ OMITTED_FIELDS: Final = {"highlights", "more", "truncated"}
 
 
 CHUNK_FIELDS: Final = {"chunks", "chunk_count"}
+VERSION_FIELDS: Final = ("number", "at", "by", "why", "title", "tags")
+"""Fields of a version that agents get."""
 
 
 def tool_result(data: JSON) -> ToolResult:
@@ -101,6 +103,24 @@ class AnswerLimiter:
         if len(shown) < len(documents) or reply["next_cursor"]:
             data["rest"] = "There are more documents with this path: find them with kb_search."
         return data
+
+    def version_list(self, reply: JSON) -> JSON:
+        """Return the newest versions of a document, as many as fit."""
+        versions = [
+            shorten_names({name: version[name] for name in VERSION_FIELDS if version[name] is not None})
+            for version in reply["versions"]
+        ]
+        shown = self.fitting(versions)
+        head = {name: reply[name] for name in ("document_id", "deleted_at") if reply[name] is not None}
+        data = {"notice": NOTICE, **head, "versions": shown}
+        if len(shown) < len(versions) or reply["next_cursor"]:
+            data["rest"] = "There are older versions: show or revert takes their numbers, too."
+        return data
+
+    def version(self, reply: JSON) -> JSON:
+        """Return a version with as much of its text as fits."""
+        [shown] = self.fitting([shorten_names(reply)])
+        return {"notice": NOTICE, **shown}
 
 
 def with_notice(data: JSON) -> JSON:

@@ -109,12 +109,34 @@ class DocumentTools:
         return tool_result(self._limiter.document_list(await self._engine.documents(source_path=source_path)))
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
-        """Delete one document for good; there is no undo.
+        """Delete one document; kb_history can restore it while it is in the bin.
 
         Delete only what the user wants gone, and make sure of the id with kb_get first. To correct a note, use
         kb_update_note. Returns the title of what was deleted.
         """
         return tool_result(with_notice(await self._engine.delete_document(document_id)))
+
+    async def kb_history(
+        self,
+        document_id: DocumentId,
+        action: Literal["list", "show", "revert", "restore"] = "list",
+        version: Annotated[int, Field(ge=0, description="For show and revert."), NOT_BOOLEAN] = 0,
+    ) -> ToolResult:
+        """See what a document was, and take a mistake back.
+
+        list names its versions, newest first, also of a deleted one; show gives the text of one; revert makes the
+        document that version again; restore brings a deleted document back. Nothing is lost by either: what was there
+        becomes a version itself. kb_get reads the document as it is.
+        """
+        if (action in ("show", "revert")) != bool(version):
+            raise Invalid("version: give one to show or revert, and none to list or restore.")
+        if action == "list":
+            return tool_result(self._limiter.version_list(await self._engine.history(document_id)))
+        if action == "show":
+            return tool_result(self._limiter.version(await self._engine.version(document_id, version)))
+        if action == "revert":
+            return tool_result(with_notice(await self._engine.revert(document_id, version)))
+        return tool_result(with_notice(await self._engine.restore(document_id)))
 
     async def kb_status(self) -> ToolResult:
         """See whether the knowledge base works and what is in it.

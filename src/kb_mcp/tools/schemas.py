@@ -29,9 +29,9 @@ def schema_with_notice(model: type[BaseModel]) -> Schema:
 
 
 def status() -> Schema:
-    """Return the schema of the engine's state; what its parser cannot do is there, and agents need not know it."""
+    """Return the schema of the engine's state; there is more, which agents need not know."""
     fields = fields_of(Status)
-    del fields["parser"]
+    del fields["parser"], fields["history"]
     return object_schema(fields)
 
 
@@ -51,6 +51,12 @@ def chunk_page() -> Schema:
 
 def chunk_page_or_document_list() -> Schema:
     return object_schema(chunk_page()["properties"] | fields_of(DocumentList))
+
+
+def history() -> Schema:
+    """Return the schema of a list of versions, of one with its text, or of a document."""
+    fields = {"versions": {"type": "array", "items": {"type": "object"}}, "text": STRING, "rest": STRING}
+    return object_schema({"notice": STRING, "document_id": INTEGER, **fields, "id": INTEGER})
 
 
 def upload_started() -> Schema:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kb.store.rows import Extent
+from kb.store.rows import NOBODY, Extent
 from kb.store.sqlite.document_query import page_of
-from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, next_ids
+from kb.store.sqlite.former_content import FormerContents
+from kb.store.sqlite.former_page import admits, changed, former_versions, merged
+from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, moment, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     import apsw
     import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.models import Sort
-    from kb.store.rows import Chunk, Content, Document, Filter
+    from kb.store.rows import Author, Chunk, Content, Document, Filter
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -34,8 +38,14 @@ class SqliteDocuments:
         self._table = table
         self._checkpoint = checkpoint
         self._sql = statements("documents")
+        self.former = FormerContents(connection, table)
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
+
+    @cached_property
+    def now(self) -> str:
+        """The moment of all that the transaction changes."""
+        return moment(datetime.now(UTC))
 
     def get(self, document_id: int) -> Document | None:
         """Return the document, if there is one."""
@@ -57,14 +67,18 @@ class SqliteDocuments:
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`: by ascending id, or the most recently changed first."""
         wanted = page_of(self._execute, where, sort, cursor)
-        if wanted is None:
-            return []
-        return self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit))
+        current = (
+            self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit)) if wanted else []
+        )
+        if where.as_of is None:
+            return current
+        states = (version.document for version in former_versions(self._execute, where.as_of))
+        return merged(current, (state for state in states if admits(where, state)), sort, cursor, limit)
 
-    def cursor_after(self, document_id: int) -> str:
+    def cursor_after(self, document: Document) -> str:
         """Return a text from which `page` goes on after the document, in either order."""
-        changed: str = self._execute(self._sql["select_changed_at"], (document_id,)).get
-        return f"{document_id}.{changed.encode().hex()}"
+        stamp, document_id = changed(document)
+        return f"{document_id}.{stamp.encode().hex()}"
 
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the oldest note, or else file, that holds this content under this path."""
@@ -75,49 +89,64 @@ class SqliteDocuments:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
 
-    def add(self, content: Content, source_path: str | None, tags: Iterable[str], part_of: int | None = None) -> int:
+    def add(
+        self,
+        content: Content,
+        source_path: str | None,
+        tags: Iterable[str],
+        part_of: int | None = None,
+        author: Author = NOBODY,
+    ) -> int:
         """Write a new document."""
         [document_id] = next_ids(self._execute, self._sql["take_document_ids"], 1)
-        columns = _columns(content) | {"id": document_id, "source_path": source_path, "part_of": part_of}
-        self._execute(self._sql["insert_document"], columns)
-        self._add_chunks(document_id, content)
-        self._add_tags(document_id, tags)
+        columns = _columns(content) | field_values(author) | {"id": document_id, "now": self.now}
+        self._execute(self._sql["insert_document"], columns | {"source_path": source_path, "part_of": part_of})
+        self.add_chunks(document_id, content)
+        self.add_tags(document_id, tags)
         return document_id
 
     def replace(self, document_id: int, content: Content) -> None:
         """Replace what the document holds; it keeps its id, path, tags and `created_at`."""
         before = self._execute(self._sql["select_kept"], (document_id,)).get
         self._remove_chunks(document_id)
-        self._add_chunks(document_id, content)
-        self._execute(self._sql["update_document"], _columns(content) | {"id": document_id})
-        self._drop_file(*before)
+        self.add_chunks(document_id, content)
+        self._execute(self._sql["update_document"], _columns(content) | {"id": document_id, "now": self.now})
+        self.drop_file(*before)
 
     def rename(self, document_id: int, filename: str) -> None:
         """The same file came in under another name."""
         self._execute(self._sql["update_filename"], (filename, document_id))
 
     def delete(self, document_id: int) -> None:
-        """Delete the document with all that belongs to it, such as attachments; tags nobody carries any more go too."""
-        self.delete_parts(document_id, keep=())
+        """Delete a document, wherever it is, with its former versions and what came inside it, such as attachments."""
+        for part, _ in self.parts(document_id):
+            self.delete(part)
+        for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():
+            self.delete(part)
+        self._forget(document_id)
+        if self.get(document_id):
+            self.remove(document_id)
+
+    def remove(self, document_id: int) -> None:
+        """Remove the document itself, and tags nobody carries any more; its former versions stay."""
         self._remove_chunks(document_id)
         tags = self._execute(self._sql["clear_tags_of"], (document_id,)).fetchall()
-        self._drop_file(*self._execute(self._sql["delete_document"], (document_id,)).get)
+        self.drop_file(*self._execute(self._sql["delete_document"], (document_id,)).get)
         self._execute(statements("jobs")["forget_document"], {"id": document_id})
         self._drop_unused_tags(tag_id for (tag_id,) in tags)
 
-    def delete_parts(self, document_id: int, *, keep: Collection[str | None]) -> None:
-        """Delete the documents that came inside this one, but those at the paths to `keep`."""
-        for part, path in self._execute(self._sql["select_parts"], (document_id,)).fetchall():
-            if path not in keep:
-                self.delete(part)
+    def parts(self, document_id: int) -> list[tuple[int, str | None]]:
+        """Return the ids and paths of the documents that came inside this one."""
+        found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], (document_id,)).fetchall()
+        return found
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
         """Remove, then add: a tag in both lists stays."""
         before = self._tags_of(document_id)
         self._remove_tags(document_id, set(remove) - set(add))
-        self._add_tags(document_id, add)
+        self.add_tags(document_id, add)
         if self._tags_of(document_id) != before:
-            self._execute(self._sql["touch_document"], (document_id,))
+            self._execute(self._sql["touch_document"], (self.now, document_id))
 
     def tags(self) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents, in alphabetical order."""
@@ -134,12 +163,20 @@ class SqliteDocuments:
         return {hash_ for (hash_,) in self._execute(self._sql["select_file_hashes"])}
 
     def _is_file_needed(self, content_hash: str) -> bool:
-        return bool(self._execute(self._sql["is_file_needed"], (content_hash,)).get)
+        return bool(self._execute(self._sql["is_file_needed"], {"hash": content_hash}).get)
 
-    def _drop_file(self, content_hash: str, doc_type: str) -> None:
-        """Note that a file lost its last document, if it did."""
+    def drop_file(self, content_hash: str, doc_type: str) -> None:
+        """Note that a file lost its last document and former version, if it did."""
         if doc_type != "note" and not self._is_file_needed(content_hash):
             self._execute(self._sql["note_unneeded_file"], (content_hash,))
+
+    def _forget(self, document_id: int) -> None:
+        """Delete the former versions of a document, in the bin or not."""
+        sql = statements("history")
+        for name in ("delete_binned", "delete_contents"):
+            self._execute(sql[name], (document_id,))
+        for file in self._execute(sql["delete_versions"], (document_id,)).fetchall():
+            self.drop_file(*file)
 
     def _documents(self, source: str, condition: str, parameters: tuple[object, ...]) -> list[Document]:
         sql = self._sql["select_documents"].format(source=source, condition=condition)
@@ -148,7 +185,8 @@ class SqliteDocuments:
     def _found(self, document_id: int | None) -> Document | None:
         return None if document_id is None else self.get(document_id)
 
-    def _add_chunks(self, document_id: int, content: Content) -> None:
+    def add_chunks(self, document_id: int, content: Content) -> None:
+        """Write the chunks of a document that has none."""
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
@@ -163,6 +201,8 @@ class SqliteDocuments:
             self.added.append((chunk_id, vector))
 
     def _remove_chunks(self, document_id: int) -> None:
+        if self.former.is_missing(document_id):
+            self.former.keep(document_id, self.chunks(document_id))
         ids = [row[0] for row in self._execute(self._sql["select_chunk_ids"], (document_id,))]
         self._connection.executemany(self._table.delete, [(id_,) for id_ in ids])
         self._execute(self._sql["delete_chunks"], (document_id,))
@@ -172,7 +212,8 @@ class SqliteDocuments:
     def _tags_of(self, document_id: int) -> set[str]:
         return {name for (name,) in self._execute(self._sql["select_tags_of"], (document_id,))}
 
-    def _add_tags(self, document_id: int, tags: Iterable[str]) -> None:
+    def add_tags(self, document_id: int, tags: Iterable[str]) -> None:
+        """Add tags to a document."""
         for tag in tags:
             self._execute(self._sql["insert_tag"], (tag,))
             self._execute(self._sql["tag_document"], (document_id, tag))

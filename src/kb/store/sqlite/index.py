@@ -107,26 +107,13 @@ class SqliteSelection:
 
     @cached_property
     def _table(self) -> TableLeg:
-        return TableLeg(self._execute, self._chunk_ids())
+        return TableLeg(self._execute, chunk_ids_of(self._execute, self._where))
 
     def _admit(self, words: WordReader) -> Admitted | None:
         """Return what the filter admits; None if that is every chunk."""
         queries = id_queries(self._execute, self._where)
         found = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
         return words.snapshot.admit(found) if found else None
-
-    def _chunk_ids(self) -> NDArray[np.int64] | None:
-        """Return the ids of the chunks, ascending; None if they are all there are."""
-        condition, parameters = admitted(self._execute, self._where)
-        if (condition, parameters) == EVERY_DOCUMENT:
-            return None
-        # CROSS JOIN: SQLite shall begin on the left.
-        ids = self._execute(
-            f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {condition})"
-            " CROSS JOIN chunks ON document_id = admitted",
-            parameters,
-        ).get
-        return np.sort(_ids(ids))
 
 
 class MemoryLeg:
@@ -225,6 +212,20 @@ class Fts5Analyzer:
 def match_expression(words: Iterable[str]) -> str:
     """Return the FTS5 expression for any of the words; as each is quoted, none is a syntax error."""
     return " OR ".join(f'"{word.translate(QUOTED)}"' for word in words)
+
+
+def chunk_ids_of(execute: Execute, where: Filter) -> NDArray[np.int64] | None:
+    """Return the ids of the chunks that a filter admits, ascending; None if they are all there are."""
+    condition, parameters = admitted(execute, where)
+    if (condition, parameters) == EVERY_DOCUMENT:
+        return None
+    # CROSS JOIN: SQLite shall begin on the left.
+    ids = execute(
+        f"SELECT group_concat(chunks.id) FROM (SELECT id AS admitted FROM documents WHERE {condition})"
+        " CROSS JOIN chunks ON document_id = admitted",
+        parameters,
+    ).get
+    return np.sort(_ids(ids))
 
 
 def _ids(text: str | None) -> NDArray[np.int64]:

@@ -27,9 +27,8 @@ class SqliteJobs:
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
-        added = self._execute(
-            self._sql["insert_job"], field_values(job) | {"id": job_id, "tags": array(job.tags)}
-        ).fetchall()
+        columns = field_values(job) | field_values(job.author) | {"id": job_id, "tags": array(job.tags)}
+        added = self._execute(self._sql["insert_job"], columns).fetchall()
         earlier: int = job_id if added else self._execute(self._sql["find_by_key"], (job.idempotency_key,)).get
         return earlier
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -11,7 +11,7 @@ from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from kb.store.rows import Chunk, Document, Hit, Job, Place
+from kb.store.rows import Author, Binned, Chunk, Document, Hit, Job, Place, Version
 
 if TYPE_CHECKING:
     import apsw
@@ -28,6 +28,11 @@ Row = TypeVar("Row")
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
     """Return a stored time in ISO 8601."""
     return f"{stored.replace(' ', 'T')}Z" if stored else None
+
+
+def raw(stamp: str) -> str:
+    """Return a time in ISO 8601 as it is stored."""
+    return stamp.replace("T", " ").removesuffix("Z")
 
 
 def strings(array: str) -> tuple[str, ...]:
@@ -50,9 +55,14 @@ def mapped(make: Callable[..., Row], cursor: apsw.Cursor) -> list[Row]:
 
 @cache
 def _check(make: Callable[..., object], columns: tuple[tuple[str, str], ...]) -> None:
-    names, parameters = [name for name, _ in columns], list(signature(make).parameters)
+    names, parameters = [name for name, _ in columns], list(_parameters(make))
     if names != parameters:
         raise TypeError(f"{make.__name__} takes {parameters}, and the columns are {names}.")
+
+
+def _parameters(make: Callable[..., object]) -> Iterator[str]:
+    for name, parameter in signature(make).parameters.items():
+        yield from signature(document_of).parameters if parameter.kind is parameter.VAR_POSITIONAL else (name,)
 
 
 def document_of(
@@ -154,6 +164,9 @@ def job_of(
     content_hash: str | None,
     part_of: int | None,
     depth: int,
+    sent_by: str | None,
+    sent_with: str | None,
+    sent_why: str | None,
 ) -> Job:
     return Job(
         id,
@@ -176,7 +189,35 @@ def job_of(
         content_hash,
         part_of,
         depth,
+        Author(sent_by, sent_with, sent_why),
     )
+
+
+def version_of(
+    number: int,
+    until: str | None,
+    changed_by: str | None,
+    changed_with: str | None,
+    changed_why: str | None,
+    content_id: int | None,
+    *document: Any,  # noqa: ANN401 - the columns of `document_of`
+) -> Version:
+    state = document_of(*document)
+    author = Author(changed_by, changed_with, changed_why)
+    return Version(state, number, state.updated_at or state.created_at, iso(until), author, content_id)
+
+
+def binned_of(
+    number: int,
+    part_of: int | None,
+    deleted_at: str,
+    deleted_by: str | None,
+    deleted_with: str | None,
+    deleted_why: str | None,
+    *document: Any,  # noqa: ANN401 - the columns of `document_of`
+) -> Binned:
+    author = Author(deleted_by, deleted_with, deleted_why)
+    return Binned(document_of(*document), number, part_of, iso(deleted_at), author)
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:
@@ -195,6 +236,11 @@ def stored(instant: datetime | None) -> str | None:
     if instant is None:
         return None
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
+
+
+def moment(instant: datetime) -> str:
+    """Return a moment as changes are stamped with it."""
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 def array(texts: Sequence[str]) -> str:

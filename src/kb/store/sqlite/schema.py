@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class VectorTable:
     def select(self) -> str:
         """Every vector, by ascending id."""
         return f"SELECT {self.key}, {self.embedding} FROM chunks_vec ORDER BY {self.key}"
+
+    @property
+    def select_one(self) -> str:
+        """The vector for an id."""
+        return f"SELECT {self.embedding} FROM chunks_vec WHERE {self.key} = ?"
 
     @property
     def lookup(self) -> str:

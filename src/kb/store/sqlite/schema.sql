@@ -14,7 +14,11 @@ CREATE TABLE documents (
   own_tags TEXT NOT NULL DEFAULT '[]',
   part_of INTEGER,
   uploaded_as TEXT,
-  title_given INTEGER NOT NULL DEFAULT 0
+  title_given INTEGER NOT NULL DEFAULT 0,
+  version INTEGER NOT NULL DEFAULT 1,
+  changed_by TEXT,
+  changed_with TEXT,
+  changed_why TEXT
 );
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
@@ -106,7 +110,10 @@ CREATE TABLE jobs (
   started_at TEXT,
   heartbeat_at TEXT,
   finished_at TEXT,
-  depth INTEGER NOT NULL DEFAULT 0
+  depth INTEGER NOT NULL DEFAULT 0,
+  sent_by TEXT,
+  sent_with TEXT,
+  sent_why TEXT
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
@@ -164,4 +171,69 @@ CREATE TABLE vector_copies (
 CREATE TRIGGER chunks_ad_vectors AFTER DELETE ON chunks BEGIN
   DELETE FROM vector_codes WHERE chunk_id = old.id;
   DELETE FROM vector_copies WHERE chunk_id = old.id;
+END;
+
+-- What documents were, each as it stood from `updated_at`, or `created_at`, to `until`. Without a content it held what its
+-- document holds still.
+CREATE TABLE versions (
+  id INTEGER PRIMARY KEY,
+  document_id INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  title TEXT NOT NULL,
+  source_path TEXT,
+  doc_type TEXT NOT NULL,
+  content_hash TEXT NOT NULL,
+  tags TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  updated_at TEXT,
+  until TEXT NOT NULL,
+  date TEXT,
+  own_tags TEXT NOT NULL,
+  part_of INTEGER,
+  uploaded_as TEXT,
+  title_given INTEGER NOT NULL,
+  changed_by TEXT,
+  changed_with TEXT,
+  changed_why TEXT,
+  content_id INTEGER
+);
+CREATE UNIQUE INDEX versions_document ON versions (document_id, number);
+CREATE INDEX versions_until ON versions (until);
+CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
+CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
+
+-- The chunks of former versions, compressed, and their vectors in half precision; see former_content.py.
+CREATE TABLE former_contents (
+  id INTEGER PRIMARY KEY,
+  document_id INTEGER NOT NULL,
+  chunks BLOB NOT NULL,
+  vectors BLOB
+);
+CREATE INDEX former_contents_document ON former_contents (document_id);
+
+-- Documents that were deleted and can be restored; `number` is the version that each then was.
+CREATE TABLE bin (
+  document_id INTEGER PRIMARY KEY,
+  number INTEGER NOT NULL,
+  part_of INTEGER,
+  deleted_at TEXT NOT NULL,
+  deleted_by TEXT,
+  deleted_with TEXT,
+  deleted_why TEXT
+);
+CREATE INDEX bin_deleted_at ON bin (deleted_at);
+CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
+
+-- From when on every former version is there, NULL for all times, and how many bytes their contents take.
+CREATE TABLE history (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  begins TEXT,
+  size INTEGER NOT NULL
+);
+INSERT INTO history VALUES (1, NULL, 0);
+CREATE TRIGGER former_contents_ai AFTER INSERT ON former_contents BEGIN
+  UPDATE history SET size = size + length(new.chunks) + COALESCE(length(new.vectors), 0);
+END;
+CREATE TRIGGER former_contents_ad AFTER DELETE ON former_contents BEGIN
+  UPDATE history SET size = size - length(old.chunks) - COALESCE(length(old.vectors), 0);
 END;

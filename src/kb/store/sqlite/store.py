@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFull, StoreError
-from kb.store.rows import Counts
+from kb.store.rows import Counts, Retention
 from kb.store.sqlite.connection import BUSY_MS, connect
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.former_index import FormerIndex
+from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
@@ -26,6 +28,7 @@ from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from kb.store.rows import VectorSpace
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from kb.store.sqlite.words import WordReader
 
 READ_CONNECTIONS = 8
+DEFAULT_RETENTION = Retention()
 FLAT_LIMIT = 20_000
 """Up to how many vectors are all in memory."""
 
@@ -47,12 +51,14 @@ class SqliteTransaction:
         self,
         connection: apsw.Connection,
         vectors: Vectors,
+        retention: Retention,
         checkpoint: Callable[[], None] = lambda: None,
         *,
         words: Words | None = None,
     ) -> None:
         self.connection = connection
         self.documents = SqliteDocuments(connection, vectors.table, checkpoint)
+        self.history = SqliteHistory(connection, self.documents, retention)
         self.jobs = SqliteJobs(connection)
         self._vectors = vectors
         self._words = words
@@ -61,6 +67,11 @@ class SqliteTransaction:
     def index(self) -> SqliteIndex:
         """Both legs of search, at this transaction's moment."""
         return SqliteIndex(self.connection, self._vectors, self.words)
+
+    def index_at(self, instant: datetime) -> FormerIndex:
+        """Both legs of search, as of a former moment."""
+        snapshot = self._vectors.seen_by(self.connection)
+        return FormerIndex(self.connection, self.index, self.words, snapshot, self.history, instant)
 
     @cached_property
     def words(self) -> WordReader | None:
@@ -87,6 +98,7 @@ class SqliteStore:
         path: the file.
         space: what makes the vectors.
         words_limit: how many bytes the words in memory may take.
+        retention: how long what was changed or deleted is kept.
 
     Raises:
         StoreError: the file cannot be opened, or is of another version or model.
@@ -95,9 +107,15 @@ class SqliteStore:
     schema_version = SCHEMA_VERSION
 
     def __init__(
-        self, path: Path, space: VectorSpace, words_limit: int = DEFAULT_LIMIT, flat_limit: int = FLAT_LIMIT
+        self,
+        path: Path,
+        space: VectorSpace,
+        words_limit: int = DEFAULT_LIMIT,
+        flat_limit: int = FLAT_LIMIT,
+        retention: Retention = DEFAULT_RETENTION,
     ) -> None:
         self._path = path
+        self._retention = retention
         self._writer = connect(path)
         prepare_schema(self._writer, path, space.dimensions)
         bind_space(self._writer, path, space)
@@ -137,7 +155,7 @@ class SqliteStore:
         connection = self._readers.get()
         try:
             connection.execute("BEGIN")
-            yield SqliteTransaction(connection, self._vectors, words=self.words)
+            yield SqliteTransaction(connection, self._vectors, self._retention, words=self.words)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -156,7 +174,7 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE")
             before, words_before = self._vectors.newest, self.words.newest
             try:
-                transaction = SqliteTransaction(self._writer, self._vectors, checkpoint)
+                transaction = SqliteTransaction(self._writer, self._vectors, self._retention, checkpoint)
                 yield transaction
                 self._publish(transaction.documents)
                 self._writer.execute("COMMIT")

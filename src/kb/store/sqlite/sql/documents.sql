@@ -40,10 +40,6 @@ ORDER BY id LIMIT 1
 -- The oldest document at a path.
 SELECT id FROM documents WHERE source_path = ? ORDER BY id LIMIT 1
 
--- name: select_changed_at
--- When a document was changed, or else added.
-SELECT COALESCE(updated_at, created_at) FROM documents WHERE id = ?
-
 -- name: take_document_ids
 -- So many ids above every one that was ever given; the last of them.
 UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM documents)) + ? WHERE name = 'documents' RETURNING id
@@ -55,18 +51,20 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- name: insert_document
 -- A new document.
 INSERT INTO documents (
-  id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at
+  id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
+  changed_by, changed_with, changed_why
 ) VALUES (
-  :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given,
-  strftime('%Y-%m-%d %H:%M:%f', 'now')
+  :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
+  :by, :client, :why
 )
 
 -- name: update_document
--- What a document holds; a file keeps its name if the new content came without one.
+-- What a document holds; a file keeps its name if the new content came without one. No change is older than the one before,
+-- whatever the clock says.
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
   uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given,
-  updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  updated_at = max(:now, COALESCE(updated_at, created_at))
 WHERE id = :id
 
 -- name: update_filename
@@ -75,7 +73,7 @@ UPDATE documents SET uploaded_as = ? WHERE id = ?
 
 -- name: touch_document
 -- A document was changed.
-UPDATE documents SET updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
+UPDATE documents SET updated_at = max(?, COALESCE(updated_at, created_at)) WHERE id = ?
 
 -- name: delete_document
 -- A document by itself; what was kept of it.
@@ -150,12 +148,14 @@ DELETE FROM document_tags WHERE document_id = ? RETURNING tag_id
 DELETE FROM tags WHERE id = ? AND NOT EXISTS (SELECT 1 FROM document_tags WHERE tag_id = tags.id)
 
 -- name: is_file_needed
--- Whether a document came from the file with this content.
-SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = ? AND doc_type <> 'note')
+-- Whether a document, or a former version of one, came from the file with this content.
+SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <> 'note')
+  OR EXISTS (SELECT 1 FROM versions WHERE content_hash = :hash AND doc_type <> 'note')
 
 -- name: select_file_hashes
--- The files that documents came from.
-SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'
+-- The files that documents and their former versions came from.
+SELECT content_hash FROM documents WHERE doc_type <> 'note'
+UNION SELECT content_hash FROM versions WHERE doc_type <> 'note'
 
 -- name: note_unneeded_file
 -- A kept file lost its last document.

@@ -1,0 +1,88 @@
+"""What differs between two texts, word by word."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DiffKind = Literal["equal", "insert", "delete"]
+
+TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+MAX_EDITS = 400
+"""Texts that differ in more words are said to differ as a whole, between what they begin and end with alike."""
+
+
+class Change(NamedTuple):
+    """A stretch of text that both have, or one of them."""
+
+    kind: DiffKind
+    text: str
+
+
+def diff(before: str, after: str) -> list[Change]:
+    """Return the stretches of both texts, in order: joined without insertions they are the one, else the other."""
+    old, new = TOKEN.findall(before), TOKEN.findall(after)
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1])
+    middle = _edits(old[start : len(old) - end], new[start : len(new) - end])
+    tail = [Change("equal", token) for token in old[len(old) - end :]]
+    return list(_joined([Change("equal", token) for token in old[:start]] + middle + tail))
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many tokens both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _joined(changes: Sequence[Change]) -> Iterator[Change]:
+    for kind, group in groupby(changes, key=lambda change: change.kind):
+        yield Change(kind, "".join(change.text for change in group))
+
+
+def _edits(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """Return the fewest changes from one to the other (Myers 1986), if they are few."""
+    ends = {1: 0}
+    """How many old tokens the furthest path on each diagonal has passed; a diagonal is those less the new ones."""
+    trace: list[dict[int, int]] = []
+    for edits in range(min(len(old) + len(new), MAX_EDITS) + 1):
+        trace.append(dict(ends))
+        for diagonal in range(-edits, edits + 1, 2):
+            x = _next(ends, diagonal, edits)
+            y = x - diagonal
+            while x < len(old) and y < len(new) and old[x] == new[y]:
+                x, y = x + 1, y + 1
+            ends[diagonal] = x
+            if x >= len(old) and y >= len(new):
+                return _walked(trace, old, new)
+    return [Change("delete", token) for token in old] + [Change("insert", token) for token in new]
+
+
+def _next(ends: dict[int, int], diagonal: int, edits: int) -> int:
+    """Return where a path enters a diagonal: from the one above by an insertion, or from below by a deletion."""
+    if diagonal == -edits or (diagonal != edits and ends[diagonal - 1] < ends[diagonal + 1]):
+        return ends[diagonal + 1]
+    return ends[diagonal - 1] + 1
+
+
+def _walked(trace: Sequence[dict[int, int]], old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """Return the changes of the path that reached the end, walked back."""
+    x, y, changes = len(old), len(new), list[Change]()
+    for edits in range(len(trace) - 1, -1, -1):
+        diagonal, ends = x - y, trace[edits]
+        is_insertion = diagonal == -edits or (diagonal != edits and ends[diagonal - 1] < ends[diagonal + 1])
+        entry = _next(ends, diagonal, edits)
+        while x > entry:
+            x, y = x - 1, y - 1
+            changes.append(Change("equal", old[x]))
+        if edits and is_insertion:
+            y -= 1
+            changes.append(Change("insert", new[y]))
+        elif edits:
+            x -= 1
+            changes.append(Change("delete", old[x]))
+    return changes[::-1]

@@ -1,0 +1,146 @@
+"""A document becomes again what it was: a former version, or out of the bin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kb.api.errors import NotInBin, Occupied
+from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
+from kb.ingest.chunk import Chunker
+from kb.ingest.draft import Draft, embed_draft
+from kb.store.rows import NOBODY, NewChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from kb.documents.originals import Originals
+    from kb.embed.protocol import Embedder
+    from kb.store.protocol import Store, Transaction
+    from kb.store.rows import Author, Binned, Chunk, Content, Document, Version
+
+
+def revert(
+    store: Store,
+    embedder: Embedder,
+    originals: Originals,
+    document_id: int,
+    number: int,
+    if_match: Collection[str] | None = None,
+    author: Author = NOBODY,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> Document:
+    """Make a document what one of its versions was; return it. The versions in between stay.
+
+    Raises:
+        NotFound: there is no such document or version.
+        Changed: its content_hash is none of `if_match`.
+    """
+    author = replace(author, why=author.why or f"reverted to version {number}")
+    with store.read() as tx:
+        check_match(existing_document(tx, document_id), if_match)
+        version = existing_version(tx, document_id, number)
+        chunks = tx.history.chunks(version)
+    content = content_of(version.document, chunks, embedder, checkpoint)
+    with store.write(checkpoint) as tx:
+        document = existing_document(tx, document_id)
+        check_match(document, if_match)
+        _write(tx, document, version, content, author)
+        document = existing_document(tx, document_id)
+    originals.sweep(store)
+    return document
+
+
+def restore(
+    store: Store,
+    embedder: Embedder,
+    document_id: int,
+    author: Author = NOBODY,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> Document:
+    """Bring a document back from the bin, with the attachments that went with it; return it.
+
+    Raises:
+        NotFound: there is no such document.
+        NotInBin: it was not deleted.
+        Occupied: another document has its path.
+    """
+    author = replace(author, why=author.why or "restored from the bin")
+    with store.read() as tx:
+        kept = [(each, _chunks(tx, each)) for each in _deleted_together(tx, document_id)]
+    contents = [content_of(each.document, chunks, embedder, checkpoint) for each, chunks in kept]
+    with store.write(checkpoint) as tx:
+        _check_place(tx, _binned(tx, document_id).document)
+        for (each, _), content in zip(kept, contents, strict=True):
+            if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
+                tx.history.restore(each.document.id, content, author)
+        return existing_document(tx, document_id)
+
+
+def content_of(
+    document: Document, chunks: Sequence[Chunk], embedder: Embedder, checkpoint: Callable[[], None]
+) -> Content:
+    """Return what a document held, embedded anew."""
+    chunker = Chunker(embedder)
+    draft = Draft(
+        document.doc_type,
+        document.title,
+        document.content_hash,
+        [NewChunk(chunk.text, chunk.header, chunk.place) for chunk in chunks],
+        [chunker.passage(chunk.header, chunk.text) for chunk in chunks],
+        own_tags=document.own_tags,
+        date=document.date,
+        filename=document.filename,
+        title_given=document.title_given,
+    )
+    return embed_draft(draft, embedder, checkpoint)
+
+
+def is_same_content(one: Document, other: Document) -> bool:
+    """Return whether two states of a document differ in their tags alone, if at all."""
+    return replace(one, tags=(), updated_at=None) == replace(other, tags=(), updated_at=None)
+
+
+def _write(tx: Transaction, document: Document, version: Version, content: Content, author: Author) -> None:
+    is_same = is_same_content(document, version.document)
+    tags = version.document.tags
+    if is_same and set(tags) == set(document.tags):
+        return
+    tx.history.keep(document.id, author)
+    if not is_same:
+        tx.documents.replace(document.id, content)
+    tx.documents.change_tags(document.id, add=tags, remove=set(document.tags).difference(tags))
+
+
+def _binned(tx: Transaction, document_id: int) -> Binned:
+    binned = tx.history.binned(document_id)
+    if binned is None and tx.documents.get(document_id):
+        raise NotInBin(f"Document {document_id} is not in the bin.")
+    if binned is None:
+        raise missing_document(tx, document_id)
+    return binned
+
+
+def _deleted_together(tx: Transaction, document_id: int) -> list[Binned]:
+    """Return a document in the bin, and after it what came inside it and went with it."""
+    binned = _binned(tx, document_id)
+    parts = [part for id_ in tx.history.parts_in_bin(document_id) if (part := tx.history.binned(id_))]
+    together = [part for part in parts if part.deleted_at == binned.deleted_at]
+    return [binned, *(each for part in together for each in _deleted_together(tx, part.document.id))]
+
+
+def _chunks(tx: Transaction, binned: Binned) -> list[Chunk]:
+    return tx.history.chunks(existing_version(tx, binned.document.id, binned.number))
+
+
+def _check_place(tx: Transaction, document: Document) -> None:
+    if occupant := _occupant(tx, document):
+        raise Occupied(
+            f"Document {occupant.id} has the path {document.source_path} now: delete it first, or keep it instead.",
+            extra={"document_id": occupant.id},
+        )
+
+
+def _occupant(tx: Transaction, document: Document) -> Document | None:
+    """Return the document that has the path of one in the bin."""
+    return None if document.source_path is None else tx.documents.at_path(document.source_path)

@@ -1,0 +1,215 @@
+"""What documents were, the bin, and what takes changes back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Query, Request
+from pydantic import Field
+
+from kb.api.models import (
+    DEFAULT_PAGE,
+    BinCursor,
+    BinList,
+    BinnedDocument,
+    Change,
+    Document,
+    JobsCursor,
+    Revert,
+    Undone,
+    UndoRequest,
+    UndoStep,
+    Version,
+    VersionDiff,
+    VersionList,
+    VersionText,
+)
+from kb.documents.diff import diff
+from kb.documents.lookup import existing_document, existing_version
+from kb.documents.restore import restore, revert
+from kb.documents.undo import plan, undo
+from kb.routes.dependencies import MAX_ID, AuthorDep, Id, Limit, QueryModel, Services, ServicesDep
+from kb.routes.limits import page_size
+from kb.routes.notes import hashes_in
+from kb.routes.problems import links_to_document, problems
+from kb.routes.thread_route import ThreadRoute
+from kb.store import rows
+
+router = APIRouter(route_class=ThreadRoute, tags=["history"])
+
+Number = Annotated[int, Path(ge=1, le=MAX_ID)]
+
+
+class VersionsQuery(QueryModel):
+    """Which versions to list."""
+
+    limit: Limit = DEFAULT_PAGE
+    cursor: JobsCursor | None = None
+
+
+class BinQuery(QueryModel):
+    """Which part of the bin to list."""
+
+    limit: Limit = DEFAULT_PAGE
+    cursor: BinCursor | None = None
+
+
+class DiffQuery(QueryModel):
+    """Which version to compare with."""
+
+    to: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The newest if left out.")] = None
+
+
+@router.get("/documents/{document_id}/history", summary="List a document's versions", responses=problems(404))
+def list_versions(document_id: Id, services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> VersionList:
+    """The versions of a document, newest first: as it stands, and as it stood. Those of one in the bin, too."""
+    limit = page_size(query.limit, services.settings)
+    before = int(query.cursor) if query.cursor else None
+    with services.store.read() as tx:
+        binned = tx.history.binned(document_id)
+        if binned is None:
+            existing_document(tx, document_id)
+        page = tx.history.versions(document_id, limit=limit + 1, before=before)
+    return VersionList(
+        document_id=document_id,
+        deleted_at=binned.deleted_at if binned else None,
+        versions=[version_model(version) for version in page[:limit]],
+        next_cursor=str(page[limit - 1].number) if len(page) > limit else None,
+    )
+
+
+@router.get("/documents/{document_id}/history/{number}", summary="Get a version", responses=problems(404))
+def get_version(document_id: Id, number: Number, services: ServicesDep) -> VersionText:
+    """A version of a document with its text."""
+    version, text = version_with_text(services, document_id, number)
+    return VersionText(**dict(version_model(version)), document_id=document_id, text=text)
+
+
+@router.get("/documents/{document_id}/history/{number}/diff", summary="Compare versions", responses=problems(404))
+def compare_versions(
+    document_id: Id, number: Number, services: ServicesDep, query: Annotated[DiffQuery, Query()]
+) -> VersionDiff:
+    """What differs, word by word, between a version and another one, or the newest."""
+    if query.to is None:
+        with services.store.read() as tx:
+            existing_version(tx, document_id, number)
+            query.to = tx.history.versions(document_id, limit=1)[0].number
+    (_, before), (_, after) = (version_with_text(services, document_id, each) for each in (number, query.to))
+    changes = [Change.model_validate(change) for change in diff(before, after)]
+    return VersionDiff(document_id=document_id, start=number, end=query.to, changes=changes)
+
+
+@router.post(
+    "/documents/{document_id}/revert",
+    summary="Revert a document",
+    responses={200: links_to_document("/id"), **problems(400, 404, 412, 413, 507)},
+)
+def revert_document(
+    document_id: Id,
+    wanted: Revert,
+    services: ServicesDep,
+    request: Request,
+    author: AuthorDep,
+    if_match: Annotated[
+        str | None, Header(description="The `content_hash` that the document must still have, in quotes (RFC 9110).")
+    ] = None,
+) -> Document:
+    """Make a document what one of its versions was; the versions in between stay."""
+    expected = None if if_match is None else hashes_in(request)
+    document = revert(
+        services.store,
+        services.embedder,
+        services.originals,
+        document_id,
+        wanted.version,
+        expected,
+        author,
+        services.stop.check,
+    )
+    return Document.model_validate(document)
+
+
+@router.post(
+    "/documents/{document_id}/restore",
+    summary="Restore a document",
+    responses={200: links_to_document("/id"), **problems(404, 409, 507)},
+)
+def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
+    """Bring a document back from the bin, with the attachments that were deleted with it."""
+    return Document.model_validate(restore(services.store, services.embedder, document_id, author, services.stop.check))
+
+
+@router.get("/bin", summary="List the bin")
+def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinList:
+    """A page of the documents that were deleted and can be restored, the last deleted first."""
+    limit = page_size(query.limit, services.settings)
+    with services.store.read() as tx:
+        page = tx.history.bin(limit=limit + 1, before=bin_place(query.cursor))
+    days = services.settings.bin_days
+    documents = [binned_model(binned, days) for binned in page[:limit]]
+    last = page[limit - 1] if len(page) > limit else None
+    return BinList(documents=documents, next_cursor=f"{last.document.id}.{last.deleted_at}" if last else None)
+
+
+@router.post("/undo", summary="Take changes back", responses=problems(400, 410, 413, 507))
+def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) -> Undone:
+    """Every document that was changed since a moment becomes again what it was then.
+
+    What was added goes to the bin, what was deleted comes back. What cannot be taken back is left as it is, with the
+    reason.
+    """
+    if wanted.dry_run:
+        steps = plan(services.store, wanted.since, wanted.key)
+    else:
+        steps = undo(
+            services.store,
+            services.embedder,
+            services.originals,
+            wanted.since,
+            wanted.key,
+            author,
+            services.stop.check,
+        )
+    return Undone(dry_run=wanted.dry_run, steps=[UndoStep.model_validate(step) for step in steps])
+
+
+def version_with_text(services: Services, document_id: int, number: int) -> tuple[rows.Version, str]:
+    """Return a version and its text."""
+    with services.store.read() as tx:
+        version = existing_version(tx, document_id, number)
+        return version, "".join(chunk.text for chunk in tx.history.chunks(version))
+
+
+def bin_place(cursor: str | None) -> tuple[str, int] | None:
+    """Return the time and id of the last document of a page of the bin."""
+    document_id, _, deleted_at = (cursor or "").partition(".")
+    return (deleted_at, int(document_id)) if cursor else None
+
+
+def version_model(version: rows.Version) -> Version:
+    """Return a version as it is answered."""
+    return Version(
+        number=version.number,
+        at=version.at,
+        until=version.until,
+        by=version.author.by,
+        client=version.author.client,
+        why=version.author.why,
+        title=version.document.title,
+        tags=list(version.document.tags),
+        content_hash=version.document.content_hash,
+    )
+
+
+def binned_model(binned: rows.Binned, days: int) -> BinnedDocument:
+    """Return a document in the bin as it is answered; it stays there for so many days."""
+    expires_at = datetime.fromisoformat(binned.deleted_at) + timedelta(days=days)
+    return BinnedDocument(
+        **dict(Document.model_validate(binned.document)),
+        deleted_at=binned.deleted_at,
+        by=binned.author.by,
+        client=binned.author.client,
+        why=binned.author.why,
+        expires_at=expires_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    )

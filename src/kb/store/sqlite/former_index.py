@@ -1,0 +1,257 @@
+"""Both legs of search as of a former moment: over the chunks that were there then, with the scores that they had.
+
+Chunks that are there still are looked for as always; those of former versions are read for the search, and counted with
+them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kb.lexical.bm25 import Matches
+from kb.lexical.index import LexicalIndex, PendingChunk
+from kb.lexical.postings import Postings
+from kb.lexical.snapshot import Admitted, NewChunk, Snapshot
+from kb.store.rows import Filter, Hit
+from kb.store.sqlite.former_page import admits, former_versions
+from kb.store.sqlite.index import chunk_ids_of
+from kb.store.sqlite.words import Tokenizer, WordReader, read_snapshot
+from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import apsw
+    from numpy.typing import NDArray
+
+    from kb.lexical.snapshot import Key
+    from kb.store.rows import Chunk, Document
+    from kb.store.sqlite.history import SqliteHistory
+    from kb.store.sqlite.index import Fts5Analyzer, SqliteIndex
+    from kb.vectors import snapshot as vectors
+
+NO_IDS = EMPTY_SCORES.ids
+
+
+class FormerChunk(NamedTuple):
+    """A chunk of a former version, and the document as it stood then."""
+
+    document: Document
+    chunk: Chunk
+
+
+class FormerIndex:
+    """See `kb.store.protocol.Index`.
+
+    Args:
+        connection: the transaction's.
+        index: that of the transaction's own moment.
+        words: the words in memory at that moment, if they are there.
+        snapshot: its vectors.
+        history: where former versions are.
+        instant: the former moment.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        index: SqliteIndex,
+        words: WordReader | None,
+        snapshot: vectors.Snapshot,
+        history: SqliteHistory,
+        instant: datetime,
+    ) -> None:
+        self._connection = connection
+        self._index = index
+        self._reader = words
+        self._snapshot = snapshot
+        self._instant = instant
+        self._former: dict[int, FormerChunk] = {}
+        self._gone: dict[int, NDArray[np.float32] | None] = {}
+        self._read(history)
+
+    @property
+    def analyzer(self) -> Fts5Analyzer:
+        """The analyzer of the full-text index."""
+        return self._index.analyzer
+
+    def select(self, where: Filter) -> FormerSelection:
+        """Return the chunks that `where` admitted then."""
+        admitted = [id_ for id_, (document, _) in self._former.items() if admits(where, document)]
+        ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
+        return FormerSelection(self.words, self._snapshot, ids, self._gone)
+
+    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+        """Return the documents that the chunks are of, in the order given."""
+        current = [id_ for id_ in chunk_ids if id_ not in self._former]
+        found = dict(zip(current, self._index.documents_of(current), strict=True))
+        return [found[id_] if id_ in found else self._former[id_].document.id for id_ in chunk_ids]
+
+    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        """Return the chunks with their documents, in the order given."""
+        current = [id_ for id_ in chunk_ids if id_ not in self._former]
+        found = dict(zip(current, self._index.hits(current), strict=True))
+        return [found[id_] if id_ in found else _hit(*self._former[id_]) for id_ in chunk_ids]
+
+    @cached_property
+    def words(self) -> FormerWords:
+        """The words of all chunks that were there then."""
+        there = np.array([id_ for id_ in self._former if id_ not in self._gone], np.int64)
+        kept = np.union1d(self._unchanged(Filter(as_of=self._instant)), there)
+        gone = [self._former[id_] for id_ in sorted(self._gone)]
+        return FormerWords(self._connection, self._reader, kept, gone)
+
+    def _unchanged(self, where: Filter) -> NDArray[np.int64]:
+        """Return the chunks of the documents that stand as they stood then, of those that the filter admits."""
+        ids = chunk_ids_of(self._connection.execute, where)
+        assert ids is not None  # noqa: S101 - a filter as of a moment does not admit all there are
+        return ids
+
+    def _read(self, history: SqliteHistory) -> None:
+        """Read the former versions that stood then: their chunks, and the vectors of those that are there no more."""
+        for version in former_versions(self._connection.execute, self._instant):
+            chunks = history.chunks(version)
+            self._former |= {chunk.id: FormerChunk(version.document, chunk) for chunk in chunks}
+            if version.content_id is not None:
+                kept = history.vectors(version, len(chunks))
+                rows = [None] * len(chunks) if kept is None else kept
+                self._gone |= dict(zip((chunk.id for chunk in chunks), rows, strict=True))
+
+
+class FormerSelection:
+    """See `kb.store.protocol.Selection`.
+
+    Args:
+        words: those of all chunks that were there then.
+        snapshot: the vectors of the chunks that are there still.
+        ids: the chunks to choose from, ascending.
+        gone: the chunks that are there no more, with their vectors where they are kept.
+    """
+
+    def __init__(
+        self,
+        words: FormerWords,
+        snapshot: vectors.Snapshot,
+        ids: NDArray[np.int64],
+        gone: dict[int, NDArray[np.float32] | None],
+    ) -> None:
+        self._words = words
+        self._snapshot = snapshot
+        self._ids = ids
+        self._gone = gone
+
+    def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
+        """Return the `limit` chunks that match any of the words best."""
+        return self._words.best(words, self._ids, limit) if words and self._ids.size else EMPTY_SCORES
+
+    def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how well these chunks match; NaN for one that has none of the words."""
+        return self._words.scores(words, ids) if words else np.full(ids.size, np.nan)
+
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, by cosine."""
+        gone = np.array([id_ for id_ in self._ids.tolist() if self._gone.get(id_) is not None], np.int64)
+        there = self._ids[~np.isin(self._ids, np.fromiter(self._gone, np.int64, len(self._gone)))]
+        near = self._snapshot.nearest(vector, limit, there, exact=exact)
+        ids = np.concatenate([near.ids, gone])
+        scores = np.concatenate([near.scores, self.cosines(vector, gone)])
+        order = np.argsort(ids)
+        return ScoredChunks(ids[order], scores[order]).best(limit)
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks are to a unit vector; 0 for one without a vector."""
+        is_there = np.array([id_ not in self._gone for id_ in ids.tolist()], np.bool_)
+        scores = np.zeros(ids.size)
+        scores[is_there] = self._snapshot.cosines(vector, ids[is_there])
+        for place in np.flatnonzero(~is_there):
+            kept = self._gone[int(ids[place])]
+            scores[place] = 0.0 if kept is None else float(kept @ vector)
+        return scores
+
+
+class FormerWords:
+    """Full text over the chunks that were there at a moment.
+
+    Args:
+        connection: the transaction's.
+        reader: the words in memory; without them they are read.
+        kept: the chunks that are there still, ascending.
+        gone: those that are not.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        reader: WordReader | None,
+        kept: NDArray[np.int64],
+        gone: Sequence[FormerChunk],
+    ) -> None:
+        if reader is None:
+            snapshot = read_snapshot(connection)
+            reader = WordReader(connection, LexicalIndex(snapshot, 0), snapshot)
+        tokenizer = Tokenizer(connection)
+        chunks = [
+            NewChunk(chunk.id, document.id, tokenizer.tokens(chunk.text), tokenizer.tokens(chunk.header))
+            for document, chunk in gone
+        ]
+        rows, found = reader.snapshot.rows_of(kept)
+        lengths = [len(chunk.text) + len(chunk.header) for chunk in chunks]
+        ids = np.concatenate([kept[found], np.array([chunk.id for chunk in chunks], np.int64)])
+        order = np.argsort(ids)
+        documents = np.zeros(ids.size, np.int32)  # filters are resolved before
+        self._snapshot = Snapshot.of(
+            0,
+            ids[order].astype(np.int32),
+            documents,
+            np.concatenate([reader.snapshot.lengths[rows], np.array(lengths, np.int32)])[order],
+        )
+        places = np.argsort(order).astype(np.int32)
+        self._numbers = np.full(reader.snapshot.size, -1, np.int32)
+        self._numbers[rows] = places[: rows.size]
+        self._reader = reader
+        self._gone = list(zip(places[rows.size :].tolist(), map(PendingChunk, chunks), strict=True))
+
+    def best(self, words: Sequence[str], ids: NDArray[np.int64], limit: int) -> ScoredChunks:
+        """Return the `limit` of these chunks that match best."""
+        mask = np.zeros(self._snapshot.size, np.bool_)
+        mask[self._snapshot.rows_of(ids)[0]] = True
+        rows, scores = self._matches(words).best(limit, Admitted(self._snapshot, mask))
+        return ScoredChunks(self._snapshot.ids[rows].astype(np.int64), scores).best(limit)
+
+    def scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of these chunks; NaN where there is none."""
+        rows, found = self._snapshot.rows_of(ids)
+        scores = np.full(ids.size, np.nan)
+        scores[found] = self._matches(words).scores(rows)
+        return scores
+
+    def _matches(self, words: Sequence[str]) -> Matches:
+        return Matches(self._snapshot, [(key, self._postings(key)) for key in self._reader.keys(words)])
+
+    def _postings(self, key: Key) -> Postings:
+        kept = self._reader.postings(key).renumbered(self._numbers)
+        gone = [(row, count) for row, chunk in self._gone if (count := chunk.count(key))]
+        rows = np.concatenate([kept.rows, np.array([row for row, _ in gone], np.int32)])
+        counts = np.concatenate([kept.counts.astype(np.int64), np.array([count for _, count in gone], np.int64)])
+        order = np.argsort(rows)
+        return Postings.of(rows[order], counts[order])
+
+
+def _hit(document: Document, chunk: Chunk) -> Hit:
+    return Hit(
+        chunk.id,
+        document.id,
+        document.title,
+        document.source_path,
+        document.doc_type,
+        chunk.text,
+        chunk.place,
+        document.tags,
+        document.created_at,
+        document.updated_at,
+        document.date,
+    )

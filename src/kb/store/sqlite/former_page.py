@@ -1,0 +1,68 @@
+"""Lists of documents as they stood at a former moment: those that stand so still, and former versions of the others."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kb.store.sqlite.row_mapping import Execute, mapped, moment, raw, stored, version_of
+from kb.store.sqlite.statements import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kb.api.models import Sort
+    from kb.store.rows import Document, Filter, Version
+
+STOOD = "until > ? AND COALESCE(updated_at, created_at) <= ?"
+"""Which former versions stood at a moment, which is given twice."""
+
+
+def former_versions(execute: Execute, instant: datetime) -> list[Version]:
+    """Return the versions that stood at a moment and do not any more."""
+    when = moment(instant)
+    sql = statements("history")["select_versions"].format(condition=STOOD)
+    return mapped(version_of, execute(sql, (when, when)))
+
+
+def admits(where: Filter, document: Document) -> bool:
+    """Return whether a document as it stood passes a filter."""
+    tags, path, created = set(document.tags), document.source_path or "", datetime.fromisoformat(document.created_at)
+    return (
+        tags.issuperset(where.tags)
+        and (not where.tag_any or not tags.isdisjoint(where.tag_any))
+        and tags.isdisjoint(where.tag_not)
+        and where.doc_type in (None, document.doc_type)
+        and where.source_path in (None, document.source_path)
+        and (where.source_prefix is None or path.startswith(where.source_prefix))
+        and (where.created_after is None or created >= _cut(where.created_after))
+        and (where.created_before is None or created < _cut(where.created_before))
+    )
+
+
+def merged(
+    current: Iterable[Document], former: Iterable[Document], sort: Sort, cursor: str | None, limit: int
+) -> list[Document]:
+    """Return a page of both: `current` comes after the cursor, `former` is looked through."""
+    after = [document for document in former if cursor is None or _is_after(document, cursor, sort)]
+    documents = [*current, *after]
+    if sort == "id":
+        return sorted(documents, key=lambda document: document.id)[:limit]
+    return sorted(documents, key=changed, reverse=True)[:limit]
+
+
+def changed(document: Document) -> tuple[str, int]:
+    """Return when a document was changed, or else added, as it is stored, and its id."""
+    return raw(document.updated_at or document.created_at), document.id
+
+
+def _is_after(document: Document, cursor: str, sort: Sort) -> bool:
+    document_id, _, recent = cursor.partition(".")
+    if sort == "id":
+        return document.id > int(document_id)
+    return changed(document) < (bytes.fromhex(recent).decode(errors="replace"), int(document_id))
+
+
+def _cut(instant: datetime) -> datetime:
+    """Return a moment to the millisecond, as SQL compares it."""
+    return datetime.fromisoformat(f"{stored(instant)}Z")

@@ -1,0 +1,139 @@
+-- Former versions and the bin.
+
+-- name: insert_version
+-- A document as it stands becomes a former version: what follows in the transaction changes it.
+INSERT INTO versions (
+  document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, date, own_tags,
+  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why
+)
+SELECT
+  id, version, title, source_path, doc_type, content_hash,
+  (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
+    WHERE document_id = documents.id),
+  created_at, updated_at, max(:now, COALESCE(updated_at, created_at)), date, own_tags, part_of, uploaded_as, title_given,
+  changed_by, changed_with, changed_why
+FROM documents WHERE id = :id
+
+-- name: begin_version
+-- A document is of its next version, and changes now.
+UPDATE documents SET
+  version = version + 1, changed_by = :by, changed_with = :client, changed_why = :why,
+  updated_at = max(:now, COALESCE(updated_at, created_at))
+WHERE id = :id
+
+-- name: is_content_missing
+-- Whether a former version held what the document holds still.
+SELECT EXISTS (SELECT 1 FROM versions WHERE document_id = ? AND content_id IS NULL)
+
+-- name: insert_content
+-- What a document held.
+INSERT INTO former_contents (document_id, chunks, vectors) VALUES (?, ?, ?) RETURNING id
+
+-- name: fill_content
+-- The former versions of a document that have no content have this one.
+UPDATE versions SET content_id = ? WHERE document_id = ? AND content_id IS NULL
+
+-- name: select_content
+-- The chunks of a content.
+SELECT chunks FROM former_contents WHERE id = ?
+
+-- name: select_former_vectors
+-- The vectors of a content.
+SELECT vectors FROM former_contents WHERE id = ?
+
+-- name: select_current
+-- Documents as they stand; {condition} is put in.
+SELECT
+  version AS number, NULL AS until, changed_by, changed_with, changed_why, NULL AS content_id,
+  id, title, source_path, doc_type, content_hash,
+  (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
+    WHERE document_id = documents.id) AS tags,
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given
+FROM documents WHERE {condition}
+
+-- name: select_versions
+-- Former versions; {condition} is put in.
+SELECT
+  number, until, changed_by, changed_with, changed_why, content_id,
+  document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
+  uploaded_as AS filename, title_given
+FROM versions WHERE {condition}
+
+-- name: select_bin
+-- Documents in the bin; {condition} is put in.
+SELECT
+  bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why,
+  bin.document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
+  uploaded_as AS filename, title_given
+FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
+WHERE {condition}
+
+-- name: insert_binned
+-- A document goes to the bin, whose last version was just kept.
+INSERT INTO bin
+SELECT document_id, number, part_of, until, :by, :client, :why FROM versions
+WHERE document_id = :id ORDER BY number DESC LIMIT 1
+
+-- name: restore_document
+-- A document comes back from the bin, as its next version.
+INSERT INTO documents (
+  id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_tags, part_of, uploaded_as,
+  title_given, version, changed_by, changed_with, changed_why
+)
+SELECT
+  document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags, part_of,
+  uploaded_as, title_given, number + 1, :by, :client, :why
+FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
+
+-- name: delete_binned
+-- A document is not in the bin any more.
+DELETE FROM bin WHERE document_id = ?
+
+-- name: select_binned_parts
+-- The documents in the bin that came inside one.
+SELECT document_id FROM bin WHERE part_of = ?
+
+-- name: delete_versions
+-- The former versions of a document; the files that they came from.
+DELETE FROM versions WHERE document_id = ? RETURNING content_hash, doc_type
+
+-- name: delete_contents
+-- What the former versions of a document held.
+DELETE FROM former_contents WHERE document_id = ?
+
+-- name: select_changed
+-- The documents that changed, or were added or deleted, after a moment.
+SELECT id FROM documents WHERE COALESCE(updated_at, created_at) > :moment
+UNION SELECT document_id FROM versions WHERE until > :moment
+
+-- name: select_expired_bin
+-- Documents that have been in the bin since so long ago, as in '-30 days'.
+SELECT document_id FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?) ORDER BY deleted_at LIMIT ?
+
+-- name: select_oldest
+-- The former versions that went first, but those that are in the bin.
+SELECT id FROM versions
+WHERE until <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?)
+  AND NOT EXISTS (SELECT 1 FROM bin WHERE bin.document_id = versions.document_id AND bin.number = versions.number)
+ORDER BY until LIMIT ?
+
+-- name: delete_version
+-- A former version by itself.
+DELETE FROM versions WHERE id = ? RETURNING until, content_id, content_hash, doc_type
+
+-- name: delete_unused_content
+-- A content that no former version has.
+DELETE FROM former_contents
+WHERE id = :id AND NOT EXISTS (SELECT 1 FROM versions WHERE content_id = :id)
+
+-- name: begin_later
+-- Former versions are missing that stood before a moment.
+UPDATE history SET begins = max(COALESCE(begins, ''), ?)
+
+-- name: select_history
+-- From when on history is whole, and how many bytes it takes.
+SELECT begins, size FROM history
+
+-- name: count_history
+-- How many former versions there are, and how many documents in the bin.
+SELECT (SELECT count(*) FROM versions), (SELECT count(*) FROM bin)

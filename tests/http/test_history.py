@@ -1,0 +1,270 @@
+"""Versions, the bin and former moments over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kb.api.errors import Changed, HistoryGone, Invalid, NotFound, NotInBin, Occupied
+from kb.client.client import EngineClient
+from tests.conftest import KEY
+from tests.http.conftest import added, finished
+
+
+@pytest.fixture
+def word():
+    """A word of this test's own, for the engine is everyone's."""
+    return f"w{uuid.uuid4().hex[:12]}"
+
+
+async def moment():
+    await asyncio.sleep(0.003)  # a change is stamped to the millisecond
+    now = datetime.now(UTC).isoformat()
+    await asyncio.sleep(0.003)
+    return now
+
+
+async def ids(api, word, **options):
+    """The documents that a search finds by a word."""
+    found = await api.search(query=word, fts_only=True, **options)
+    return {result["document_id"] for result in found["results"]}
+
+
+async def test_each_change_leaves_a_version_with_who_made_it_and_why(api, http, word):
+    id_ = await added(api, f"one {word}", tags=["a"])
+    hash_ = (await api.document(id_))["content_hash"]
+    await http.patch(
+        f"/notes/{id_}", json={"text": f"two {word}"}, params={"why": "better"}, headers={"User-Agent": "me/1"}
+    )
+    await api.change_tags(id_, add=["b"], remove=["a"])
+    answer = await api.history(id_)
+    newest, middle, first = answer["versions"]
+    assert [version["number"] for version in answer["versions"]] == [3, 2, 1]
+    assert (first["content_hash"], first["tags"], first["title"]) == (hash_, ["a"], f"one {word}")
+    assert (middle["client"], middle["why"], middle["tags"]) == ("me/1", "better", ["a"])
+    assert (newest["tags"], newest["until"]) == (["b"], None)
+    assert (first["until"], middle["until"]) == (middle["at"], newest["at"])
+    assert first["by"] == newest["by"]
+    assert first["by"] not in (None, KEY)
+    assert (await api.version(id_, 1))["text"] == f"one {word}"
+    assert (await api.version(id_, 2))["text"] == f"two {word}"
+
+
+async def test_what_changes_nothing_leaves_no_version(api, word):
+    id_ = await added(api, word, tags=["a"])
+    await api.change_tags(id_, add=["a"], remove=["b"])
+    await added(api, word, tags=["a"])
+    await api.revert(id_, 1)
+    assert len((await api.history(id_))["versions"]) == 1
+
+
+async def test_versions_come_in_pages(api, word):
+    id_ = await added(api, word)
+    for number in range(4):
+        await api.update_note(id_, f"{word} {number}")
+    pages, cursor = [], None
+    while True:
+        page = await api.history(id_, limit=2, cursor=cursor)
+        pages.append([version["number"] for version in page["versions"]])
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert pages == [[5, 4], [3, 2], [1]]
+
+
+async def test_two_versions_are_compared_word_by_word(api, word):
+    id_ = await added(api, f"The {word} is lit at six.")
+    await api.update_note(id_, f"The {word} is lit at seven in winter.")
+    changes = (await api.diff(id_, 1))["changes"]
+    assert [(each["kind"], each["text"]) for each in changes] == [
+        ("equal", f"The {word} is lit at "),
+        ("delete", "six"),
+        ("insert", "seven in winter"),
+        ("equal", "."),
+    ]
+    assert [each["kind"] for each in (await api.diff(id_, 2, to=2))["changes"]] == ["equal"]
+
+
+@pytest.mark.requirement("N-6")
+async def test_a_revert_is_found_at_once_and_heeds_if_match(api, word):
+    id_ = await added(api, f"{word}old", tags=["a"])
+    before = await api.document(id_)
+    await api.update_note(id_, f"{word}new")
+    await api.change_tags(id_, add=["b"])
+    with pytest.raises(Changed):
+        await api.revert(id_, 1, if_match=before["content_hash"])
+    now = (await api.document(id_))["content_hash"]
+    reverted = await api.revert(id_, 1, if_match=now)
+    assert (reverted["content_hash"], reverted["tags"]) == (before["content_hash"], ["a"])
+    assert await ids(api, f"{word}old") == {id_}
+    assert await ids(api, f"{word}new") == set()
+    [result] = (await api.search(query=f"{word}old", tags=["a"], vec_only=True, top=1))["results"]
+    assert result["document_id"] == id_
+    assert (await api.history(id_))["versions"][0]["why"] == "reverted to version 1"
+
+
+@pytest.mark.requirement("E-6")
+async def test_what_is_deleted_is_nowhere_but_in_the_bin_and_comes_back_as_it_was(api, http, word):
+    content = f"# {word}\n\nA file.\n".encode()
+    job = await finished(
+        api, await api.add_file(f"{word}.md", io.BytesIO(content), tags=[word], source_path=f"/{word}")
+    )
+    before = await api.document(job["document_id"])
+    count = sum((await api.status())["documents"].values())
+    await api.delete_document(before["id"], why="a mistake")
+    assert await ids(api, word) == set()
+    assert (await api.documents(source_path=f"/{word}"))["documents"] == []
+    assert word not in [row["tag"] for row in (await api.tags())["tags"]]
+    assert sum((await api.status())["documents"].values()) == count - 1
+    with pytest.raises(NotFound, match="in the bin since"):
+        await api.document(before["id"])
+    binned = next(each for each in (await api.bin())["documents"] if each["id"] == before["id"])
+    assert (binned["title"], binned["tags"], binned["why"]) == (before["title"], [word], "a mistake")
+    kept = datetime.fromisoformat(binned["expires_at"]) - datetime.fromisoformat(binned["deleted_at"])
+    assert kept == timedelta(days=30)
+    assert (await api.history(before["id"]))["deleted_at"] == binned["deleted_at"]
+    await api.restore(before["id"])
+    after = await api.document(before["id"])
+    same = ("id", "title", "source_path", "doc_type", "content_hash", "tags", "created_at")
+    assert [after[name] for name in same] == [before[name] for name in same]
+    assert [chunk["text"] for chunk in after["chunks"]] == [chunk["text"] for chunk in before["chunks"]]
+    assert await api.file(before["id"]) == content
+    assert await ids(api, word) == {before["id"]}
+    with pytest.raises(NotInBin):
+        await api.restore(before["id"])
+
+
+async def test_the_same_content_again_is_a_new_document_and_the_old_one_can_be_restored_beside_it(api, word):
+    old = await added(api, word)
+    await api.delete_document(old)
+    new = await added(api, word)
+    assert new != old
+    await api.restore(old)
+    assert await ids(api, word) == {old, new}
+
+
+async def test_one_whose_path_was_taken_is_not_restored(api, word):
+    old = await added(api, f"{word} one", source_path=f"/{word}")
+    await api.delete_document(old)
+    new = await added(api, f"{word} two", source_path=f"/{word}")
+    with pytest.raises(Occupied, match=f"Document {new} has the path") as refused:
+        await api.restore(old)
+    assert refused.value.extra == {"document_id": new}
+    await api.delete_document(new)
+    await api.restore(old)
+    assert await ids(api, word) == {old}
+
+
+@pytest.mark.parametrize("is_binned", [False, True])
+async def test_a_purge_leaves_no_version_and_no_way_back(api, word, is_binned):
+    id_ = await added(api, f"{word} one")
+    await api.update_note(id_, f"{word} two")
+    then = await moment()
+    if is_binned:
+        await api.delete_document(id_)
+    await api.delete_document(id_, purge=True)
+    for call in (
+        api.document(id_),
+        api.history(id_),
+        api.version(id_, 1),
+        api.restore(id_),
+        api.document(id_, as_of=then),
+    ):
+        with pytest.raises(NotFound):
+            await call
+    assert id_ not in [each["id"] for each in (await api.bin())["documents"]]
+    assert await ids(api, word, as_of=then) == set()
+
+
+async def test_everything_answers_as_of_a_moment(api, word):
+    start = await moment()
+    one, two = await added(api, f"{word} apple", tags=[word]), await added(api, f"{word} pear", tags=[word])
+    middle = await moment()
+    await api.update_note(one, f"{word} cherry")
+    await api.change_tags(two, remove=[word])
+    await api.delete_document(two)
+    three = await added(api, f"{word} plum", tags=[word])
+    end = await moment()
+    for at, documents, fruits in (
+        (start, [], set()),
+        (middle, [one, two], {"apple", "pear"}),
+        (end, [one, three], {"cherry", "plum"}),
+    ):
+        listed = (await api.documents(tag=word, as_of=at))["documents"]
+        assert [document["id"] for document in listed] == documents
+        recent = (await api.documents(tag=word, as_of=at, sort="recent", limit=1))["documents"]
+        assert [document["id"] for document in recent] == documents[-1:]
+        results = (await api.search(query=word, tags=[word], as_of=at))["results"]
+        assert {result["text"].split()[1] for result in results} == fruits
+    assert "apple" in (await api.document(one, as_of=middle))["chunks"][0]["text"]
+    assert (await api.document(two, as_of=middle))["tags"] == [word]
+    for id_, at in ((one, start), (two, end), (three, middle)):
+        with pytest.raises(NotFound, match="There was no document"):
+            await api.document(id_, as_of=at)
+
+
+async def test_a_moment_that_cannot_be_known_is_refused(api, http, word):
+    id_ = await added(api, word)
+    future = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    for at in (future, "yesterday", "2026-01-31", "2026-01-31T12:00:00", "12"):
+        for answer in (
+            await http.get("/documents", params={"as_of": at}),
+            await http.get(f"/documents/{id_}", params={"as_of": at}),
+            await http.post("/search", json={"query": word, "as_of": at}),
+            await http.post("/undo", json={"since": at, "dry_run": True}),
+        ):
+            assert answer.status_code == 422, at
+            assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_what_is_not_there_is_said(api, word):
+    id_ = await added(api, word)
+    for call in (
+        api.history(10**9),
+        api.version(id_, 7),
+        api.diff(id_, 7),
+        api.diff(id_, 1, to=7),
+        api.revert(id_, 7),
+        api.revert(10**9, 1),
+        api.restore(10**9),
+        api.delete_document(10**9, purge=True),
+    ):
+        with pytest.raises(NotFound):
+            await call
+    with pytest.raises(Invalid):
+        await api.revert(id_, 0)
+
+
+async def test_an_undo_is_shown_before_it_is_done(api, word):
+    id_ = await added(api, f"{word} one")
+    since = await moment()
+    await api.update_note(id_, f"{word} two")
+    shown = await api.undo(since, dry_run=True)
+    assert {"document_id": id_, "title": f"{word} two", "action": "revert", "version": 1, "skipped": None} in shown[
+        "steps"
+    ]
+    assert "two" in (await api.document(id_))["chunks"][0]["text"]
+
+
+async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(start_server, tmp_path, word):
+    with start_server(tmp_path, KB_BIN_DAYS="0", KB_HISTORY_DAYS="0") as server:
+        async with EngineClient(server.url) as api:
+            id_, other = await added(api, f"{word} one"), await added(api, "other")
+            then = await moment()
+            await api.update_note(id_, f"{word} two")
+            assert [version["number"] for version in (await api.history(id_))["versions"]] == [2]
+            with pytest.raises(HistoryGone, match="history goes back to"):
+                await api.documents(as_of=then)
+            assert len((await api.documents(as_of=await moment()))["documents"]) == 2
+            late = await moment()
+            await added(api, "added late")
+            [step] = (await api.undo(late))["steps"]
+            assert "There is no bin" in step["skipped"]
+            await api.delete_document(other)
+            with pytest.raises(NotFound):
+                await api.restore(other)
+            status = (await api.status())["history"]
+            assert (status["versions"], status["size"], status["bin"]) == (0, 0, 0)

@@ -1,0 +1,237 @@
+"""How long former versions and the bin are kept, and what of them stays or goes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import apsw
+import pytest
+
+from kb.documents.diff import diff
+from kb.documents.originals import Originals
+from kb.documents.save import save
+from kb.store.rows import NOBODY, Author, Filter, Retention
+from kb.store.sqlite.rebuild import rebuild
+from kb.store.sqlite.store import SqliteStore
+from tests.store.test_store import content
+from tests.support.spaces import space
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "kb.db"
+
+
+@contextmanager
+def opened(path, **kept):
+    store = SqliteStore(path, space(8), retention=Retention(**kept))
+    yield store
+    store.close()
+
+
+def add(store, text, **options):
+    with store.write() as tx:
+        return save(tx, content(text, **options), None, ())[0]
+
+
+def update(store, id_, text, author=NOBODY):
+    with store.write() as tx:
+        tx.history.keep(id_, author)
+        tx.documents.replace(id_, content(text))
+
+
+def discard(store, id_):
+    with store.write() as tx:
+        tx.history.discard(id_, NOBODY)
+
+
+def numbers(store, id_):
+    with store.read() as tx:
+        return [version.number for version in tx.history.versions(id_, limit=1000)]
+
+
+def counts(store):
+    with store.read() as tx:
+        return tx.history.counts()
+
+
+def expire(store):
+    with store.write() as tx:
+        return tx.history.expire(1000)
+
+
+def age(path, days, condition="TRUE"):
+    """Let it have happened so many days ago."""
+    connection = apsw.Connection(str(path))
+    shift = f"strftime('%Y-%m-%d %H:%M:%f', {{}}, '-{days} days')"
+    connection.execute(f"UPDATE bin SET deleted_at = {shift.format('deleted_at')}")
+    connection.execute(f"UPDATE versions SET until = {shift.format('until')} WHERE {condition}")
+    connection.close()
+
+
+def test_versions_go_after_their_days_and_history_then_begins_later(path):
+    with opened(path, history_days=10) as store:
+        id_ = add(store, "one")
+        update(store, id_, "two")
+        update(store, id_, "three")
+        age(path, 11, "number = 1")
+        assert expire(store) == 1
+        assert numbers(store, id_) == [3, 2]
+        before = counts(store)
+        assert before.begins is not None
+        assert (before.versions, before.size > 0) == (1, True)
+        age(path, 11)
+        assert expire(store) == 1
+        assert counts(store).size == 0
+
+
+def test_what_is_in_the_bin_stays_for_its_days_whatever_becomes_of_history(path):
+    with opened(path, history_days=1, history_size=0, bin_days=30) as store:
+        id_ = add(store, "one")
+        update(store, id_, "two")
+        discard(store, id_)
+        age(path, 20)
+        assert expire(store) == 1
+        assert numbers(store, id_) == [2]
+        with store.write() as tx:
+            tx.history.restore(id_, content("two"), NOBODY)
+            tx.history.discard(id_, NOBODY)
+        age(path, 31)
+        expire(store)
+        assert numbers(store, id_) == []
+        assert counts(store).binned == 0
+
+
+def test_the_oldest_versions_give_way_when_all_take_too_much(path):
+    with opened(path) as store:
+        id_ = add(store, "one")
+        for number in range(10):
+            update(store, id_, f"text {number}")
+            time.sleep(0.002)
+        size = counts(store).size
+    with opened(path, history_size=size // 2) as store:
+        expire(store)
+        kept = counts(store)
+        assert 0 < kept.size <= size // 2
+        assert numbers(store, id_) == list(range(11, 11 - kept.versions - 1, -1))
+
+
+def test_a_retag_keeps_no_text_twice(path):
+    with opened(path) as store:
+        id_ = add(store, "one")
+        for number in range(5):
+            with store.write() as tx:
+                tx.history.keep(id_, NOBODY)
+                tx.documents.change_tags(id_, add=[f"t{number}"], remove=[])
+        assert (counts(store).versions, counts(store).size) == (5, 0)
+        update(store, id_, "two")
+        connection = apsw.Connection(str(path))
+        assert connection.execute("SELECT count(*) FROM former_contents").get == 1
+        with store.read() as tx:
+            texts = {tx.history.chunks(version)[0].text for version in tx.history.versions(id_, limit=10)}
+        assert texts == {"one", "two"}
+
+
+def test_a_clock_that_goes_back_leaves_no_version_that_never_was(path, monkeypatch):
+    with opened(path) as store:
+        id_ = add(store, "one")
+        connection = apsw.Connection(str(path))
+        connection.execute("UPDATE documents SET created_at = '2999-01-01 00:00:00.000'")
+        update(store, id_, "two")
+        with store.read() as tx:
+            newest, first = tx.history.versions(id_, limit=10)
+        assert first.at <= first.until == newest.at
+
+
+def test_a_rolled_back_change_leaves_no_version(path):
+    with opened(path) as store:
+        id_ = add(store, "one")
+
+        def fail():
+            with store.write() as tx:
+                tx.history.keep(id_, NOBODY)
+                tx.documents.replace(id_, content("two"))
+                tx.history.discard(id_, NOBODY)
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            fail()
+        assert numbers(store, id_) == [1]
+        assert counts(store).versions == counts(store).binned == 0
+
+
+def test_files_of_versions_and_of_the_bin_stay_until_these_go(path, tmp_path):
+    originals = Originals(tmp_path / "files", keep=True)
+    hashes = ["a" * 64, "b" * 64]
+    for hash_ in hashes:
+        originals.path(hash_).parent.mkdir(parents=True)
+        originals.path(hash_).write_text("x")
+    first, second = (replace(content(hash_, doc_type="text"), content_hash=hash_) for hash_ in hashes)
+
+    def kept():
+        originals.sweep(store)
+        originals.sweep_strays(store)
+        return [originals.path(hash_).exists() for hash_ in hashes]
+
+    with opened(path) as store:
+        add(store, "another, so that the database is not empty")
+        with store.write() as tx:
+            id_, _ = save(tx, first, "/x", ())
+            assert save(tx, second, "/x", ())[0] == id_
+        assert kept() == [True, True]
+        discard(store, id_)
+        assert kept() == [True, True]
+        age(path, 100, "number = 1")
+        expire(store)
+        assert kept() == [False, True] or counts(store).binned == 0
+        with store.write() as tx:
+            tx.documents.delete(id_)
+        assert kept() == [False, False]
+
+
+def test_a_search_as_of_a_moment_works_with_few_vectors_and_with_many(path):
+    with closing_store(path, flat_limit=10) as store:
+        ids = [add(store, f"apple {number}", seed=number) for number in range(30)]
+        time.sleep(0.003)
+        then = datetime.now(UTC)
+        time.sleep(0.003)
+        for id_ in ids[::2]:
+            update(store, id_, "pear", Author("k"))
+        with store.read() as tx:
+            selection = tx.index_at(then).select(Filter(as_of=then))
+            vector = content("x", seed=4).vectors[0]
+            near = selection.nearest(vector, 1)
+            [hit] = tx.index_at(then).hits(near.ids.tolist())
+            assert (hit.text, hit.document_id) == ("apple 4", ids[4])
+            assert near.scores[0] == pytest.approx(1, abs=1e-3)
+            assert selection.full_text(("apple",), 100).ids.size == 30
+
+
+def test_a_database_that_is_made_anew_keeps_versions_and_bin(path):
+    with opened(path) as store:
+        id_, other = add(store, "one"), add(store, "other")
+        update(store, id_, "two")
+        discard(store, other)
+        before = counts(store)
+    rebuild(path, space(8), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
+    with opened(path) as store:
+        assert counts(store) == before
+        assert numbers(store, id_) == [2, 1]
+        with store.read() as tx:
+            assert tx.history.binned(other).document.title == "A title"
+
+
+@contextmanager
+def closing_store(path, flat_limit):
+    store = SqliteStore(path, space(8), flat_limit=flat_limit)
+    yield store
+    store.close()
+
+
+def test_texts_that_have_little_in_common_are_compared_in_bounded_time():
+    one, other = (" ".join(f"{start}{number}" for number in range(20_000)) for start in "ab")
+    changes = diff(f"same {one} end", f"same {other} end")
+    assert [change.kind for change in changes] == ["equal", "delete", "insert", "equal"]
