@@ -55,9 +55,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     try:
         connection = apsw.Connection(str(path))
         bestpractice.connection_busy_timeout(connection, BUSY_MS)
-        connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
-        connection.load_extension(sqlite_vec.loadable_path())
-        connection.enable_load_extension(False)  # noqa: FBT003 - likewise
+        load_vectors(connection)
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
@@ -70,3 +68,10 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection
+
+
+def load_vectors(connection: apsw.Connection) -> None:
+    """Let a connection read and write vectors."""
+    connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)  # noqa: FBT003 - likewise

@@ -104,8 +104,8 @@ class SqliteStore:
             self._vectors = Vectors(self._writer, space.dimensions)
         except (apsw.Error, ValueError) as error:
             raise StoreError(
-                f"The vectors in the database {path} cannot be read ({error}): 'kb verify' says what is damaged,"
-                " and 'kb reindex' makes them again from the texts."
+                f"The vectors in the database {path} cannot be read ({error}): 'kb doctor' says what is damaged,"
+                " and 'kb doctor --fix' makes them again from the texts."
             ) from error
         self.words = Words(self._writer, words_limit)
 
