@@ -65,9 +65,19 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.execute(INSTANCES)
         if read_only:
             connection.pragma("query_only", "ON")
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise damaged(path, error) from error
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection
+
+
+def damaged(path: Path, fault: object) -> StoreError:
+    """Return the error that says what is wrong with a database, and the ways out."""
+    return StoreError(
+        f"The database {path} is damaged ({fault}): 'kb doctor' says what is, 'kb doctor --fix' makes anew what follows"
+        " from the texts, and 'kb restore' brings a backup back."
+    )
 
 
 def load_vectors(connection: apsw.Connection) -> None:

@@ -12,8 +12,9 @@ import apsw
 
 from kb.api.errors import DiskFull, StoreError
 from kb.store.rows import Counts
-from kb.store.sqlite.connection import BUSY_MS, connect
+from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
@@ -94,20 +95,18 @@ class SqliteStore:
     def __init__(self, path: Path, space: VectorSpace, words_limit: int = DEFAULT_LIMIT) -> None:
         self._path = path
         self._writer = connect(path)
-        prepare_schema(self._writer, path, space.dimensions)
-        bind_space(self._writer, path, space)
         self._write_lock = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
-        for _ in range(READ_CONNECTIONS):
-            self._readers.put(connect(path, read_only=True))
         try:
+            prepare_schema(self._writer, path, space.dimensions)
+            bind_space(self._writer, path, space)
+            for _ in range(READ_CONNECTIONS):
+                self._readers.put(connect(path, read_only=True))
+            check_in_step(self._writer)
             self._vectors = Vectors(self._writer, space.dimensions)
+            self.words = Words(self._writer, words_limit)
         except (apsw.Error, ValueError) as error:
-            raise StoreError(
-                f"The vectors in the database {path} cannot be read ({error}): 'kb doctor' says what is damaged,"
-                " and 'kb doctor --fix' makes them again from the texts."
-            ) from error
-        self.words = Words(self._writer, words_limit)
+            raise damaged(path, error) from error
 
     @property
     def vectors_size(self) -> int:

@@ -68,6 +68,8 @@ class Vectors:
         rows: list[Any] = connection.execute(self.table.select).fetchall()
         ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, self._dimensions)
+        if not np.isfinite(vectors).all():
+            raise ValueError("a vector is no number")
         return FlatSnapshot.of(ids, vectors)
 
 

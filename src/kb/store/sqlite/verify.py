@@ -69,6 +69,8 @@ class Verification:
             load_vectors(self._connection)
             self._connection.execute("BEGIN")
             version = self._connection.pragma("user_version")
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            raise StoreError(f"The database {path} is damaged ({error}): 'kb restore' brings a backup back.") from error
         except apsw.Error as error:
             raise StoreError(f"The database {path} cannot be opened: {error}.") from error
         if version != SCHEMA_VERSION:
