@@ -41,6 +41,8 @@ COMMANDS: Final = {
     "mcp": "kb_cli.commands.mcp:mcp",
     "backup": "kb_cli.commands.backup:backup",
     "restore": "kb_cli.commands.restore:restore",
+    "export": "kb_cli.commands.export:export",
+    "import": "kb_cli.commands.import_:import_",
     "doctor": "kb_cli.commands.doctor:doctor",
     "reindex": "kb_cli.commands.reindex:reindex",
     "serve": "kb_cli.commands.serve:serve",

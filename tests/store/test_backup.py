@@ -148,14 +148,14 @@ def test_a_backup_under_load_is_one_moment_of_it(data, backups, tmp_path):
 
 def test_no_file_that_the_moment_knows_of_goes_before_it_is_copied(filled_data, backups, monkeypatch):
     """What is deleted between the look at the files and the copy of the database is in the backup all the same."""
-    put = backup_module._Copier._put
+    put = backup_module.Copier._put
 
     def delete_first(self, path, file, expected):
         path.unlink()
         return put(self, path, file, expected)
 
     before = filled_data.state()
-    monkeypatch.setattr(backup_module._Copier, "_put", delete_first)
+    monkeypatch.setattr(backup_module.Copier, "_put", delete_first)
     back_up(filled_data.settings, backups, keep=7)
     monkeypatch.undo()
     assert restored(backups, backups.with_name("other")).state() == before

@@ -72,7 +72,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
             closing(Moment(path)) as moment,
             discarded_unless_finished(write_to(target)) as writer,
         ):
-            copier = _Copier(settings, moment, writer, checkpoint)
+            copier = Copier(settings, moment, writer, checkpoint)
             manifest = copier.copy()
             made = Made(writer.finish(manifest), manifest, copier.added)
             if target.suffix != ARCHIVE:
@@ -98,7 +98,7 @@ def prune(root: Path, keep: int) -> None:
             path.unlink()
 
 
-class _Copier:
+class Copier:
     """Copies the files of one moment, then its database.
 
     Args:
