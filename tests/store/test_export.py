@@ -12,6 +12,7 @@ import pytest
 
 from kb.api.errors import StoreError
 from kb.documents.save import save
+from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.export import export
@@ -64,7 +65,7 @@ def data(tmp_path, model_files, embedder):
             kept = data.settings.staging_dir / "kept"
             kept.write_text(text)
             with store.write() as tx:
-                vectors = embedder.embed_passages([text])
+                vectors = embedder.embed_passages([Chunker(embedder).passage("A file", text)])
                 made = content(text, "text", "A file")
                 own = {"vectors": vectors, "own_tags": ("own",), "date": "2024-05", "filename": f"{number}.txt"}
                 made = replace(made, **own)
