@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +45,7 @@ from kb.routes.limits import most_bytes
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.queue import SearchQueue
+from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
@@ -193,8 +194,9 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
-    search_service = SearchService(store, embedder, pool, instruments, MAX_SEARCHES, available_cores())
     queue = SearchQueue(settings.max_searches)
+    recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
+    search_service = SearchService(store, embedder, pool, instruments, recall, MAX_SEARCHES, available_cores())
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)

@@ -125,7 +125,7 @@ class Trial:
         except (EngineUnreachable, ServerEnded):
             assert kill, "the engine ended by itself"
         if self.power:
-            self.undone.update(zip(("writes", "names"), self.power.strike(), strict=True))
+            self.undone.update(dict(zip(("writes", "names"), self.power.strike(), strict=True)))
         self.killed[kill.partition(":")[0] if kill else "at random"] += 1
         assert self.losses == [], f"round {number}, {kill}"
 

@@ -17,6 +17,8 @@ from kb.maintenance.doctor import examine, is_well, mend
 from kb.settings import Settings
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
+from kb.vectors.coded import CodedIndex
+from tests.support.eventually import eventually
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 
@@ -46,8 +48,15 @@ def well(tmp_path_factory, embedder):
         for title, text in NOTES:
             save(tx, embed_draft(draft_note(text, title, embedder), embedder, lambda: None), f"/{title}", [title])
         tx.jobs.add(NewJob("file", staged="waiting", content_hash="0"))
+    coded(folder / "kb.db")
     change(folder, f"UPDATE documents SET doc_type = 'text', content_hash = '{DIGEST}' WHERE id = 2")
     return folder
+
+
+def coded(path):
+    """Let there be codes of the vectors, as there are of many."""
+    with closing(SqliteStore(path, space(), flat_limit=2)) as store:
+        eventually("there are codes of all vectors", lambda: isinstance(store._vectors.index, CodedIndex))
 
 
 @pytest.fixture
@@ -116,6 +125,13 @@ MENDED = {
             "UPDATE chunks_vec SET embedding = (SELECT embedding FROM one) WHERE chunk_id > 1",
         ),
     ),
+    "a code is damaged": ("codes", sql("UPDATE vector_codes SET code = zeroblob(length(code)) WHERE chunk_id = 2")),
+    "a copy of a vector is damaged": (
+        "codes",
+        sql("UPDATE vector_copies SET vector = zeroblob(length(vector)) WHERE chunk_id = 2"),
+    ),
+    "what codes are centred on is damaged": ("codes", sql("UPDATE vector_mean SET mean = randomblob(length(mean))")),
+    "a code is of no chunk": ("rows", sql("INSERT INTO vector_codes VALUES (999, x'00')")),
     "words of a chunk are missing": ("full text", sql(f"{UNWORDS} WHERE id = 1")),
     "words are of no chunk": ("full text", sql(f"{WORDS} (999, 'ghost', '')")),
     "words are of another text": ("full text", sql(f"{UNWORDS} WHERE id = 1", f"{WORDS} (1, 'ghost', '')")),
@@ -171,7 +187,7 @@ def found(settings):
 def answers(settings, query):
     """What searches find by words and by vectors, the text with each document; or None if they are refused."""
     try:
-        with closing(SqliteStore(settings.data_dir / "kb.db", space())) as store, store.read() as tx:
+        with closing(SqliteStore(settings.data_dir / "kb.db", space(), flat_limit=2)) as store, store.read() as tx:
             every = tx.index.select(Filter())
             return [
                 [(hit.document_id, hit.text) for hit in tx.index.hits(leg.ids.tolist()[:1])]

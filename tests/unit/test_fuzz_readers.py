@@ -22,6 +22,7 @@ from kb.formats.extracted import Extracted, Section
 from kb.formats.readers.front_matter import front_matter, inline_tags
 from kb.formats.registry import FORMATS, MARKUPS, reader_of
 from kb.ingest.chunk import Chunker
+from kb.parser.sandbox import resident
 from kb.search.query import Query, is_word_character
 from kb.store.rows import Filter
 from tests.support.samples import CHANGES, SAMPLES, damaged
@@ -30,6 +31,9 @@ SECONDS = float(os.environ.get("KB_FUZZ_SECONDS", "0"))
 """How long each test goes on with other examples; the suite takes a few of each."""
 LONGEST = 10
 """How many seconds of a processor's time one example may take, of a few kB at most."""
+MOST_GROWTH = 100 << 20
+"""How many bytes of memory all examples but the first may leave behind."""
+
 READERS = sorted({reader_of(doc_type, "") for doc_type in FORMATS} | {reader_of("text", suffix) for suffix in MARKUPS})
 TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 
@@ -60,9 +64,12 @@ def fuzz(check, *strategies):
             check(*example)
 
     holds()
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    begun, resident_then = time.monotonic(), None
+    while (spent := time.monotonic() - begun) < SECONDS:
         seed(random.getrandbits(64))(holds)()
+        if resident_then is None and spent > SECONDS / 5:
+            resident_then = resident(os.getpid())
+    assert resident_then is None or resident(os.getpid()) - resident_then < MOST_GROWTH
 
 
 def assert_sound(extracted):

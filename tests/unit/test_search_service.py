@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from kb.app import MAX_SEARCHES
 from kb.search.query import Query
+from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.index import SqliteIndex
@@ -53,7 +55,8 @@ def store(tmp_path):
 @pytest.fixture
 def service(store, model):
     with FollowingPool(MAX_SEARCHES) as pool:
-        yield SearchService(store, model, pool, Instruments(), MAX_SEARCHES)
+        with closing(RecallMonitor(store, Instruments())) as recall:
+            yield SearchService(store, model, pool, Instruments(), recall, MAX_SEARCHES)
         model.go.set()
 
 

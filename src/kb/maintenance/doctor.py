@@ -22,7 +22,7 @@ from kb.maintenance.reindex import reindex
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
-from kb.store.sqlite.rules import mend_rows
+from kb.store.sqlite.rules import mend_codes, mend_rows
 from kb.store.sqlite.vector_space import recorded_space
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
@@ -83,6 +83,8 @@ def mend(settings: Settings, found: Examined, on_chunks: Callable[[int, int], No
             _mend_files(settings)
         if Remedy.ROWS in needed:
             mend_rows(path)
+        if Remedy.CODES in needed:
+            mend_codes(path)
     if needed & {Remedy.REBUILD, Remedy.VECTORS}:
         reindex(settings, on_chunks, anew=Remedy.VECTORS in needed)
 

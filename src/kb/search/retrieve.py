@@ -49,6 +49,7 @@ class Retriever:
         self._cores = cores
         self._where = query.where
         self._terms = query.terms
+        self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
 
@@ -62,7 +63,7 @@ class Retriever:
             return Candidates(matches.ids, matches.scores, np.full(matches.ids.size, np.nan))
         vector = self._vector.result()
         with self._cores, self._instruments.search("vectors"):
-            near = self._selection.nearest(vector, limit)
+            near = self._selection.nearest(vector, limit, exact=self._exact)
             ids = np.union1d(near.ids, matches.ids)
             scores = self._selection.full_text_scores(self._terms, ids)
             return Candidates(ids, scores, self._selection.cosines(vector, ids))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kb.embed.protocol import Embedder
     from kb.search.fusion import Ranked
     from kb.search.query import Query
+    from kb.search.recall import RecallMonitor
     from kb.store.protocol import Store
     from kb.telemetry.instruments import Instruments
 
@@ -61,12 +62,20 @@ class SearchService:
     """
 
     def __init__(
-        self, store: Store, embedder: Embedder, pool: Executor, instruments: Instruments, limit: int, cores: int = 1
+        self,
+        store: Store,
+        embedder: Embedder,
+        pool: Executor,
+        instruments: Instruments,
+        recall: RecallMonitor,
+        limit: int,
+        cores: int = 1,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._pool = pool
         self._instruments = instruments
+        self._recall = recall
         self._with_model = BoundedSemaphore(limit)
         self._cores = BoundedSemaphore(cores)
 
@@ -83,6 +92,8 @@ class SearchService:
         budget = TokenBudget(max_tokens, self._count_tokens)
         with self._vector(query.text) as vector, self._store.read() as tx:
             found = best(Retriever(tx.index, query, vector, self._instruments, self._cores), top)
+            if vector and not query.exact:
+                self._recall.observe(vector.result(), query.where)
             total = count(found)
             results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())

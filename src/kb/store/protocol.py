@@ -144,8 +144,8 @@ class Selection(Protocol):
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, by cosine. Unless `exact`, some may be missed."""
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""

@@ -10,6 +10,7 @@ import apsw
 
 from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.schema import create
+from kb.store.sqlite.vector_codes import drop_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,14 @@ RULES: Final = (
         " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
         f"DELETE FROM {_dangling('sections', 'document_id', 'documents')}"
         " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
+    ),
+    *(
+        Rule(
+            f"rows of {table} whose chunk is not there",
+            f"SELECT chunk_id FROM {_dangling(table, 'chunk_id', 'chunks')}",
+            f"DELETE FROM {_dangling(table, 'chunk_id', 'chunks')}",
+        )
+        for table in ("vector_codes", "vector_copies")
     ),
     Rule("chunks whose section is not there", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
     Rule(
@@ -137,6 +146,12 @@ def mend_rows(path: Path) -> None:
         for rule in RULES:
             if rule.mend and connection.execute(f"{rule.select} LIMIT 1").fetchall():
                 connection.execute(rule.mend)
+
+
+def mend_codes(path: Path) -> None:
+    """Remove the codes and copies of vectors; the engine makes them anew."""
+    with closing(connect(path)) as connection, connection:
+        drop_codes(connection)
 
 
 def _declared() -> list[tuple[str, str, str]]:

@@ -16,6 +16,8 @@ from kb.api.errors import StoreError
 from kb.store.sqlite.connection import load_vectors
 from kb.store.sqlite.rules import AHEAD, RULES, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
 from kb.store.sqlite.words import Tokenizer
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from kb.store.sqlite.rules import Rule
 
 MASK = (1 << 64) - 1
+PART = 4096
+"""How many copies of vectors are looked at together."""
+
 UNIT = 1e-3
 """By how much a vector's length may differ from 1."""
 
@@ -35,6 +40,7 @@ class Remedy(Enum):
     ROWS = "kb doctor --fix mends it"
     REBUILD = "kb doctor --fix makes it anew from the texts"
     FILES = "kb doctor --fix removes or changes it"
+    CODES = "kb doctor --fix removes it, and the engine makes it anew"
     VECTORS = "kb doctor --fix makes every vector anew"
     BACKUP = "restore a backup"
     OPERATOR = "it is for who runs this machine to change"
@@ -91,6 +97,7 @@ class Verification:
             ("sources", self._rows_to_restore, Remedy.BACKUP),
             ("full text", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
+            ("codes", self._codes, Remedy.CODES),
             ("notes", self._notes, Remedy.BACKUP),
             ("clock", self._clock, Remedy.NOTICE),
         )
@@ -173,6 +180,24 @@ class Verification:
         for chunk_id, raw in self._rows(table.select):
             if not is_unit(raw):
                 yield f"the vector of chunk {chunk_id} is not of length 1"
+
+    def _codes(self) -> Iterator[str]:
+        """Yield what is damaged. What is missing may be on its way: the engine makes it in the background."""
+        mean: bytes | None = self._connection.execute(statements("vectors")["select_mean"]).get
+        if mean is None:
+            return
+        dimensions = (len(mean) - CHECKSUM) // 4
+        quantizer = read_quantizer(self._connection, dimensions)
+        if quantizer is None:
+            yield "what the codes of vectors are centred on is damaged"
+            return
+        coded, copied = self._ids("vector_codes", "chunk_id"), sorted(self._ids("vector_copies", "chunk_id"))
+        rows = read_codes(self._connection, quantizer)
+        if damaged := len(coded & self._ids("chunks", "id")) - int(rows.alive.sum()):
+            yield f"{damaged} codes of vectors are damaged"
+        parts = (np.array(copied[start : start + PART], np.int64) for start in range(0, len(copied), PART))
+        if damaged := len(copied) - sum(read_copies(self._connection, ids, dimensions)[0].size for ids in parts):
+            yield f"{damaged} copies of vectors are damaged"
 
     def _notes(self) -> Iterator[str]:
         notes = "SELECT id, content_hash FROM documents WHERE doc_type = 'note'"
