@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema fuzz \
+.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-crash test-reference test-schema fuzz \
   conformance clients soak hostile fmt lint types bench bench-quality bench-scale requirements audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -56,6 +56,11 @@ test-long: .venv/dev.stamp
 # Five minutes of made-up input for each reader, the chunker, queries, cursors and front matter; the suite has seconds.
 fuzz: .venv/dev.stamp
 	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/unit/test_fuzz_readers.py
+
+# 300 times the engine is killed under load, at random moments and at each thing that it does to a disk, while backups are
+# made; then likewise with what was not synced lost as well. It says how many writes were acknowledged and lost.
+test-crash: .venv/dev.stamp
+	$(BIN)/pytest -s -m crash tests/crash
 
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp

@@ -73,6 +73,10 @@ def test_data():
     return folder
 
 
+class ServerEnded(RuntimeError):
+    """A server that was to start ended."""
+
+
 @dataclass
 class Server:
     """A real `kb serve` in a process of its own."""
@@ -90,7 +94,7 @@ class Server:
 
     def _is_ready(self):
         if self.process.poll() is not None:
-            raise RuntimeError(f"the server did not start:\n{self.log.read_text()}")
+            raise ServerEnded(f"the server did not start:\n{self.log.read_text()}")
         try:
             return httpx2.get(f"{self.url}/readyz").status_code == 200
         except httpx2.TransportError:

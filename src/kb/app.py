@@ -34,6 +34,8 @@ from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.stop import Stop
+from kb.maintenance.restore import complete_restore
+from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
 from kb.routes import documents, history, jobs, notes, search, status
@@ -167,6 +169,7 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
+    complete_restore(settings)
     embedder = open_embedder(
         settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
     )
@@ -190,6 +193,8 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     )
     worker.start()
     stack.callback(worker.stop)
+    if settings.backup_dir:
+        stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
     queue = SearchQueue(settings.max_searches)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))

@@ -49,6 +49,15 @@ def sync_descriptor(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
+def give_to_owner_of(owned: Path, path: Path) -> None:
+    """Let root's work on someone's behalf leave that account a file, or a folder with all that is in it."""
+    if IS_WINDOWS or os.geteuid():
+        return
+    owner = owned.stat()
+    for each in (path, *path.rglob("*")):
+        os.chown(each, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
 def raise_file_limit() -> int:
     """Let the process open as many files as it may. Return how many that are."""
     if sys.platform == "win32":

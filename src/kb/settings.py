@@ -150,6 +150,9 @@ class Settings(EngineAccess):
         max_wait_seconds: how long a request may wait for a job.
         words_memory_mb: how much memory the words of the full text may take, in MiB; those that were not searched for
             longest give way.
+        backup_dir: a folder for backups, which the engine makes by itself if this is set.
+        backup_hours: how many hours lie between two of them.
+        backup_keep: how many of them stay.
     """
 
     data_dir: UserPath = Field(default_factory=default_data_dir)
@@ -177,6 +180,9 @@ class Settings(EngineAccess):
     max_page: Annotated[int, Field(ge=1)] = 500
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
     words_memory_mb: Annotated[int, Field(ge=1)] = 256
+    backup_dir: UserPath | None = None
+    backup_hours: Annotated[float, Field(gt=0)] = 24
+    backup_keep: Annotated[int, Field(ge=1)] = 7
 
     @property
     def staging_dir(self) -> Path:

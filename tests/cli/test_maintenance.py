@@ -1,4 +1,4 @@
-"""kb verify and kb reindex, which work on a database whose engine may not run."""
+"""kb doctor and kb reindex, which work on a database whose engine may not run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import json
 import pytest
 
 from kb.client.client import EngineClient
+from kb.maintenance.archive import backup_folders
 from tests.http.conftest import added
+from tests.support.eventually import eventually_async
 from tests.support.store_v2 import connect
 
 
@@ -20,12 +22,9 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     with start_server(tmp_path / "data") as server:
         async with EngineClient(server.url) as client:
             await added(client, "The key is under the mat.")
-        looked = outside("verify", env=here)
+        looked = outside("doctor", env=here)
         assert (looked.returncode, looked.stderr) == (0, "")
-        assert looked.stdout.splitlines() == [
-            f"{name}: whole"
-            for name in ("pages", "references", "full text", "vectors", "notes", "files", "waiting files")
-        ]
+        assert {line.partition(": ")[2] for line in looked.stdout.splitlines()} == {"well"}
         refused = outside("reindex", env=here)
         assert (refused.returncode, refused.stdout) == (8, "")
         assert "Another kb engine is using" in refused.stderr
@@ -33,16 +32,49 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     connection = connect(tmp_path / "data" / "kb.db")
     connection.execute("DELETE FROM chunks_vec")
     connection.close()
-    found = outside("verify", "--json", env=here)
+    found = outside("doctor", "--json", env=here)
     assert found.returncode == 1
     report = json.loads(found.stdout)
-    assert (report["whole"], report["faults"]["vectors"]) == (False, ["1 chunks are without a vector, such as chunk 1"])
+    assert (report["well"], report["found"]["vectors"]) == (False, ["1 chunks are without a vector, such as chunk 1"])
+    assert outside("doctor", "--fix", env=here).returncode == 0
+    assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0
-    assert outside("verify", env=here).returncode == 0
 
 
-def test_where_there_is_no_database_verify_says_so_and_makes_none(outside, here, tmp_path):
-    ended = outside("verify", env=here)
+def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here, tmp_path):
+    ended = outside("doctor", env=here)
     assert (ended.returncode, ended.stdout) == (8, "")
     assert "cannot be opened" in ended.stderr
     assert not (tmp_path / "data").exists()
+
+
+async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outside, here, start_server, tmp_path):
+    backups = tmp_path / "backups"
+    with start_server(tmp_path / "data", KB_BACKUP_DIR=str(backups), KB_BACKUP_HOURS="1000") as server:
+        async with EngineClient(server.url) as client:
+            await eventually_async("the engine has made a backup by itself", lambda: backup_folders(backups))
+            await added(client, "The key is under the mat.")
+            made = outside("backup", backups, env=here)
+            assert (made.returncode, made.stderr) == (0, "")
+            assert made.stdout.endswith(": 1 documents, 0 files of which 0 were copied\n")
+            refused = outside("restore", backups, env=here)
+            assert (refused.returncode, refused.stdout) == (8, "")
+            assert "Another kb engine is using" in refused.stderr
+    verified = outside("backup", "verify", backups, env=here)
+    assert (verified.returncode, verified.stdout) == (0, f"{backups}: whole\n")
+    there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
+    assert outside("restore", backups, env=there).returncode == 0
+    with start_server(tmp_path / "other") as server:
+        async with EngineClient(server.url) as client:
+            [found] = (await client.search(query="key"))["results"]
+            assert found["text"] == "The key is under the mat."
+    again = outside("restore", backups, env=there)
+    assert f"what was there before is in {tmp_path / 'other'}/before-restore-" in again.stdout
+
+
+def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
+    for words in (("backup", "verify", tmp_path), ("restore", tmp_path)):
+        ended = outside(*words, env=here)
+        assert (ended.returncode, ended.stdout) == (8, "")
+        assert "There is no backup in" in ended.stderr
+    assert outside("backup", env=here).returncode == 2

@@ -290,11 +290,11 @@ async def test_a_job_that_ends_the_engine_ends_itself_in_a_container_of_a_gibiby
 async def test_a_backup_made_while_it_runs_can_be_restored(stack):
     async with stack.agent() as agent:
         kept = await done(agent, (await call(agent, "kb_addnote", text="Kept by the backup."))["job_id"])
-        stack.inside("engine", "python", "-m", "apsw", "/data/kb.db", ".backup /data/backup.db")
+        stack.inside("engine", "kb", "backup", "/data/backups")
+        stack.inside("engine", "kb", "backup", "verify", "/data/backups")
         lost = await done(agent, (await call(agent, "kb_addnote", text="Written after the backup."))["job_id"])
     stack.compose("stop", "engine")
-    restore = "rm -f /data/kb.db-wal /data/kb.db-shm && mv /data/backup.db /data/kb.db"
-    stack.compose("run", "--rm", "--no-deps", "--entrypoint", "sh", "engine", "-c", restore)
+    stack.compose("run", "--rm", "--no-deps", "engine", "restore", "/data/backups")
     stack.make("up")
     async with stack.agent() as agent:
         assert (await call(agent, "kb_get", document_id=kept))["id"] == kept

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import stat
 import subprocess
 import sys
-from datetime import UTC, datetime
 
-import apsw
 import pytest
 
 from kb.settings import Settings as EngineSettings
@@ -94,9 +91,15 @@ def test_all_that_make_installs_or_builds_with_is_pinned_with_hashes(tmp_path, e
 def test_memory_and_open_files_have_limits():
     services = re.split(r"\n  (?=engine:|gateway:)", (ROOT / "compose" / "compose.yaml").read_text())[1:]
     assert ["mem_limit: " in service for service in services] == [True, True]
-    for unit in ("kb", "kb-backup"):
-        assert re.search(r"^MemoryMax=\d+G$", (ROOT / "systemd" / f"{unit}.service").read_text(), re.MULTILINE)
-    assert "\nLimitNOFILE=" in (ROOT / "systemd" / "kb.service").read_text()
+    unit = (ROOT / "systemd" / "kb.service").read_text()
+    assert re.search(r"^MemoryMax=\d+G$", unit, re.MULTILINE)
+    assert "\nLimitNOFILE=" in unit
+
+
+def test_the_unit_lets_the_engine_make_backups_in_a_folder_that_it_may_write():
+    unit = (ROOT / "systemd" / "kb.service").read_text()
+    folders = re.search(r"^StateDirectory=(.*)$", unit, re.MULTILINE)[1].split()
+    assert re.search(r"KB_BACKUP_DIR=%S/(\S+)", unit)[1] in folders
 
 
 ADVISORY = {"id": "PYSEC-1", "fix_versions": ["1.1"]}
@@ -130,49 +133,3 @@ def files_of(said):
     """The files that the first call of compose is given."""
     [call, *_] = re.findall(r"docker compose (.*?) (?:up|logs|down)", said)
     return call.split()[1::2]
-
-
-@pytest.fixture
-def backup(tmp_path):
-    """Runs the backup unit on folders of the test's own; whether it went well."""
-    (tmp_path / "kb" / "files").mkdir(parents=True)
-    (tmp_path / "kb-backup").mkdir()
-    unit = (ROOT / "systemd" / "kb-backup.service").read_text()
-    commands = re.findall(r"(?m)^ExecStart=(.*)$", unit)
-    assert len(commands) > 5
-    filled = [
-        line.replace("%S", str(tmp_path)).replace("/opt/kb/.venv/bin/python", sys.executable).replace("%%", "%")
-        for line in commands
-    ]
-
-    def run():
-        return all(subprocess.run(shlex.split(line.replace("$$", "$")), check=False).returncode == 0 for line in filled)
-
-    return run
-
-
-def notes_in(database):
-    connection = apsw.Connection(str(database))
-    number = connection.execute("SELECT count(*) FROM notes").get
-    connection.close()
-    return number
-
-
-def test_the_backup_keeps_the_last_good_copy_whatever_becomes_of_the_database(backup, tmp_path):
-    source, copies = tmp_path / "kb" / "kb.db", tmp_path / "kb-backup"
-    assert not backup()
-    assert not list(copies.glob("kb.db*"))
-    connection = apsw.Connection(str(source))
-    connection.execute("CREATE TABLE notes (text)")
-    connection.executemany("INSERT INTO notes VALUES (?)", [("text " * 400,)] * 100)
-    connection.close()
-    assert backup()
-    today = f"kb.db.{datetime.now(tz=UTC).astimezone().isoweekday()}"
-    assert sorted(path.name for path in copies.glob("kb.db*")) == ["kb.db", today]
-    raw = source.read_bytes()
-    source.write_bytes(raw[: 4096 * 5] + b"\x55" * 4096 * 9 + raw[4096 * 14 :])
-    assert not backup()
-    source.unlink()
-    assert not backup()
-    assert notes_in(copies / "kb.db") == notes_in(copies / today) == 100
-    assert not source.exists()

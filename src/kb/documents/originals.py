@@ -44,6 +44,10 @@ class Originals:
         """Return where the file with this content is, if it is kept."""
         return self._folder / content_hash[:2] / content_hash
 
+    def digests(self) -> set[str]:
+        """Return the hashes of the files that are kept."""
+        return {path.name for path in self._folder.glob("??/*") if _is_ours(path) and not path.suffix}
+
     def open(self, document: Document) -> BinaryIO:
         """Open the file that a document came from.
 

@@ -1,13 +1,12 @@
-"""kb bin and kb restore."""
+"""kb bin."""
 
 from typing import Annotated
 
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.call import call, call_for_each
-from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Json, Why
+from kb_cli.runtime.call import call
+from kb_cli.runtime.options import Json
 
 
 def bin_(
@@ -34,22 +33,3 @@ def bin_(
             for document in answer["documents"]
         ],
     )
-
-
-def restore(
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="The documents' ids.")],
-    why: Why = None,
-    json: Json = False,
-) -> int:
-    """Bring documents back from the bin. With --json, prints a list of the documents."""
-    if unknown := [each for each in ids if not (each.isdecimal() and int(each))]:
-        raise UsageError(f"{unknown[0]!r} is no document's id.")
-    documents, code = call_for_each(
-        dict.fromkeys(map(int, ids)), lambda client, document_id: client.restore(document_id, why=why)
-    )
-    if json:
-        output.print_json(documents)
-    else:
-        for document in documents:
-            output.print_line(f"document {document['id']} is restored: {output.one_line(document['title'])}")
-    return code

@@ -21,7 +21,7 @@ def reindex(
     """
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:
-        require("kb.maintenance").reindex(
+        require("kb.maintenance.reindex").reindex(
             settings, lambda done, total: show_status(f"{done:,} of {total:,} chunks"), anew=vectors
         )
     output.print_line("the database is made anew")

@@ -60,9 +60,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     try:
         connection = apsw.Connection(str(path))
         bestpractice.connection_busy_timeout(connection, BUSY_MS)
-        connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
-        connection.load_extension(sqlite_vec.loadable_path())
-        connection.enable_load_extension(False)  # noqa: FBT003 - likewise
+        load_vectors(connection)
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
@@ -72,6 +70,23 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection.execute(INSTANCES)
         if read_only:
             connection.pragma("query_only", "ON")
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise damaged(path, error) from error
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection
+
+
+def damaged(path: Path, fault: object) -> StoreError:
+    """Return the error that says what is wrong with a database, and the ways out."""
+    return StoreError(
+        f"The database {path} is damaged ({fault}): 'kb doctor' says what is, 'kb doctor --fix' makes anew what follows"
+        " from the texts, and 'kb restore' brings a backup back."
+    )
+
+
+def load_vectors(connection: apsw.Connection) -> None:
+    """Let a connection read and write vectors."""
+    connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)  # noqa: FBT003 - likewise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import closing, suppress
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import StoreError
-from kb.filesystem import sync
+from kb.filesystem import give_to_owner_of, sync
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorTable
@@ -88,9 +87,7 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
 def _create(target: Path, path: Path) -> None:
     """Make a file that those alone can read who can read the one at `path`."""
     target.touch(mode=0o600)
-    owner = path.stat()
-    if os.name != "nt" and os.geteuid() == 0:
-        os.chown(target, owner.st_uid, owner.st_gid)
+    give_to_owner_of(path, target)
     shutil.copymode(path, target)
 
 

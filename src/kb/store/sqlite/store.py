@@ -12,10 +12,11 @@ import apsw
 
 from kb.api.errors import DiskFull, StoreError
 from kb.store.rows import Counts, Retention
-from kb.store.sqlite.connection import BUSY_MS, connect
+from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.former_index import FormerIndex
 from kb.store.sqlite.history import SqliteHistory
+from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
@@ -117,20 +118,18 @@ class SqliteStore:
         self._path = path
         self._retention = retention
         self._writer = connect(path)
-        prepare_schema(self._writer, path, space.dimensions)
-        bind_space(self._writer, path, space)
         self._write_lock = threading.Lock()
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
-        for _ in range(READ_CONNECTIONS):
-            self._readers.put(connect(path, read_only=True))
         try:
+            prepare_schema(self._writer, path, space.dimensions)
+            bind_space(self._writer, path, space)
+            for _ in range(READ_CONNECTIONS):
+                self._readers.put(connect(path, read_only=True))
+            check_in_step(self._writer)
             self._vectors = Vectors(self._writer, space.dimensions, flat_limit)
+            self.words = Words(self._writer, words_limit)
         except (apsw.Error, ValueError) as error:
-            raise StoreError(
-                f"The vectors in the database {path} cannot be read ({error}): 'kb verify' says what is damaged,"
-                " and 'kb reindex' makes them again from the texts."
-            ) from error
-        self.words = Words(self._writer, words_limit)
+            raise damaged(path, error) from error
         self._keeper = VectorKeeper(self, self._vectors)
         self._keeper.notice()
 

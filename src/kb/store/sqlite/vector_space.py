@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import apsw
 
 from kb.api.errors import StoreError
 from kb.store.rows import VectorSpace
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import apsw
 
 DEFAULT_SPACE = VectorSpace(
     dimensions=384,
@@ -20,6 +22,10 @@ DEFAULT_SPACE = VectorSpace(
     digest="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 )
 """The default model's, and that of every database that records none."""
+
+SELECT_SPACE = (
+    "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, '') FROM vector_space"
+)
 
 
 def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> None:
@@ -33,15 +39,30 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
             _record(connection, space)
         elif not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get:
             _record(connection, DEFAULT_SPACE)
-    [(model, precision, digest, *prefixes)] = connection.execute(
-        "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, '') FROM vector_space"
-    )
+    [(model, precision, digest, *prefixes)] = connection.execute(SELECT_SPACE)
     recorded = VectorSpace(space.dimensions, model, precision, digest, *prefixes)
     if recorded != space:
         raise StoreError(
             f"The database {path} holds vectors of {recorded}, and the model makes those of {space}:"
             f" {_remedy(recorded, space)}, or take an empty KB_DATA_DIR and add the documents again."
         )
+
+
+def recorded_space(path: Path) -> VectorSpace:
+    """Return what the vectors of a database are of, as it says itself.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            [(declared,)] = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'")
+            dimensions = re.search(r"float\s*\[\s*(\d+)", declared, re.IGNORECASE)
+            found = list(connection.execute(SELECT_SPACE)) if connection.table_exists("main", "vector_space") else []
+    except (apsw.Error, ValueError) as error:
+        raise StoreError(f"The database {path} cannot be read: {error}.") from error
+    recorded = VectorSpace(DEFAULT_SPACE.dimensions, *found[0]) if found else DEFAULT_SPACE
+    return replace(recorded, dimensions=int(dimensions[1])) if dimensions else recorded
 
 
 def _record(connection: apsw.Connection, space: VectorSpace) -> None:

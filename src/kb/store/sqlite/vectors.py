@@ -122,6 +122,8 @@ class Vectors:
         rows: list[Any] = connection.execute(self.table.select).fetchall()
         ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, self._dimensions)
+        if not np.isfinite(vectors).all():
+            raise ValueError("a vector is no number")
         return FlatIndex.of(ids, vectors)
 
     def _open(self, connection: apsw.Connection) -> VectorIndex:

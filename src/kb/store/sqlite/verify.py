@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -9,19 +11,55 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
-import sqlite_vec
 
 from kb.api.errors import StoreError
+from kb.store.sqlite.connection import load_vectors
+from kb.store.sqlite.rules import AHEAD, RULES, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
 from kb.store.sqlite.words import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from kb.store.sqlite.rules import Rule
+
 MASK = (1 << 64) - 1
+PART = 4096
+"""How many copies of vectors are looked at together."""
+
 UNIT = 1e-3
 """By how much a vector's length may differ from 1."""
+
+
+class Remedy(Enum):
+    """What helps where a check finds something."""
+
+    ROWS = "kb doctor --fix mends it"
+    REBUILD = "kb doctor --fix makes it anew from the texts"
+    FILES = "kb doctor --fix removes or changes it"
+    CODES = "kb doctor --fix removes it, and the engine makes it anew"
+    VECTORS = "kb doctor --fix makes every vector anew"
+    BACKUP = "restore a backup"
+    OPERATOR = "it is for who runs this machine to change"
+    NOTICE = "to be known"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something to look at.
+
+    Args:
+        name: what it is.
+        find: yields what is wrong.
+        remedy: what helps then.
+    """
+
+    name: str
+    find: Callable[[], Iterator[str]]
+    remedy: Remedy
 
 
 class Verification:
@@ -34,10 +72,11 @@ class Verification:
     def __init__(self, path: Path) -> None:
         try:
             self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-            self._connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
-            self._connection.load_extension(sqlite_vec.loadable_path())
+            load_vectors(self._connection)
             self._connection.execute("BEGIN")
             version = self._connection.pragma("user_version")
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            raise StoreError(f"The database {path} is damaged ({error}): 'kb restore' brings a backup back.") from error
         except apsw.Error as error:
             raise StoreError(f"The database {path} cannot be opened: {error}.") from error
         if version != SCHEMA_VERSION:
@@ -48,16 +87,34 @@ class Verification:
         self._connection.close()
 
     @property
-    def checks(self) -> Mapping[str, Callable[[], Iterator[str]]]:
-        """What there is to look at, by name; each yields what it finds wrong."""
-        found = {
-            "pages": self._pages,
-            "references": self._references,
-            "full text": self._full_text,
-            "vectors": self._vectors,
-            "notes": self._notes,
-        }
-        return {name: partial(_readable, check) for name, check in found.items()}
+    def checks(self) -> Sequence[Check]:
+        """What there is to look at."""
+        found = (
+            ("pages", self._pages, Remedy.REBUILD),
+            ("schema", self._schema, Remedy.ROWS),
+            ("references", self._references, Remedy.BACKUP),
+            ("rows", self._mendable_rows, Remedy.ROWS),
+            ("sources", self._rows_to_restore, Remedy.BACKUP),
+            ("full text", self._full_text, Remedy.REBUILD),
+            ("vectors", self._vectors, Remedy.REBUILD),
+            ("codes", self._codes, Remedy.CODES),
+            ("notes", self._notes, Remedy.BACKUP),
+            ("clock", self._clock, Remedy.NOTICE),
+        )
+        return [Check(name, partial(_readable, find), remedy) for name, find, remedy in found]
+
+    def sample(self, size: int) -> list[tuple[str, str, bytes]]:
+        """Return the headers, texts and vectors of some chunks; none where they cannot be read."""
+        try:
+            table = VectorTable.of(self._connection)
+            rows: list[Any] = self._connection.execute(
+                f"SELECT header, text, {table.embedding} FROM chunks_vec JOIN chunk_texts ON id = {table.key}"
+                f" WHERE {table.key} IN (SELECT id FROM chunks ORDER BY random() LIMIT ?)",
+                (size,),
+            ).fetchall()
+        except apsw.Error:
+            return []
+        return rows
 
     def file_hashes(self) -> Iterator[tuple[int, str]]:
         """Yield the documents that came from files, and the hashes of these."""
@@ -69,6 +126,30 @@ class Verification:
 
     def _rows(self, sql: str) -> Iterable[Any]:
         return self._connection.execute(sql)
+
+    def pending_hashes(self) -> set[str]:
+        """Return the hashes of the files whose jobs are not done."""
+        return {
+            digest for (digest,) in self._rows("SELECT content_hash FROM jobs WHERE status IN ('queued', 'running')")
+        }
+
+    def _schema(self) -> Iterator[str]:
+        yield from (f"the {kind} {name} is not there" for kind, name, _ in missing_parts(self._connection))
+
+    def _mendable_rows(self) -> Iterator[str]:
+        yield from self._broken(rule for rule in RULES if rule.mend)
+
+    def _rows_to_restore(self) -> Iterator[str]:
+        yield from self._broken(rule for rule in RULES if not rule.mend)
+
+    def _broken(self, rules: Iterable[Rule]) -> Iterator[str]:
+        for rule in rules:
+            if rows := [value for (value,) in self._rows(rule.select)]:
+                yield f"{len(rows)} {rule.found}, such as {rows[0]}"
+
+    def _clock(self) -> Iterator[str]:
+        for document_id, at in self._rows(f"{AHEAD} LIMIT 1"):
+            yield f"document {document_id} is of {at} UTC, which is still to come: a clock was put back"
 
     def _pages(self) -> Iterator[str]:
         yield from (text for (text,) in self._rows("PRAGMA integrity_check") if text != "ok")
@@ -99,6 +180,24 @@ class Verification:
         for chunk_id, raw in self._rows(table.select):
             if not is_unit(raw):
                 yield f"the vector of chunk {chunk_id} is not of length 1"
+
+    def _codes(self) -> Iterator[str]:
+        """Yield what is damaged. What is missing may be on its way: the engine makes it in the background."""
+        mean: bytes | None = self._connection.execute(statements("vectors")["select_mean"]).get
+        if mean is None:
+            return
+        dimensions = (len(mean) - CHECKSUM) // 4
+        quantizer = read_quantizer(self._connection, dimensions)
+        if quantizer is None:
+            yield "what the codes of vectors are centred on is damaged"
+            return
+        coded, copied = self._ids("vector_codes", "chunk_id"), sorted(self._ids("vector_copies", "chunk_id"))
+        rows = read_codes(self._connection, quantizer)
+        if damaged := len(coded & self._ids("chunks", "id")) - int(rows.alive.sum()):
+            yield f"{damaged} codes of vectors are damaged"
+        parts = (np.array(copied[start : start + PART], np.int64) for start in range(0, len(copied), PART))
+        if damaged := len(copied) - sum(read_copies(self._connection, ids, dimensions)[0].size for ids in parts):
+            yield f"{damaged} copies of vectors are damaged"
 
     def _notes(self) -> Iterator[str]:
         notes = "SELECT id, content_hash FROM documents WHERE doc_type = 'note'"

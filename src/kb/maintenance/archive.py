@@ -1,0 +1,362 @@
+"""Backups as they lie on a disk: a folder that keeps many of them, or an archive of one.
+
+A folder:
+
+    objects/ab/abcd…      files by the SHA-256 of their content, shared by all backups
+    2026-11-21T…Z/        a backup: kb.db, manifest.json and manifest.json.sha256
+
+An archive (`.tar`) has the same names, those of its one backup at its top. What is not finished is called `.part`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import tarfile
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
+from uuid import uuid4
+
+from kb.api.errors import StoreError
+from kb.filesystem import sync, sync_descriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+FORMAT: Final = 1
+MANIFEST: Final = "manifest.json"
+DIGEST: Final = "manifest.json.sha256"
+DATABASE: Final = "kb.db"
+OBJECTS: Final = "objects"
+PART: Final = ".part"
+ARCHIVE: Final = ".tar"
+STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
+NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}Z")
+"""What a finished backup is called."""
+BLOCK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup is made of.
+
+    Args:
+        made_at: its moment, in UTC.
+        kb: the version of the program that made it.
+        schema: the version of the database's schema.
+        database: the SHA-256 of the database.
+        counts: how many rows there are.
+        originals: the SHA-256 of each kept file.
+        staged: the files that wait for their job: their names, and the SHA-256 of each.
+        missing: the files that could not be copied, for they are not what they were or not there.
+    """
+
+    made_at: str
+    kb: str
+    schema: int
+    database: str
+    counts: dict[str, int]
+    originals: list[str]
+    staged: dict[str, str]
+    missing: list[str]
+
+    @property
+    def objects(self) -> set[str]:
+        """The SHA-256 of every file."""
+        return {*self.originals, *self.staged.values()}
+
+    def dump(self) -> bytes:
+        """Return the manifest as it is written."""
+        return (json.dumps({"kb-backup": FORMAT} | asdict(self), indent=1) + "\n").encode()
+
+    @classmethod
+    def load(cls, raw: bytes) -> Manifest:
+        """Return the manifest that was written so.
+
+        Raises:
+            ValueError: it is none, or of a later format.
+        """
+        fields = json.loads(raw)
+        if fields.pop("kb-backup", None) != FORMAT:
+            raise ValueError("it is of another format")
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+
+
+def object_name(digest: str) -> str:
+    """Return where a file is kept."""
+    return f"{OBJECTS}/{digest[:2]}/{digest}"
+
+
+def copy(source: BinaryIO, target: Path) -> str:
+    """Write what is left of `source` to a new file, which is on the disk then; return the SHA-256."""
+    digest = sha256()
+    with target.open("xb") as file:
+        while block := source.read(BLOCK):
+            digest.update(block)
+            file.write(block)
+        file.flush()
+        sync_descriptor(file.fileno())
+    return digest.hexdigest()
+
+
+def digest_of(file: BinaryIO) -> str:
+    """Return the SHA-256 of what is left of a file."""
+    digest = sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+class Writer(Protocol):
+    """What a backup is written with."""
+
+    database: Path
+    """Where its copy of the database belongs."""
+
+    def has(self, digest: str) -> bool: ...
+    def put(self, file: BinaryIO) -> str:
+        """Keep a file; return its SHA-256."""
+
+    def finish(self, manifest: Manifest) -> Path:
+        """Make a backup of it, on the disk and under its name; return where it is."""
+
+    def discard(self) -> None:
+        """Remove what is not finished."""
+
+
+class FolderWriter:
+    """Writes the next backup of a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._objects = root / OBJECTS
+        self._objects.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._target = root / _next_stamp(root)
+        self._part = self._target.with_name(f"{self._target.name}{PART}")
+        self._part.mkdir(mode=0o700)
+        self.database = self._part / DATABASE
+
+    def has(self, digest: str) -> bool:
+        """Return whether a backup has this file."""
+        return (self._root / object_name(digest)).exists()
+
+    def put(self, file: BinaryIO) -> str:
+        """Keep a file for this backup and others; return its SHA-256."""
+        part = self._objects / f"{uuid4().hex}{PART}"
+        try:
+            digest = copy(file, part)
+            target = self._root / object_name(digest)
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        sync(target.parent)
+        return digest
+
+    def finish(self, manifest: Manifest) -> Path:
+        """Give the backup its name, once all of it is on the disk."""
+        for name, content in _signed(manifest):
+            copy(io.BytesIO(content), self._part / name)
+        for folder in (self._part, self._objects, self._root):
+            sync(folder)
+        self._part.rename(self._target)
+        sync(self._root)
+        return self._target
+
+    def discard(self) -> None:
+        """Remove what is not finished."""
+        shutil.rmtree(self._part, ignore_errors=True)
+
+
+class ArchiveWriter:
+    """Writes a backup into an archive."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(f"{path.name}{PART}")
+        self._part.unlink(missing_ok=True)
+        self._part.touch(mode=0o600)
+        self._file = self._part.open("wb", buffering=0)
+        self._tar = tarfile.open(fileobj=self._file, mode="w")  # noqa: SIM115 - `finish` closes it
+        self._digests: set[str] = set()
+        self.database = path.with_name(f"{path.name}.db{PART}")
+        self.database.unlink(missing_ok=True)
+        self.database.touch(mode=0o600)
+
+    def has(self, digest: str) -> bool:
+        """Return whether the file is there."""
+        return digest in self._digests
+
+    def put(self, file: BinaryIO) -> str:
+        """Add a file; return its SHA-256."""
+        digest = digest_of(file)
+        self._add(object_name(digest), file)
+        self._digests.add(digest)
+        return digest
+
+    def finish(self, manifest: Manifest) -> Path:
+        """Give the archive its name, once it is on the disk."""
+        with self.database.open("rb") as database:
+            self._add(DATABASE, database)
+        for name, content in _signed(manifest):
+            self._add(name, io.BytesIO(content))
+        self._tar.close()
+        sync_descriptor(self._file.fileno())
+        self._part.replace(self._path)
+        sync(self._path.parent)
+        return self._path
+
+    def discard(self) -> None:
+        """Remove what is not finished."""
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+        self.database.unlink(missing_ok=True)
+
+    def _add(self, name: str, file: BinaryIO) -> None:
+        member = tarfile.TarInfo(name)
+        member.mode = 0o600
+        member.size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        self._tar.addfile(member, file)
+
+
+class Backup(Protocol):
+    """A backup that can be read."""
+
+    name: str
+    manifest: Manifest
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the database, or a file by its `object_name`.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+
+
+class FolderBackup:
+    """A backup in a folder.
+
+    Raises:
+        StoreError: the manifest cannot be read, or is not what it was.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder = folder
+        self.manifest = _load(self)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a part of it."""
+        folder = self._folder.parent if name.startswith(OBJECTS) else self._folder
+        return (folder / name).open("rb")
+
+
+class ArchiveBackup:
+    """A backup in an archive.
+
+    Raises:
+        StoreError: the manifest cannot be read, or is not what it was.
+    """
+
+    def __init__(self, path: Path, tar: tarfile.TarFile) -> None:
+        self.name = str(path)
+        self._tar = tar
+        self.manifest = _load(self)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a part of it."""
+        try:
+            file = self._tar.extractfile(name)
+        except KeyError:
+            file = None
+        except tarfile.TarError as error:
+            raise FileNotFoundError(f"{name}: {error}") from error
+        if file is None:
+            raise FileNotFoundError(name)
+        return file  # type: ignore[return-value]  # it reads like a file
+
+
+def write_to(path: Path) -> Writer:
+    """Return what writes a backup to a folder, or to an archive."""
+    if path.suffix == ARCHIVE and not path.is_dir():
+        return ArchiveWriter(path)
+    return FolderWriter(path)
+
+
+@contextmanager
+def opened_backups(path: Path) -> Iterator[Sequence[Backup]]:
+    """The backups of a folder, the oldest first, or the one that `path` names.
+
+    Raises:
+        StoreError: there is none, or the manifest of one is damaged.
+    """
+    if path.is_file():
+        try:
+            tar = tarfile.open(path, "r:")  # noqa: SIM115 - what cannot be opened is told from what fails inside
+        except (OSError, tarfile.TarError) as error:
+            raise StoreError(f"{path} is no backup: {error}.") from error
+        with tar:
+            yield [ArchiveBackup(path, tar)]
+    elif folders := [path] if (path / MANIFEST).exists() else backup_folders(path):
+        yield [FolderBackup(folder) for folder in folders]
+    else:
+        raise StoreError(f"There is no backup in {path}.")
+
+
+def backup_folders(root: Path) -> list[Path]:
+    """Return the folders of the backups that are finished, the oldest first."""
+    return sorted(path for path in (root.iterdir() if root.is_dir() else ()) if NAME.fullmatch(path.name))
+
+
+def age_of_newest(root: Path) -> float:
+    """Return for how many seconds the newest backup of a folder has been there; endless if there is none."""
+    folders = backup_folders(root)
+    return (datetime.now(UTC) - _moment_of(folders[-1])).total_seconds() if folders else float("inf")
+
+
+@contextmanager
+def discarded_unless_finished(writer: Writer) -> Iterator[Writer]:
+    """Remove in the end what is not finished."""
+    try:
+        yield writer
+    finally:
+        writer.discard()
+
+
+def _next_stamp(root: Path) -> str:
+    """Return a name behind those of all backups, also when the clock was put back."""
+    now = datetime.now(UTC)
+    if folders := backup_folders(root):
+        now = max(now, _moment_of(folders[-1]) + timedelta(microseconds=1))
+    return now.strftime(STAMP)
+
+
+def _moment_of(folder: Path) -> datetime:
+    return datetime.strptime(folder.name, STAMP).replace(tzinfo=UTC)
+
+
+def _signed(manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+    raw = manifest.dump()
+    yield MANIFEST, raw
+    yield DIGEST, f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode()
+
+
+def _load(backup: FolderBackup | ArchiveBackup) -> Manifest:
+    try:
+        with backup.open(MANIFEST) as file, backup.open(DIGEST) as digest:
+            raw, said = file.read(), digest.read()
+        if said != f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode():
+            raise ValueError("it is not what it was")
+        return Manifest.load(raw)
+    except (OSError, ValueError, tarfile.TarError) as error:
+        raise StoreError(f"The manifest of the backup {backup.name} cannot be used: {error}.") from error

@@ -1,0 +1,180 @@
+"""A backup is made while the engine works: the database and its files at one moment."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from filelock import FileLock, Timeout
+
+from kb import __version__
+from kb.api.errors import StoreError
+from kb.documents.originals import Originals
+from kb.maintenance.archive import (
+    ARCHIVE,
+    OBJECTS,
+    PART,
+    FolderBackup,
+    Manifest,
+    backup_folders,
+    digest_of,
+    discarded_unless_finished,
+    write_to,
+)
+from kb.store.open import database_path
+from kb.store.sqlite.backup import Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from kb.maintenance.archive import Writer
+    from kb.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+MOST_OPEN: Final = 256
+"""How many files that came since the last look are opened while writers wait; more are copied before another look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A backup that was made.
+
+    Args:
+        path: where it is.
+        manifest: what it is made of.
+        added: how many files no earlier backup in the folder had.
+    """
+
+    path: Path
+    manifest: Manifest
+    added: int
+
+
+def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> Made:
+    """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
+
+    It holds one moment: the files are looked at while nobody can write, and opened, so that none goes before it is
+    copied. `checkpoint` is called again and again, and may end the work by raising.
+
+    Raises:
+        StoreError: the database cannot be read or is damaged, or the backup cannot be written. Nothing is left of it.
+    """
+    path = database_path(settings.database_url, settings.data_dir)
+    try:
+        with (
+            _sole_writer(target),
+            closing(Moment(path)) as moment,
+            discarded_unless_finished(write_to(target)) as writer,
+        ):
+            copier = Copier(settings, moment, writer, checkpoint)
+            manifest = copier.copy()
+            made = Made(writer.finish(manifest), manifest, copier.added)
+            if target.suffix != ARCHIVE:
+                prune(target, keep)
+    except OSError as error:
+        raise StoreError(f"The backup {target} cannot be written: {error.strerror or error}.") from error
+    return made
+
+
+def prune(root: Path, keep: int) -> None:
+    """Remove all backups of a folder but the newest `keep`, then the files that no backup needs."""
+    for folder in backup_folders(root)[:-keep]:
+        shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}{PART}")))
+    for part in root.glob(f"*{PART}"):  # what was cut off
+        shutil.rmtree(part, ignore_errors=True)
+    try:
+        needed = set().union(*(FolderBackup(folder).manifest.objects for folder in backup_folders(root)))
+    except StoreError as error:
+        logger.warning("files of old backups stay: %s", error)
+        return
+    for path in (root / OBJECTS).rglob("*"):
+        if path.is_file() and path.name not in needed:
+            path.unlink()
+
+
+class Copier:
+    """Copies the files of one moment, then its database.
+
+    Args:
+        settings: where everything is.
+        moment: the database.
+        writer: where it is copied to.
+        checkpoint: is called again and again, and may end the work by raising.
+    """
+
+    def __init__(self, settings: Settings, moment: Moment, writer: Writer, checkpoint: Callable[[], None]) -> None:
+        self.added = 0
+        self._originals = Originals(settings.files_dir, keep=settings.keep_files)
+        self._staging = settings.staging_dir
+        self._moment = moment
+        self._writer = writer
+        self._checkpoint = checkpoint
+        self._damaged: set[Path] = set()
+
+    def copy(self) -> Manifest:
+        """Return what a backup of the copies is made of."""
+        with ExitStack() as stack:
+            while True:
+                with self._moment.taken():
+                    originals, staged = self._originals.digests(), self._moment.staged()
+                    paths = self._paths(originals, staged)
+                    wanted = {path: digest for path, digest in paths.items() if not self._has(path, digest)}
+                    if len(wanted) <= MOST_OPEN:
+                        made_at = datetime.now(UTC).isoformat()
+                        opened = {path: stack.enter_context(path.open("rb")) for path in wanted if path.exists()}
+                        break
+                for path, digest in wanted.items():
+                    with suppress(FileNotFoundError), path.open("rb") as file:
+                        self._put(path, file, digest)
+            paths |= {path: self._put(path, file, wanted[path]) for path, file in opened.items()}
+        lost = self._damaged | {path for path in wanted if path not in opened}
+        self._moment.copy(self._writer.database, self._checkpoint)
+        with self._writer.database.open("rb") as database:
+            digest = digest_of(database)
+        return Manifest(
+            made_at=made_at,
+            kb=__version__,
+            schema=self._moment.schema_version,
+            database=digest,
+            counts=self._moment.counts(),
+            originals=sorted(each for each in originals if self._originals.path(each) not in lost),
+            staged={name: str(paths[self._staging / name]) for name, _ in staged if self._staging / name not in lost},
+            missing=sorted(map(str, lost)),
+        )
+
+    def _paths(self, originals: Iterable[str], staged: Iterable[tuple[str, str | None]]) -> dict[Path, str | None]:
+        kept: dict[Path, str | None] = {self._originals.path(digest): digest for digest in originals}
+        return kept | {self._staging / name: digest for name, digest in staged}
+
+    def _has(self, path: Path, digest: str | None) -> bool:
+        return path in self._damaged or (digest is not None and self._writer.has(digest))
+
+    def _put(self, path: Path, file: BinaryIO, expected: str | None) -> str:
+        """Copy a file; a damaged one takes no place of a sound one."""
+        self._checkpoint()
+        digest = self._writer.put(file)
+        if expected not in (None, digest):
+            self._damaged.add(path)
+        self.added += 1
+        return digest
+
+
+@contextmanager
+def _sole_writer(target: Path) -> Iterator[None]:
+    """Keep two backups from removing each other's files."""
+    lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / "lock"
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with FileLock(lock, timeout=0):
+            yield
+    except Timeout:
+        raise StoreError(f"Another backup is being written to {target}.") from None
+    finally:
+        if target.suffix == ARCHIVE:
+            lock.unlink(missing_ok=True)

@@ -1,0 +1,229 @@
+"""Whether a knowledge base is well, and what can be mended without a backup."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import ExitStack, closing
+from functools import partial
+from hashlib import file_digest
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kb.api.errors import ModelError
+from kb.documents.originals import Originals
+from kb.embed.open import open_embedder
+from kb.filesystem import is_exposed
+from kb.ingest.chunk import Chunker
+from kb.maintenance.archive import age_of_newest
+from kb.maintenance.reindex import reindex
+from kb.store.lock import sole_user
+from kb.store.open import database_lock, database_path
+from kb.store.rows import VectorSpace
+from kb.store.sqlite.rules import mend_codes, mend_rows
+from kb.store.sqlite.vector_space import recorded_space
+from kb.store.sqlite.verify import Check, Remedy, Verification
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from kb.settings import Settings
+
+MOST: Final = 20
+"""How many faults of a kind are told."""
+
+SAMPLE: Final = 16
+"""How many vectors are made again to see whether they are the model's."""
+
+SAME: Final = 0.99
+"""The cosine of two vectors of one text; precisions differ less."""
+
+LOW_SPACE: Final = 256 << 20
+CUT_OFF: Final = (".new", ".new-journal", ".new-wal", ".new-shm")
+"""How what a reindex writes ends, after the database's name."""
+
+Examined = dict[str, tuple[list[str], Remedy]]
+"""The checks by name: what each found, and what helps."""
+
+
+def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Examined:
+    """Return what is wrong. Nothing is written; an engine may be at work.
+
+    Raises:
+        StoreError: there is no database that could be looked at.
+    """
+    found: Examined = {}
+    with closing(_open(settings)) as database:
+        for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
+            on_check(check.name)
+            found[check.name] = (list(islice(check.find(), MOST)), check.remedy)
+    return found
+
+
+def is_well(found: Examined) -> bool:
+    """Return whether nothing was found but what is only to be known."""
+    return not any(faults for faults, remedy in found.values() if remedy is not Remedy.NOTICE)
+
+
+def mend(settings: Settings, found: Examined, on_chunks: Callable[[int, int], None]) -> None:
+    """Mend what can be mended of what was found. No text and no kept file is removed.
+
+    Raises:
+        StartError: the engine runs, or the model or the database cannot be used.
+    """
+    needed = {remedy for faults, remedy in found.values() if faults}
+    path = database_path(settings.database_url, settings.data_dir)
+    with ExitStack() as stack:
+        for lock in (settings.data_dir / "kb.lock", database_lock(path)):
+            stack.enter_context(sole_user(lock))
+        if Remedy.FILES in needed:
+            _mend_files(settings)
+        if Remedy.ROWS in needed:
+            mend_rows(path)
+        if Remedy.CODES in needed:
+            mend_codes(path)
+    if needed & {Remedy.REBUILD, Remedy.VECTORS}:
+        reindex(settings, on_chunks, anew=Remedy.VECTORS in needed)
+
+
+def verify_data(settings: Settings) -> Iterator[str]:
+    """Yield what is wrong with a database and its files, wherever they are.
+
+    Raises:
+        StoreError: there is no database that could be looked at.
+    """
+    with closing(_open(settings)) as database:
+        for check in checks_of_data(database, settings):
+            if check.remedy is not Remedy.NOTICE:
+                yield from (f"{check.name}: {fault}" for fault in check.find())
+
+
+def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check]:
+    """Return the checks of the database and of the files that belong to it."""
+    originals = Originals(settings.files_dir, keep=settings.keep_files)
+    return [
+        *database.checks,
+        Check("files", partial(_damaged_files, database, originals), Remedy.BACKUP),
+        Check("missing files", partial(_missing_files, database, originals), Remedy.NOTICE),
+        Check("waiting files", partial(_missing_staged, database, settings), Remedy.BACKUP),
+    ]
+
+
+def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Check]:
+    """Return the checks of the model, the folders, the disk and the backups."""
+    path = database_path(settings.database_url, settings.data_dir)
+    return [
+        Check("model", partial(_foreign_vectors, database, path, settings), Remedy.VECTORS),
+        Check("stray files", partial(_strays, settings), Remedy.NOTICE),
+        Check("leftovers", partial(_leftovers, path, settings), Remedy.FILES),
+        Check("exposed files", partial(_exposed, path, settings), Remedy.FILES),
+        Check("folders", partial(_read_only, path, settings), Remedy.OPERATOR),
+        Check("space", partial(_low_space, path, settings), Remedy.OPERATOR),
+        Check("backups", partial(_late_backup, settings), Remedy.OPERATOR),
+    ]
+
+
+def _open(settings: Settings) -> Verification:
+    return Verification(database_path(settings.database_url, settings.data_dir))
+
+
+def _damaged_files(database: Verification, originals: Originals) -> Iterator[str]:
+    """Yield the kept files that are not what they were."""
+    for document_id, content_hash in database.file_hashes():
+        path = originals.path(content_hash)
+        if path.exists():
+            with path.open("rb") as file:
+                if file_digest(file, "sha256").hexdigest() != content_hash:
+                    yield f"the file of document {document_id} is not what it was: {path}"
+
+
+def _missing_files(database: Verification, originals: Originals) -> Iterator[str]:
+    missing = [document_id for document_id, digest in database.file_hashes() if not originals.path(digest).exists()]
+    if missing:
+        yield f"no file is kept of {len(missing)} documents, such as {missing[0]}: KB_KEEP_FILES was off, or it is lost"
+
+
+def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
+    for job_id, name in database.staged():
+        if not (settings.staging_dir / name).exists():
+            yield f"the file that job {job_id} waits with is not there"
+
+
+def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
+    """Yield how vectors differ from those that the model makes; without a model at hand there is nothing to compare."""
+    if not settings.model_dir and not (settings.data_dir / "models").is_dir():
+        return
+    try:
+        embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
+    except ModelError as error:
+        yield f"the model cannot be used: {error.detail}"
+        return
+    recorded, space = recorded_space(path), VectorSpace.of(embedder.spec)
+    sample = database.sample(SAMPLE)
+    if sample and recorded != space:
+        yield f"the vectors are of {recorded}, and the model makes those of {space}"
+    elif sample:
+        chunker = Chunker(embedder)
+        made = embedder.embed_passages([chunker.passage(header, text) for header, text, _ in sample])
+        stored = np.frombuffer(b"".join(raw for *_, raw in sample), np.float32).reshape(made.shape)
+        if differing := int((np.sum(made * stored, axis=1) < SAME).sum()):
+            yield f"{differing} of {len(sample)} vectors are not those of their texts"
+
+
+def _strays(settings: Settings) -> Iterator[str]:
+    """Yield the kept files that no document needs. They are looked at first, and then who may need them."""
+    kept = Originals(settings.files_dir, keep=True).digests()
+    with closing(_open(settings)) as database:
+        needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
+    if strays := kept - needed:
+        yield f"{len(strays)} kept files are of no document, such as {min(strays)}; the next start removes them"
+
+
+def _leftovers(path: Path, settings: Settings) -> Iterator[str]:
+    yield from (f"{each} was cut off" for each in _cut_off(path, settings))
+
+
+def _cut_off(path: Path, settings: Settings) -> list[Path]:
+    """Return what a reindex or a restore left that was cut off."""
+    rebuilt = (path.with_name(f"{path.name}{ending}") for ending in CUT_OFF)
+    restoring = {*path.parent.glob("restoring-*.part"), *settings.files_dir.parent.glob("restoring-*.part")}
+    return [each for each in (*rebuilt, *restoring) if each.exists()]
+
+
+def _exposed(path: Path, settings: Settings) -> Iterator[str]:
+    for each in _exposed_files(path, settings):
+        yield f"other accounts can read {each}"
+
+
+def _exposed_files(path: Path, settings: Settings) -> list[Path]:
+    logs = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
+    kept = (each for folder in (settings.files_dir, settings.staging_dir) for each in folder.rglob("*"))
+    return [each for each in (path, *logs, *kept) if each.is_file() and is_exposed(each)]
+
+
+def _read_only(path: Path, settings: Settings) -> Iterator[str]:
+    for each in (settings.data_dir, path.parent, path, settings.files_dir, settings.staging_dir):
+        if each.exists() and not os.access(each, os.W_OK):
+            yield f"{each} cannot be written to"
+
+
+def _low_space(path: Path, settings: Settings) -> Iterator[str]:
+    for folder in dict.fromkeys((settings.data_dir, path.parent)):
+        if (free := shutil.disk_usage(folder).free) < LOW_SPACE:
+            yield f"there are {free >> 20} MiB free for {folder}"
+
+
+def _late_backup(settings: Settings) -> Iterator[str]:
+    if settings.backup_dir and age_of_newest(settings.backup_dir) > 2 * settings.backup_hours * 3600:
+        yield f"there is no backup in {settings.backup_dir} of the last {2 * settings.backup_hours:g} hours"
+
+
+def _mend_files(settings: Settings) -> None:
+    path = database_path(settings.database_url, settings.data_dir)
+    for each in _cut_off(path, settings):
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    for each in _exposed_files(path, settings):
+        each.chmod(0o600)

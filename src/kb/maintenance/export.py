@@ -1,0 +1,191 @@
+"""Everything in files that other programs read; docs/operations.md describes them.
+
+kb-export.json     the format's number, and the highest id that a document was given
+documents.jsonl    a document a line, with its chunks
+files/ab/abcd…     the files that documents came from, by the SHA-256 of their content
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import yaml
+
+from kb import __version__
+from kb.api.errors import StoreError
+from kb.api.models import NOTE
+from kb.documents.originals import Originals
+from kb.filesystem import sync
+from kb.maintenance.archive import PART, copy, discarded_unless_finished
+from kb.maintenance.backup import Copier
+from kb.store.open import database_path
+from kb.store.sqlite.backup import Moment
+from kb.store.sqlite.transfer import last_document_id, leaving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kb.maintenance.archive import Manifest
+    from kb.settings import Settings
+    from kb.store.sqlite.transfer import Leaving
+
+FORMAT: Final = 1
+ABOUT: Final = "kb-export.json"
+DOCUMENTS: Final = "documents.jsonl"
+FILES: Final = "files"
+NOTES: Final = "notes"
+LONGEST_NAME: Final = 80
+UNREADABLE: Final = re.compile(r"[^\w.-]+")
+"""What stands in no name of a file."""
+
+
+def export(settings: Settings, target: Path, *, as_notes: bool) -> Manifest:
+    """Write everything to the folder `target`, as it is at one moment; jobs and versions stay behind.
+
+    Args:
+        settings: those of the engine, which may run.
+        target: a folder that is not there or empty.
+        as_notes: write notes as Markdown with front matter, and files under their names, for people and other programs.
+
+    Raises:
+        StoreError: the database cannot be read, or the folder cannot be written or holds something.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StoreError(f"{target} holds something already: name another folder.")
+    path = database_path(settings.database_url, settings.data_dir)
+    try:
+        with closing(Moment(path)) as moment, discarded_unless_finished(_ExportWriter(target, as_notes)) as writer:
+            manifest = Copier(settings, moment, writer, lambda: None).copy()
+            writer.finish(manifest)
+    except OSError as error:
+        raise StoreError(f"The export {target} cannot be written: {error.strerror or error}.") from error
+    return manifest
+
+
+class _ExportWriter:
+    """Collects a moment's files and database, and writes the export from them."""
+
+    def __init__(self, target: Path, as_notes: bool) -> None:
+        self._target = target
+        self._part = target.with_name(f"{target.name}{PART}")
+        shutil.rmtree(self._part, ignore_errors=True)
+        self._part.mkdir(parents=True, mode=0o700)
+        self._originals = Originals(self._part / FILES, keep=True)
+        self._write: Callable[[Path, Path], None] = _write_notes if as_notes else _write_lines
+        self.database = self._part / "kb.db"
+
+    def has(self, digest: str) -> bool:
+        """Return whether the file is there."""
+        return self._originals.path(digest).exists()
+
+    def put(self, file: BinaryIO) -> str:
+        """Keep a file; return its SHA-256."""
+        part = self._part / "file.part"
+        digest = copy(file, part)
+        target = self._originals.path(digest)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part.replace(target)
+        return digest
+
+    def finish(self, manifest: Manifest) -> Path:
+        """Write the documents; files of jobs, and the database, are no part of an export."""
+        for digest in self._originals.digests() - set(manifest.originals):
+            self._originals.path(digest).unlink()
+        self._write(self.database, self._part)
+        for ending in ("", "-wal", "-shm", "-journal"):
+            self.database.with_name(f"{self.database.name}{ending}").unlink(missing_ok=True)
+        for path in (*self._part.rglob("*"), self._part):
+            sync(path)
+        if self._target.exists():
+            self._target.rmdir()
+        self._part.rename(self._target)
+        sync(self._target.parent)
+        return self._target
+
+    def discard(self) -> None:
+        """Remove what is not finished."""
+        shutil.rmtree(self._part, ignore_errors=True)
+
+
+def _write_lines(database: Path, folder: Path) -> None:
+    about = {
+        "kb-export": FORMAT,
+        "made_at": datetime.now(UTC).isoformat(),
+        "kb": __version__,
+        "last_document_id": last_document_id(database),
+    }
+    (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+    with (folder / DOCUMENTS).open("w", encoding="utf-8", newline="\n") as lines:
+        for each in leaving(database):
+            lines.write(json.dumps(_line(each), ensure_ascii=False) + "\n")
+
+
+def _line(each: Leaving) -> dict[str, Any]:
+    document = each.document
+    return {
+        "id": document.id,
+        "doc_type": document.doc_type,
+        "title": document.title,
+        "title_given": document.title_given,
+        "source_path": document.source_path,
+        "filename": document.filename,
+        "content_hash": document.content_hash,
+        "date": document.date,
+        "created_at": document.created_at,
+        "updated_at": document.updated_at,
+        "tags": list(document.tags),
+        "own_tags": list(document.own_tags),
+        "part_of": each.part_of,
+        "chunks": [
+            {
+                "text": chunk.text,
+                "header": chunk.header,
+                "heading": list(chunk.place.heading),
+                "page": chunk.place.page,
+                "lines": [chunk.place.line_start, chunk.place.line_end],
+                "characters": [chunk.place.char_start, chunk.place.char_end],
+            }
+            for chunk in each.chunks
+        ],
+    }
+
+
+def _write_notes(database: Path, folder: Path) -> None:
+    """Write each note, and the text of each file that was not kept, as Markdown; and each file under its name."""
+    kept = Originals(folder / FILES, keep=True)
+    (folder / NOTES).mkdir()
+    for each in leaving(database):
+        original = kept.path(each.document.content_hash)
+        if each.document.doc_type != NOTE and original.exists():
+            shutil.copyfile(original, folder / FILES / _name(each, Path(each.document.filename or "").suffix))
+        else:
+            (folder / NOTES / _name(each, ".md")).write_text(_markdown(each), "utf-8", newline="\n")
+    for path in (folder / FILES).glob("??/"):
+        shutil.rmtree(path)
+
+
+def _name(each: Leaving, suffix: str) -> str:
+    stem = Path(each.document.filename or "").stem or each.document.title
+    readable = UNREADABLE.sub("-", stem).strip("-.")[:LONGEST_NAME]
+    return f"{each.document.id}-{readable}{suffix}"
+
+
+def _markdown(each: Leaving) -> str:
+    document = each.document
+    front = {
+        "title": document.title,
+        "tags": list(document.tags),
+        "date": document.date,
+        "source_path": document.source_path,
+        "created": document.created_at,
+        "updated": document.updated_at,
+    }
+    given = {name: value for name, value in front.items() if value}
+    header = yaml.safe_dump(given, allow_unicode=True, sort_keys=False)
+    return f"---\n{header}---\n\n{''.join(chunk.text for chunk in each.chunks)}"

@@ -1,0 +1,73 @@
+"""Backups that the engine makes by itself."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Stopped, StoreError
+from kb.maintenance.archive import age_of_newest
+from kb.maintenance.backup import back_up
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from kb.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 300.0
+"""When a backup that failed is tried again."""
+
+WAIT_SECONDS: Final = 3600.0
+"""After how long it is looked again whether a backup is due: clocks are put back and forth."""
+
+
+class BackupSchedule:
+    """A thread that makes a backup whenever the newest one is old enough.
+
+    Args:
+        settings: those of the engine.
+        folder: where the backups are.
+    """
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kb-backup", daemon=True)
+
+    def __enter__(self) -> None:
+        """Start."""
+        self._thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop; a backup that is not finished is none."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            due = self._settings.backup_hours * 3600 - age_of_newest(self._folder)
+            pause = min(due, WAIT_SECONDS) if due > 0 else self._back_up()
+
+    def _back_up(self) -> float:
+        """Make a backup; return for how long to wait then."""
+        try:
+            made = back_up(self._settings, self._folder, self._settings.backup_keep, self._checkpoint)
+        except Stopped:
+            return 0
+        except StoreError as error:
+            logger.error("no backup was made: %s", error)
+            return RETRY_SECONDS
+        logger.info("backup %s made", made.path)
+        return 0
+
+    def _checkpoint(self) -> None:
+        if self._stopping.is_set():
+            raise Stopped

@@ -1,0 +1,115 @@
+"""A copy of a database at one moment, made while others write to it."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from kb.api.errors import StoreError
+from kb.filesystem import sync
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+BUSY_MS = 120_000
+"""How long the engine may take to write a document before a moment can be taken."""
+
+PAGES = 4096
+"""How many pages are copied at a time."""
+
+COUNTED = ("documents", "chunks", "jobs")
+
+
+class Moment:
+    """One moment of a database, however long it is read from.
+
+    Raises:
+        StoreError: there is no database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._reader, self._writer = self._open(), self._open()
+        except apsw.Error as error:
+            raise StoreError(f"The database {path} cannot be opened: {error}.") from error
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._reader.close()
+        self._writer.close()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Take the moment anew. Nobody writes until the block ends, and so no file goes that the moment knows of.
+
+        Raises:
+            StoreError: the database cannot be read, or someone writes all the time.
+        """
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            if self._reader.in_transaction:
+                self._reader.execute("ROLLBACK")
+            self._reader.execute("BEGIN")
+            self._reader.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            yield
+        except apsw.Error as error:
+            raise StoreError(f"The database {self._path} cannot be read: {error}.") from error
+        finally:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+
+    @property
+    def schema_version(self) -> int:
+        """The version of the schema."""
+        version: int = self._reader.pragma("user_version")
+        return version
+
+    def staged(self) -> list[tuple[str, str | None]]:
+        """Return the names of the files that wait for their job, and the hashes of what they hold."""
+        rows: list[Any] = self._reader.execute(
+            "SELECT staged, content_hash FROM jobs WHERE staged IS NOT NULL"
+        ).fetchall()
+        return rows
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows there are."""
+        return {table: self._reader.execute(f"SELECT count(*) FROM {table}").get for table in COUNTED}
+
+    def copy(self, target: Path, checkpoint: Callable[[], None]) -> None:
+        """Write the database to `target`; it is on the disk, and SQLite finds it whole, when this returns.
+
+        Raises:
+            StoreError: it cannot be written, or is damaged.
+        """
+        try:
+            with closing(apsw.Connection(str(target))) as copy:
+                copy.pragma("journal_mode", "OFF")
+                with copy.backup("main", self._reader, "main") as backup:
+                    while not backup.done:
+                        backup.step(PAGES)
+                        checkpoint()
+        except apsw.Error as error:
+            raise StoreError(f"The copy {target} of the database cannot be written: {error}.") from error
+        sync(target)
+        if damage := damage_of(target):
+            raise StoreError(f"The database {self._path} is damaged ({damage}): 'kb doctor' says more.")
+
+    def _open(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(BUSY_MS)
+        return connection
+
+
+def damage_of(path: Path) -> str | None:
+    """Return what SQLite finds wrong with a database that nobody uses."""
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            connection.pragma("journal_mode", "DELETE")
+            found: str = connection.execute("PRAGMA quick_check(1)").get
+    except apsw.Error as error:
+        return str(error)
+    return None if found == "ok" else found

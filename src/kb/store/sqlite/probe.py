@@ -1,0 +1,44 @@
+"""Whether a database answers searches."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+
+from kb.store.rows import Filter
+from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.vector_space import recorded_space
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kb.store.protocol import Transaction
+
+
+def probe(path: Path) -> Iterator[str]:
+    """Yield what is wrong with searches in a database that nobody uses; an older one is migrated.
+
+    Raises:
+        StoreError: it cannot be opened.
+    """
+    space = recorded_space(path)
+    try:
+        with closing(SqliteStore(path, space)) as store, store.read() as tx:
+            if tx.counts().chunks:
+                yield from _unanswered(tx, space.dimensions)
+    except apsw.Error as error:
+        yield f"a search fails: {error}"
+
+
+def _unanswered(tx: Transaction, dimensions: int) -> Iterator[str]:
+    every = tx.index.select(Filter())
+    nearest = every.nearest(np.full(dimensions, dimensions**-0.5, np.float32), 1)
+    if not nearest.ids.size:
+        yield "a search by vectors finds nothing"
+    words = [tx.index.hits(nearest.ids.tolist())[0].text.split()[0]] if nearest.ids.size else []
+    if any(word.isalnum() for word in words) and not every.full_text(words, 1).ids.size:
+        yield f"a search for {words[0]!r} finds nothing"

@@ -1,0 +1,166 @@
+"""What the rows of a database must be like beyond what SQLite enforces, and how those are mended that are not."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+
+from kb.store.sqlite.connection import connect, load_vectors
+from kb.store.sqlite.schema import create
+from kb.store.sqlite.vector_codes import drop_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What rows must be like.
+
+    Args:
+        found: what those are that are not.
+        select: yields one value for each of them.
+        mend: changes them; None where only a backup has what they should be.
+    """
+
+    found: str
+    select: str
+    mend: str | None = None
+
+
+def _dangling(table: str, column: str, parent: str) -> str:
+    return f"{table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {parent})"
+
+
+RULES: Final = (
+    Rule(
+        "tags that a document which is not there carries",
+        f"SELECT document_id FROM {_dangling('document_tags', 'document_id', 'documents')}",
+        f"DELETE FROM {_dangling('document_tags', 'document_id', 'documents')}",
+    ),
+    Rule(
+        "documents with a tag that has no name",
+        f"SELECT document_id FROM {_dangling('document_tags', 'tag_id', 'tags')}",
+        f"DELETE FROM {_dangling('document_tags', 'tag_id', 'tags')}",
+    ),
+    Rule(
+        "tags that no document carries",
+        "SELECT name FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)",
+        "DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)",
+    ),
+    Rule(
+        "sections of documents that are not there",
+        f"SELECT id FROM {_dangling('sections', 'document_id', 'documents')}"
+        " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
+        f"DELETE FROM {_dangling('sections', 'document_id', 'documents')}"
+        " AND id NOT IN (SELECT section_id FROM chunks WHERE section_id IS NOT NULL)",
+    ),
+    *(
+        Rule(
+            f"rows of {table} whose chunk is not there",
+            f"SELECT chunk_id FROM {_dangling(table, 'chunk_id', 'chunks')}",
+            f"DELETE FROM {_dangling(table, 'chunk_id', 'chunks')}",
+        )
+        for table in ("vector_codes", "vector_copies")
+    ),
+    Rule("chunks whose section is not there", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
+    Rule(
+        "documents of which chunks are missing",
+        "SELECT document_id FROM chunks GROUP BY document_id"
+        " HAVING min(chunk_index) <> 0 OR max(chunk_index) <> count(*) - 1",
+    ),
+    Rule(
+        "chunks that end before they begin",
+        "SELECT id FROM chunks WHERE char_end < char_start OR line_end < line_start",
+    ),
+    Rule(
+        "documents that came in one that is not there",
+        f"SELECT id FROM {_dangling('documents', 'part_of', 'documents')}",
+        "UPDATE documents SET part_of = NULL WHERE part_of IS NOT NULL AND part_of NOT IN (SELECT id FROM documents)",
+    ),
+    Rule(
+        "documents whose own tags cannot be read",
+        "SELECT id FROM documents WHERE NOT json_valid(own_tags)",
+        "UPDATE documents SET own_tags = '[]' WHERE NOT json_valid(own_tags)",
+    ),
+    Rule(
+        "documents without a time",
+        "SELECT id FROM documents WHERE julianday(created_at) IS NULL"
+        " OR (updated_at IS NOT NULL AND julianday(updated_at) IS NULL)",
+    ),
+    Rule(
+        "counters that are behind the ids that were given",
+        "SELECT name FROM (SELECT 'documents' AS name, max(id) AS last FROM documents"
+        " UNION ALL SELECT 'chunks', max(id) FROM chunks UNION ALL SELECT 'jobs', max(id) FROM jobs)"
+        " LEFT JOIN last_ids USING (name) WHERE last_ids.id IS NULL OR last > last_ids.id",
+        "INSERT OR REPLACE INTO last_ids (name, id) SELECT name, max(coalesce(last, 0), coalesce(last_ids.id, 0))"
+        " FROM (SELECT 'documents' AS name, max(id) AS last FROM documents"
+        " UNION ALL SELECT 'chunks', max(id) FROM chunks UNION ALL SELECT 'jobs', max(id) FROM jobs)"
+        " LEFT JOIN last_ids USING (name)",
+    ),
+    Rule(
+        "moments that are not counted",
+        "SELECT 'generation' WHERE NOT EXISTS (SELECT 1 FROM generation)",
+        "INSERT INTO generation VALUES (1, 0)",
+    ),
+    Rule(
+        "jobs of an unknown state",
+        "SELECT id FROM jobs WHERE status NOT IN ('queued', 'running', 'done', 'failed')",
+    ),
+    Rule(
+        "jobs that wait with nothing",
+        "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND text IS NULL AND staged IS NULL",
+    ),
+    Rule(
+        "jobs whose tags cannot be read",
+        "SELECT id FROM jobs WHERE NOT json_valid(tags)",
+        "UPDATE jobs SET tags = '[]' WHERE NOT json_valid(tags) AND status = 'done'",
+    ),
+)
+
+AHEAD: Final = (
+    "SELECT id, max(created_at, coalesce(updated_at, '')) FROM documents"
+    " WHERE julianday(max(created_at, coalesce(updated_at, ''))) > julianday('now') + 1 / 24.0"
+)
+"""Documents from more than an hour in the future."""
+
+
+def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]:
+    """Yield type, name and declaration of what the schema declares and the database does not have."""
+    there = {row[:2] for row in connection.execute("SELECT type, name FROM sqlite_schema")}
+    for kind, name, sql in _declared():
+        if (kind, name) not in there:
+            yield kind, name, sql
+
+
+def mend_rows(path: Path) -> None:
+    """Make the indexes, triggers and views that are missing, and mend the rows that break a rule, or change nothing."""
+    with closing(connect(path)) as connection, connection:
+        for kind, _, sql in list(missing_parts(connection)):
+            if kind != "table":
+                connection.execute(sql)
+        for rule in RULES:
+            if rule.mend and connection.execute(f"{rule.select} LIMIT 1").fetchall():
+                connection.execute(rule.mend)
+
+
+def mend_codes(path: Path) -> None:
+    """Remove the codes and copies of vectors; the engine makes them anew."""
+    with closing(connect(path)) as connection, connection:
+        drop_codes(connection)
+
+
+def _declared() -> list[tuple[str, str, str]]:
+    """Return what a new database has."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        load_vectors(connection)
+        create(connection, 1)
+        rows: list[Any] = connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+            " AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*' AND name NOT GLOB 'sqlite_*'"
+        ).fetchall()
+    return rows

@@ -1,0 +1,62 @@
+"""kb backup."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.optional import require
+from kb_cli.runtime.progress import status_line
+
+VERIFY = "verify"
+
+
+def backup(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[verify] [DIR|FILE.tar]", help="Where the backup goes, or those are that are verified."
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many stay in DIR, instead of KB_BACKUP_KEEP.")
+    ] = None,
+) -> int:
+    """Back up the data in KB_DATA_DIR: the database and its files, as they were at one moment.
+
+    The engine may run meanwhile. DIR, which is KB_BACKUP_DIR if it is not given, holds several backups; files that one
+    of them has are not copied again. 'kb backup verify DIR' reads all of it, restores the newest backup in a scratch
+    place and searches there. 'kb restore' brings a backup back.
+    """
+    settings = require("kb.settings").Settings.read()
+    words = words or []
+    is_verify = words[:1] == [VERIFY]
+    paths = [Path(word).absolute() for word in words[is_verify:]] or [settings.backup_dir]
+    if len(paths) > 1 or paths[0] is None:
+        raise exit_codes.UsageError("Give one folder or archive, or set KB_BACKUP_DIR")
+    return verify(paths[0]) if is_verify else make(settings, paths[0], keep or settings.backup_keep)
+
+
+def make(settings: object, path: Path, keep: int) -> int:
+    """Make a backup, and return the exit code."""
+    with status_line(quiet=False) as show_status:
+        show_status(f"backing up to {path}")
+        made = require("kb.maintenance.backup").back_up(settings, path, keep)
+    manifest = made.manifest
+    output.print_line(
+        f"{made.path}: {manifest.counts['documents']} documents,"
+        f" {len(manifest.objects)} files of which {made.added} were copied"
+    )
+    for name in manifest.missing:
+        output.print_error(f"{name} is damaged or not there, and not in the backup")
+    return exit_codes.FAILURE if manifest.missing else exit_codes.OK
+
+
+def verify(path: Path) -> int:
+    """Verify the backups at a path, and return the exit code."""
+    with status_line(quiet=False) as show_status:
+        faults = list(require("kb.maintenance.restore").verify_backups(path, show_status))
+    for line in faults or [f"{path}: whole"]:
+        output.print_line(line)
+    return exit_codes.FAILURE if faults else exit_codes.OK

@@ -1,0 +1,40 @@
+"""kb doctor."""
+
+from typing import Annotated, Any
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.optional import require
+from kb_cli.runtime.options import Json
+from kb_cli.runtime.progress import status_line
+
+
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended; the engine must not run.")] = False,
+    json: Json = False,
+) -> int:
+    """Look whether all is well with the database and the files in KB_DATA_DIR.
+
+    Nothing is changed without --fix, and the engine may run meanwhile. With it, what follows from the texts is made
+    anew, and no text and no file that came in is removed. For what is damaged itself there are backups.
+    """
+    settings = require("kb.settings").Settings.read()
+    maintenance = require("kb.maintenance.doctor")
+    with status_line(quiet=json) as show_status:
+
+        def look() -> Any:  # noqa: ANN401 - the engine's type
+            return maintenance.examine(settings, lambda name: show_status(f"looking at {name}"))
+
+        found = look()
+        if fix and any(faults for faults, _ in found.values()):
+            maintenance.mend(settings, found, lambda done, total: show_status(f"{done:,} of {total:,} chunks"))
+            found = look()
+    is_well = maintenance.is_well(found)
+    if json:
+        output.print_json({"well": is_well, "found": {name: faults for name, (faults, _) in found.items()}})
+    else:
+        for name, (faults, remedy) in found.items():
+            for line in [f"{fault} ({remedy.value})" for fault in faults] or ["well"]:
+                output.print_line(f"{name}: {line}")
+    return exit_codes.OK if is_well else exit_codes.FAILURE

@@ -1,0 +1,30 @@
+"""kb export."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.optional import require
+from kb_cli.runtime.progress import status_line
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there, or empty.")],
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files under their names.")
+    ] = False,
+) -> int:
+    """Write everything in KB_DATA_DIR to files that other programs can read; the engine may run meanwhile.
+
+    'kb import' brings it into another knowledge base, with ids, times and tags; what --plain wrote, 'kb add' takes.
+    """
+    settings = require("kb.settings").Settings.read()
+    with status_line(quiet=False) as show_status:
+        show_status(f"exporting to {folder}")
+        manifest = require("kb.maintenance.export").export(settings, folder.absolute(), as_notes=plain)
+    output.print_line(f"{folder}: {manifest.counts['documents']} documents, {len(manifest.originals)} files")
+    for name in manifest.missing:
+        output.print_error(f"{name} is damaged or not there, and not in the export")
+    return exit_codes.FAILURE if manifest.missing else exit_codes.OK

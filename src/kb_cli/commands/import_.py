@@ -1,0 +1,25 @@
+"""kb import."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import output
+from kb_cli.runtime.optional import require
+from kb_cli.runtime.progress import status_line
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What 'kb export' wrote.")],
+) -> None:
+    """Bring an export into KB_DATA_DIR; the engine must not run.
+
+    What is there with the same content and path stays one document. Given again after it was cut off, it goes on.
+    """
+    settings = require("kb.settings").Settings.read()
+    with status_line(quiet=False) as show_status:
+        imported = require("kb.maintenance.importing").import_folder(
+            settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")
+        )
+    output.print_line(f"{imported.added} documents added, {imported.there} were there")

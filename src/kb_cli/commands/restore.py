@@ -1,0 +1,56 @@
+"""kb restore: documents from the bin, or a whole backup."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import output
+from kb_cli.runtime.call import call_for_each
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.optional import require
+from kb_cli.runtime.options import Json, Why
+from kb_cli.runtime.progress import status_line
+
+
+def restore(
+    what: Annotated[list[str], typer.Argument(metavar="{ID...|PATH}", help="Documents' ids, or a backup.")],
+    why: Why = None,
+    json: Json = False,
+) -> int:
+    """Bring documents back from the bin, or a backup back into KB_DATA_DIR.
+
+    PATH is a backup, or a folder of backups: the newest. The engine must not run. The backup is unpacked and verified
+    before anything is touched. What was there is set aside, in a folder that is named.
+
+    With --json, prints a list of the documents.
+    """
+    if all(each.isdecimal() and int(each) for each in what):
+        return _restore_documents([int(each) for each in what], why, json=json)
+    path = Path(what[0])
+    if len(what) > 1 or not path.exists():
+        raise UsageError(f"{' '.join(what)!r} is neither a backup nor a list of documents' ids.")
+    restore_backup(path)
+    return 0
+
+
+def _restore_documents(ids: list[int], why: str | None, *, json: bool) -> int:
+    documents, code = call_for_each(
+        dict.fromkeys(ids), lambda client, document_id: client.restore(document_id, why=why)
+    )
+    if json:
+        output.print_json(documents)
+    else:
+        for document in documents:
+            output.print_line(f"document {document['id']} is restored: {output.one_line(document['title'])}")
+    return code
+
+
+def restore_backup(path: Path) -> None:
+    """Put the newest backup at `path` in the place of the data that is there."""
+    settings = require("kb.settings").Settings.read()
+    with status_line(quiet=False) as show_status:
+        restored = require("kb.maintenance.restore").restore_backup(settings, path.absolute(), show_status)
+    output.print_line(f"{restored.name} of {restored.manifest.made_at} is restored")
+    for folder in restored.set_aside:
+        output.print_line(f"what was there before is in {folder}")

@@ -1,0 +1,144 @@
+"""Clients that write, and what they know of it: what was acknowledged is so, what was not may be."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from kb.api.errors import EngineUnreachable, KbError, NotFound
+
+if TYPE_CHECKING:
+    import random
+
+KEYS = 5
+FILLER = "Patient clerks keep the ledgers of the counting house. "
+
+
+@dataclass(frozen=True)
+class State:
+    """What a document is: the hash of its content, its tags, and whether it is a note."""
+
+    content_hash: str
+    tags: frozenset
+    is_note: bool
+
+
+@dataclass
+class Client:
+    """One who writes to paths of its own, one after the other.
+
+    `possible` has the states that each path may have: one, unless an answer did not come. None is no document.
+    """
+
+    name: str
+    random: random.Random
+    possible: dict = field(default_factory=dict)
+    ids: dict = field(default_factory=dict)
+    acknowledged: int = 0
+    number: int = 0
+
+    async def write(self, api):
+        """Write until the engine is gone."""
+        while True:
+            path = f"/{self.name}/{self.random.randrange(KEYS)}"
+            try:
+                await self.step(api, path)
+            except EngineUnreachable:
+                return
+
+    async def step(self, api, path):
+        """One write to a path whose document is known, or is not there."""
+        [state] = self.possible.get(path, {None})
+        if state is None:
+            await self.random.choice((self.add, self.upload))(api, path)
+        else:
+            acts = (self.update, self.retag, self.delete, self.add) if state.is_note else (self.retag, self.delete)
+            await self.random.choice(acts)(api, path, state)
+
+    def text(self):
+        self.number += 1
+        return f"{self.name} says {self.number}. " + FILLER * self.random.choice((0, 3, 60))
+
+    async def add(self, api, path, before=None):
+        text, tag = self.text(), f"t{self.random.randrange(9)}"
+        tags = frozenset([tag, *(before.tags if before else ())])
+        async with Written(self, path, before, State(hashed(text), tags, is_note=True)):
+            job = await api.add_note(text=text, source_path=path, tags=[tag])
+        await self.finish(api, path, job)
+
+    async def upload(self, api, path):
+        text, tag = self.text(), f"t{self.random.randrange(9)}"
+        async with Written(self, path, None, State(hashed(text), frozenset([tag]), is_note=False)):
+            job = await api.add_file("ledger.txt", io.BytesIO(text.encode()), source_path=path, tags=[tag])
+        await self.finish(api, path, job)
+
+    async def finish(self, api, path, job):
+        """Learn the document's id; a job that failed would be a write that is lost."""
+        while (job := await api.job(job.get("job_id") or job["id"], wait=5))["status"] not in ("done", "failed"):
+            pass
+        assert job["status"] == "done", job
+        self.ids[path] = job["document_id"]
+
+    async def update(self, api, path, before):
+        text = self.text()
+        async with Written(self, path, before, State(hashed(text), before.tags, is_note=True)):
+            await api.update_note(self.ids[path], text)
+
+    async def retag(self, api, path, before):
+        add, remove = {f"t{self.random.randrange(9)}"}, set(list(before.tags)[:1])
+        after = State(before.content_hash, frozenset(before.tags - remove | add), before.is_note)
+        async with Written(self, path, before, after):
+            await api.change_tags(self.ids[path], add=sorted(add), remove=sorted(remove - add))
+
+    async def delete(self, api, path, before):
+        async with Written(self, path, before, None):
+            await api.delete_document(self.ids[path])
+
+    def compare(self, found):
+        """Yield what is not as it was acknowledged; from then on what was found counts."""
+        for path, possible in self.possible.items():
+            documents = found.get(path, [])
+            states = [state for state, _ in documents] or [None]
+            if len(states) > 1:
+                yield f"{path} is there {len(states)} times"
+            if states[0] not in possible:
+                yield f"{path} is {states[0]}, and may be {possible}"
+            self.possible[path] = {states[0]}
+            self.ids[path] = documents[0][1] if documents else None
+
+
+class Written:
+    """A write to a path: until it is acknowledged, both states are possible."""
+
+    def __init__(self, client, path, before, after):
+        self._client, self._path, self._before, self._after = client, path, before, after
+
+    async def __aenter__(self):
+        self._client.possible[self._path] = {self._before, self._after}
+
+    async def __aexit__(self, kind, error, _):
+        if error is None:
+            self._client.possible[self._path] = {self._after}
+            self._client.acknowledged += 1
+        elif isinstance(error, KbError) and not isinstance(error, (EngineUnreachable, NotFound)):
+            raise AssertionError(f"refused: {error}") from error
+
+
+def hashed(text):
+    return sha256(text.encode()).hexdigest()
+
+
+async def documents_by_path(api):
+    """What is there: for each path its documents, each as its state and id."""
+    found = {}
+    async for each in api.iter_documents():
+        state = State(each["content_hash"], frozenset(each["tags"]), each["doc_type"] == "note")
+        found.setdefault(each["source_path"], []).append((state, each["id"]))
+    return found
+
+
+async def write_until_gone(api, clients):
+    await asyncio.gather(*(client.write(api) for client in clients))

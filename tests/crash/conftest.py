@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.unsynced import build
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """What logs how to undo writes that are not synced."""
+    library = build(tmp_path_factory.mktemp("shim"))
+    if library is None:
+        pytest.skip("no C compiler")
+    return library

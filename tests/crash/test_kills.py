@@ -1,0 +1,166 @@
+"""The engine is killed again and again while clients write, and while backups are made (in full: `make test-crash`).
+
+So is the power: what was not synced to the disk is lost then. Every write that was acknowledged is there, nothing is half done, nothing twice, and the doctor finds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kb.api.errors import EngineUnreachable
+from kb.client.client import EngineClient
+from kb.maintenance.archive import backup_folders
+from kb.maintenance.doctor import examine, is_well
+from kb.maintenance.restore import verify_backups
+from kb.settings import Settings
+from tests.conftest import ServerEnded, free_port, without_settings
+from tests.crash.clients import Client, documents_by_path, write_until_gone
+from tests.crash.serve import FAILPOINTS
+from tests.crash.unsynced import PowerLoss
+from tests.http.conftest import until_idle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLIENTS = 8
+ROUNDS = int(os.environ.get("KB_CRASH_ROUNDS", "300"))
+SEED = int(os.environ.get("KB_CRASH_SEED", "0"))
+MOST = {"statement": 2000, "rename": 2, "unlink": 20, "link": 20}
+"""At which time at most something ends the process that is done often; the others at their hundredth."""
+
+LOAD_SECONDS = 1.5
+SERVE = ("tests.crash.serve", "serve")
+
+
+def failpoint_of(number, chance):
+    """Each failpoint in turn, and between them none: then the kill comes at a random moment."""
+    if number % 2:
+        return None
+    name = FAILPOINTS[number // 2 % len(FAILPOINTS)]
+    return f"{name}:{chance.randint(1, MOST.get(name, 100))}"
+
+
+@asynccontextmanager
+async def a_backup(settings, backups, chance):
+    """Make a backup beside the block; half of them are killed at its end."""
+    command = (sys.executable, "-m", "kb_cli.main", "backup", str(backups))
+    environment = without_settings() | {"KB_DATA_DIR": str(settings.data_dir)}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    backup = await asyncio.create_subprocess_exec(*command, env=environment, **quiet)
+    yield
+    if chance.random() < 0.5 and backup.returncode is None:
+        backup.kill()
+    await backup.wait()
+
+
+async def under_load(server, clients, chance, settings):
+    """Let clients write until the engine is dead; answers whether the doctor found nothing meanwhile."""
+    async with EngineClient(server.url, timeout=60) as api:
+        writing = asyncio.create_task(write_until_gone(api, clients))
+        looking = asyncio.create_task(asyncio.to_thread(examine, settings))
+        await asyncio.sleep(chance.uniform(0, LOAD_SECONDS))
+        await looking
+        server.kill()
+        await writing
+    return is_well(looking.result())
+
+
+async def losses_of(server, clients, settings):
+    """What is not as it was acknowledged, once the engine has done what it had begun."""
+    async with EngineClient(server.url, timeout=60) as api:
+        queue = await until_idle(api)
+        found = await documents_by_path(api)
+    losses = [loss for client in clients for loss in client.compare(found)]
+    for documents in found.values():
+        for state, _ in documents:
+            if not state.is_note and not (settings.files_dir / state.content_hash[:2] / state.content_hash).exists():
+                losses.append(f"the file {state.content_hash} is not there")
+    return losses + ["a job failed"] * queue["failed"]
+
+
+def faults_of(settings):
+    return [f"{name}: {fault}" for name, (faults, _) in examine(settings).items() for fault in faults]
+
+
+@dataclass
+class Trial:
+    """A data directory, those who write to it, and what was lost."""
+
+    start_server: object
+    settings: Settings
+    chance: random.Random
+    backups: Path | None = None
+    power: PowerLoss | None = None
+    port: int = field(default_factory=free_port)
+    clients: list = field(default_factory=list)
+    losses: list = field(default_factory=list)
+    killed: Counter = field(default_factory=Counter)
+    undone: Counter = field(default_factory=Counter)
+
+    def start(self, **environment):
+        environment |= self.power.environment if self.power else {}
+        return self.start_server(self.settings.data_dir, port=self.port, program=SERVE, **environment)
+
+    async def round(self, number):
+        """Start the engine, compare what is there, and kill it under load, or wherever it is at its failpoint."""
+        kill = failpoint_of(number, self.chance)
+        environment = {"KB_TEST_KILL": kill} if kill else {}
+        try:
+            with self.start(**environment) as server:
+                await self.compare(server)
+                beside = a_backup(self.settings, self.backups, self.chance) if self.backups else nullcontext()
+                async with beside:
+                    if not await under_load(server, self.clients, self.chance, self.settings):
+                        self.losses.append("the doctor found something amid the load")
+        except (EngineUnreachable, ServerEnded):
+            assert kill, "the engine ended by itself"
+        if self.power:
+            self.undone.update(dict(zip(("writes", "names"), self.power.strike(), strict=True)))
+        self.killed[kill.partition(":")[0] if kill else "at random"] += 1
+        assert self.losses == [], f"round {number}, {kill}"
+
+    async def compare(self, server):
+        self.losses += await losses_of(server, self.clients, self.settings) + faults_of(self.settings)
+
+    async def run(self, rounds):
+        """Rounds of writes and kills; at the end everything that was acknowledged is there."""
+        self.clients += [Client(f"c{number}", random.Random(f"{SEED}/{number}")) for number in range(CLIENTS)]
+        for number in range(rounds):
+            await self.round(number)
+        with self.start() as server:
+            await self.compare(server)
+        writes = sum(client.acknowledged for client in self.clients)
+        print(f"\n{rounds} rounds, {writes} acknowledged writes, {len(self.losses)} losses; killed {dict(self.killed)}")
+        assert self.losses == []
+        assert writes
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(7200)
+async def test_nothing_that_was_acknowledged_is_lost_however_often_the_engine_is_killed(start_server, tmp_path):
+    backups = tmp_path / "backups"
+    trial = Trial(start_server, Settings(data_dir=tmp_path / "data"), random.Random(SEED), backups)
+    await trial.run(ROUNDS)
+    print(f"{len(backup_folders(backups))} backups kept")
+    assert list(verify_backups(backups)) == []
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(7200)
+async def test_nothing_that_was_acknowledged_is_lost_with_what_was_not_synced(start_server, tmp_path, shim):
+    power = PowerLoss(shim, tmp_path / "data", tmp_path / "log")
+    power.logs.mkdir()
+    trial = Trial(start_server, Settings(data_dir=power.root), random.Random(SEED), power=power)
+    await trial.run(max(ROUNDS // 4, 1))
+    print(f"undone: {dict(trial.undone)}")
+    assert trial.undone["writes"]

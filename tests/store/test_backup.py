@@ -1,0 +1,332 @@
+"""A backup is one moment of the data, is known to be whole, and comes back."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import tarfile
+import threading
+from contextlib import closing
+
+import pytest
+
+import kb.maintenance.backup as backup_module
+from kb.api.errors import StoreError
+from kb.documents.delete import delete
+from kb.documents.originals import Originals
+from kb.documents.staging import stage
+from kb.maintenance.archive import backup_folders
+from kb.maintenance.backup import back_up
+from kb.maintenance.doctor import verify_data
+from kb.maintenance.restore import complete_restore, restore_backup, verify_backups
+from kb.settings import Settings
+from kb.store.lock import sole_user
+from kb.store.rows import Filter, NewJob
+from kb.store.sqlite.store import SqliteStore
+from tests.support.disks import filled, small_disk
+from tests.support.documents import DIMENSIONS, content
+from tests.support.spaces import space
+
+
+class Data:
+    """A data directory, and what is done to it."""
+
+    def __init__(self, folder):
+        self.settings = Settings(data_dir=folder)
+        for made in (folder, self.settings.files_dir, self.settings.staging_dir):
+            made.mkdir(parents=True, exist_ok=True)
+        self.originals = Originals(self.settings.files_dir, keep=True)
+
+    def open(self):
+        return closing(SqliteStore(self.settings.data_dir / "kb.db", space(DIMENSIONS)))
+
+    def add_file(self, store, text):
+        name, digest = stage(io.BytesIO(text.encode()), self.settings.staging_dir)
+        with store.write() as tx:
+            document_id = tx.documents.add(content(text, "text"), f"/{text}", ["tag"])
+            self.originals.add(self.settings.staging_dir / name, digest)
+        (self.settings.staging_dir / name).unlink()
+        return document_id
+
+    def wait(self, store, text):
+        """A file waits for its job."""
+        name, digest = stage(io.BytesIO(text.encode()), self.settings.staging_dir)
+        with store.write() as tx:
+            return tx.jobs.add(NewJob("file", staged=name, filename=text, content_hash=digest))
+
+    def state(self):
+        """The documents with their files, and the files that wait."""
+        with self.open() as store, store.read() as tx:
+            documents = {each.id: each for each in tx.documents.page(Filter(), sort="id", limit=10**6, cursor=None)}
+            texts = {id_: [chunk.text for chunk in tx.documents.chunks(id_)] for id_ in documents}
+            waiting = {name: (self.settings.staging_dir / name).read_bytes() for name in tx.jobs.staged()}
+        files = {
+            id_: self.originals.path(each.content_hash).read_bytes()
+            for id_, each in documents.items()
+            if each.doc_type != "note"
+        }
+        return documents, texts, files, waiting
+
+
+@pytest.fixture
+def data(tmp_path):
+    return Data(tmp_path / "data")
+
+
+@pytest.fixture
+def filled_data(data):
+    with data.open() as store:
+        with store.write() as tx:
+            tx.documents.add(content("The lighthouse keeper counts ships"), "/note", ["a", "b"])
+        data.add_file(store, "a ledger of patient clerks")
+        data.wait(store, "what waits")
+    return data
+
+
+@pytest.fixture
+def backups(tmp_path):
+    return tmp_path / "backups"
+
+
+def restored(backups, folder):
+    """What a backup becomes in an empty place."""
+    place = Data(folder)
+    restore_backup(place.settings, backups)
+    return place
+
+
+@pytest.mark.parametrize("target", ["backups", "backup.tar"])
+def test_what_was_backed_up_comes_back(filled_data, tmp_path, target):
+    made = back_up(filled_data.settings, tmp_path / target, keep=7)
+    assert made.manifest.missing == []
+    assert list(verify_backups(tmp_path / target)) == []
+    place = restored(tmp_path / target, tmp_path / "other")
+    assert place.state() == filled_data.state()
+    assert list(verify_data(place.settings)) == []
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_backup_under_load_is_one_moment_of_it(data, backups, tmp_path):
+    states, stopping = [({}, [])], threading.Event()
+
+    def write():
+        with data.open() as store:
+            living, number = {}, 0
+            while not stopping.is_set():
+                number += 1
+                text = f"text {number} " + "word " * 50
+                states.append((living | {number: text}, states[-1][1]))
+                living[data.add_file(store, text)] = text
+                if number % 3 == 0:
+                    gone = min(living)
+                    states.append(({id_: each for id_, each in living.items() if id_ != gone}, states[-1][1]))
+                    delete(store, data.originals, gone)
+                    del living[gone]
+
+    with data.open():
+        pass
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(6):
+            assert back_up(data.settings, backups, keep=100).manifest.missing == []
+    finally:
+        stopping.set()
+        writer.join()
+    folders = backup_folders(backups)
+    moments = set()
+    for number, folder in enumerate(folders):
+        _, texts, files, _ = restored(folder, tmp_path / f"restored-{number}").state()
+        found = {id_: text for id_, [text] in texts.items()}
+        assert {id_: raw.decode() for id_, raw in files.items()} == found
+        moments.add(next(index for index, (living, _) in enumerate(states) if living == found))
+    assert len(moments) > 2
+    assert list(verify_backups(backups)) == []
+
+
+def test_no_file_that_the_moment_knows_of_goes_before_it_is_copied(filled_data, backups, monkeypatch):
+    """What is deleted between the look at the files and the copy of the database is in the backup all the same."""
+    put = backup_module.Copier._put
+
+    def delete_first(self, path, file, expected):
+        path.unlink()
+        return put(self, path, file, expected)
+
+    before = filled_data.state()
+    monkeypatch.setattr(backup_module.Copier, "_put", delete_first)
+    back_up(filled_data.settings, backups, keep=7)
+    monkeypatch.undo()
+    assert restored(backups, backups.with_name("other")).state() == before
+
+
+def test_files_that_an_earlier_backup_has_are_not_copied_again_and_old_backups_go_with_theirs(filled_data, backups):
+    assert back_up(filled_data.settings, backups, keep=2).added == 2
+    assert back_up(filled_data.settings, backups, keep=2).added == 0
+    with filled_data.open() as store:
+        data_file = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
+        delete(store, filled_data.originals, 2)
+        filled_data.add_file(store, "another ledger")
+    assert not data_file.exists()
+    assert back_up(filled_data.settings, backups, keep=2).added == 1
+    assert (backups / "objects" / data_file.name[:2] / data_file.name).exists()
+    back_up(filled_data.settings, backups, keep=2)
+    assert len(backup_folders(backups)) == 2
+    assert not (backups / "objects" / data_file.name[:2] / data_file.name).exists()
+    assert list(verify_backups(backups)) == []
+
+
+def test_one_flipped_byte_in_any_file_of_a_backup_is_found(filled_data, backups):
+    back_up(filled_data.settings, backups, keep=7)
+    files = [path for path in backups.rglob("*") if path.is_file() and path.name != "lock"]
+    assert len(files) == 5
+    for path in files:
+        raw = path.read_bytes()
+        for place in {0, len(raw) // 2, len(raw) - 1}:
+            path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+            assert faults_of(backups), (path, place)
+            with pytest.raises(StoreError):
+                restore_backup(filled_data.settings, backups)
+        path.write_bytes(raw)
+    assert faults_of(backups) == []
+
+
+def test_one_flipped_byte_of_what_an_archive_holds_is_found(filled_data, tmp_path):
+    archive = tmp_path / "backup.tar"
+    back_up(filled_data.settings, archive, keep=7)
+    raw = archive.read_bytes()
+    with tarfile.open(archive) as tar:
+        places = [member.offset_data + member.size // 2 for member in tar]
+    assert len(places) == 5
+    for place in places:
+        archive.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+        assert faults_of(archive), place
+
+
+def faults_of(path):
+    try:
+        return list(verify_backups(path))
+    except StoreError as error:
+        return [error.detail]
+
+
+def test_an_interrupted_backup_is_never_taken_for_one(filled_data, backups):
+    for last in range(1, 4):
+        with pytest.raises(KeyboardInterrupt):
+            back_up(filled_data.settings, backups / str(last), keep=7, checkpoint=stopping_at(last))
+        assert backup_folders(backups / str(last)) == []
+    backups = backups / "1"
+    (backups / "2026-01-01T00-00-00.000000Z.part").mkdir()
+    back_up(filled_data.settings, backups, keep=7)
+    assert list(verify_backups(backups)) == []
+    assert not list(backups.rglob("*.part"))
+
+
+def stopping_at(last):
+    calls = iter(range(1, last))
+
+    def checkpoint():
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+
+    return checkpoint
+
+
+def test_a_damaged_database_makes_no_backup_and_a_damaged_file_takes_no_place_of_a_sound_one(filled_data, backups):
+    back_up(filled_data.settings, backups, keep=1)
+    original = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
+    original.write_bytes(b"something else")
+    assert back_up(filled_data.settings, backups, keep=1).manifest.missing == []
+    assert list(verify_backups(backups)) == []
+    assert back_up(filled_data.settings, backups.with_name("fresh"), keep=1).manifest.missing == [str(original)]
+    database = filled_data.settings.data_dir / "kb.db"
+    raw = database.read_bytes()
+    database.write_bytes(raw[: 4096 * 3] + os.urandom(4096 * 8) + raw[4096 * 11 :])
+    whole = backup_folders(backups)
+    with pytest.raises(StoreError, match="damaged"):
+        back_up(filled_data.settings, backups, keep=1)
+    assert backup_folders(backups) == whole
+
+
+def test_a_restore_sets_aside_what_was_there_and_is_refused_while_an_engine_runs(filled_data, backups, tmp_path):
+    back_up(filled_data.settings, backups, keep=7)
+    before = filled_data.state()
+    with filled_data.open() as store:
+        filled_data.add_file(store, "written after the backup")
+    after = filled_data.state()
+    with sole_user(filled_data.settings.data_dir / "kb.lock"), pytest.raises(StoreError, match="Another kb engine"):
+        restore_backup(filled_data.settings, backups)
+    assert filled_data.state() == after
+    [aside] = restore_backup(filled_data.settings, backups).set_aside
+    assert filled_data.state() == before
+    assert Data(aside).state() == after
+
+
+def test_a_restore_that_is_killed_is_finished_by_the_next_start_or_has_not_begun(filled_data, backups, tmp_path):
+    back_up(filled_data.settings, backups, keep=7)
+    before = filled_data.state()
+    with filled_data.open() as store:
+        filled_data.add_file(store, "written after the backup")
+    after = filled_data.state()
+    outcomes = set()
+    for last in range(1, 200):
+        folder = tmp_path / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(filled_data.settings.data_dir, folder)
+        place = Data(folder)
+        if not (child := os.fork()):
+            count_renames(last)
+            restore_backup(place.settings, backups)
+            os._exit(0)
+        killed = os.waitpid(child, 0)[1]
+        complete_restore(place.settings)
+        state = place.state()
+        outcomes.add("before" if state == before else "after" if state == after else "neither")
+        everything = {path.name for path in folder.rglob("*") if path.is_file()}
+        assert content("written after the backup").content_hash in everything
+        if not killed:
+            break
+    assert outcomes == {"before", "after"}
+    assert last > 6
+
+
+def count_renames(last):
+    """End the process before the rename of that number."""
+    seen = iter(range(1, last))
+
+    def counted(event, _):
+        if event == "os.rename" and next(seen, None) is None:
+            os._exit(9)
+
+    sys.addaudithook(counted)
+
+
+def test_a_disk_without_room_makes_no_backup_and_keeps_those_that_are_there(filled_data, tmp_path):
+    with small_disk(tmp_path / "disk", 8) as disk:
+        back_up(filled_data.settings, disk / "backups", keep=7)
+        with filled_data.open() as store:
+            filled_data.add_file(store, "one more " * 1000)
+        with filled(disk):
+            for target in ("backups", "backup.tar"):
+                with pytest.raises(StoreError, match="cannot be written"):
+                    back_up(filled_data.settings, disk / target, keep=7)
+        assert list(verify_backups(disk / "backups")) == []
+        assert len(backup_folders(disk / "backups")) == 1
+        assert not list(disk.rglob("*.part"))
+        back_up(filled_data.settings, disk / "backups", keep=7)
+        assert list(verify_backups(disk / "backups")) == []
+
+
+def test_a_restore_without_room_leaves_what_was_there(filled_data, backups, tmp_path):
+    back_up(filled_data.settings, backups, keep=7)
+    with small_disk(tmp_path / "disk", 8) as disk:
+        place = Data(disk / "data")
+        with place.open() as store:
+            place.add_file(store, "what was there")
+        before = place.state()
+        with filled(disk), pytest.raises(StoreError, match="cannot be restored"):
+            restore_backup(place.settings, backups)
+        assert place.state() == before
+        restore_backup(place.settings, backups)
+        assert place.state() == filled_data.state()

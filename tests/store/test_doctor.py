@@ -1,0 +1,257 @@
+"""Whatever goes wrong with a database and its files is found, mended where that can be, and never searched as if it were well."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from hashlib import sha256
+
+import apsw
+import pytest
+
+from kb.api.errors import StoreError
+from kb.documents.save import save
+from kb.ingest.draft import draft_note, embed_draft
+from kb.maintenance.doctor import examine, is_well, mend
+from kb.settings import Settings
+from kb.store.rows import Filter, NewJob
+from kb.store.sqlite.store import SqliteStore
+from kb.vectors.coded import CodedIndex
+from tests.support.eventually import eventually
+from tests.support.spaces import space
+from tests.support.store_v2 import connect
+
+LONG = "\n\n".join(
+    f"The clerks of counting house {number} kept their ledgers in good order. " * 12 for number in range(9)
+)
+NOTES = (
+    ("Mat", "The key is under the mat."),
+    ("Lighthouse", "The walrus sleeps by the lighthouse."),
+    ("Ledgers", LONG),
+)
+ORIGINAL = b"The file that document 2 came from."
+DIGEST = sha256(ORIGINAL).hexdigest()
+
+
+@pytest.fixture(scope="session")
+def well(tmp_path_factory, embedder):
+    """A data directory in which all is well: two notes and a file, and another file that waits for its job."""
+    folder = tmp_path_factory.mktemp("well")
+    settings = Settings(data_dir=folder)
+    settings.staging_dir.mkdir()
+    original = settings.files_dir / DIGEST[:2] / DIGEST
+    original.parent.mkdir(parents=True)
+    original.write_bytes(ORIGINAL)
+    (settings.staging_dir / "waiting").write_bytes(b"x")
+    with closing(SqliteStore(folder / "kb.db", space())) as store, store.write() as tx:
+        for title, text in NOTES:
+            save(tx, embed_draft(draft_note(text, title, embedder), embedder, lambda: None), f"/{title}", [title])
+        tx.jobs.add(NewJob("file", staged="waiting", content_hash="0"))
+    coded(folder / "kb.db")
+    change(folder, f"UPDATE documents SET doc_type = 'text', content_hash = '{DIGEST}' WHERE id = 2")
+    return folder
+
+
+def coded(path):
+    """Let there be codes of the vectors, as there are of many."""
+    with closing(SqliteStore(path, space(), flat_limit=2)) as store:
+        eventually("there are codes of all vectors", lambda: isinstance(store._vectors.index, CodedIndex))
+
+
+@pytest.fixture
+def settings(well, tmp_path, model_files):
+    shutil.copytree(well, tmp_path / "data")
+    return Settings(data_dir=tmp_path / "data", model_dir=model_files.onnx.parent)
+
+
+def change(folder, *statements):
+    """Do something that no program of ours does."""
+    with closing(connect(folder / "kb.db")) as connection:
+        connection.pragma("foreign_keys", 0)
+        for sql in statements:
+            connection.execute(sql)
+        connection.pragma("wal_checkpoint(TRUNCATE)")
+
+
+def sql(*statements):
+    return lambda folder: change(folder, *statements)
+
+
+def overwrite(marker):
+    """Damage the page on which some bytes stand."""
+
+    def damage(folder):
+        path = folder / "kb.db"
+        raw = bytearray(path.read_bytes())
+        page = raw.index(marker) // 4096 * 4096
+        raw[page : page + 4096] = os.urandom(4096)
+        path.write_bytes(raw)
+
+    return damage
+
+
+def write(name, content=b"x"):
+    def written(folder):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+    return written
+
+
+def remove(name):
+    return lambda folder: (folder / name).unlink()
+
+
+WORDS = "INSERT INTO chunks_fts (rowid, text, header) VALUES"
+UNWORDS = "INSERT INTO chunks_fts (chunks_fts, rowid, text, header) SELECT 'delete', id, text, header FROM chunk_texts"
+
+MENDED = {
+    "a vector is missing": ("vectors", sql("DELETE FROM chunks_vec WHERE chunk_id = 1")),
+    "a vector is zero": ("vectors", sql("UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2")),
+    "a vector is no number": (
+        "vectors",
+        sql(f"UPDATE chunks_vec SET embedding = x'{'0000c07f' * 384}' WHERE chunk_id = 2"),
+    ),
+    "a vector has no chunk": (
+        "vectors",
+        sql("INSERT INTO chunks_vec SELECT 999, embedding FROM chunks_vec WHERE chunk_id = 1"),
+    ),
+    "no vector can be read": ("vectors", sql("DELETE FROM chunks_vec_vector_chunks00")),
+    "a vector is of another text": (
+        "model",
+        sql(
+            "CREATE TEMP TABLE one AS SELECT embedding FROM chunks_vec WHERE chunk_id = 1",
+            "UPDATE chunks_vec SET embedding = (SELECT embedding FROM one) WHERE chunk_id > 1",
+        ),
+    ),
+    "a code is damaged": ("codes", sql("UPDATE vector_codes SET code = zeroblob(length(code)) WHERE chunk_id = 2")),
+    "a copy of a vector is damaged": (
+        "codes",
+        sql("UPDATE vector_copies SET vector = zeroblob(length(vector)) WHERE chunk_id = 2"),
+    ),
+    "what codes are centred on is damaged": ("codes", sql("UPDATE vector_mean SET mean = randomblob(length(mean))")),
+    "a code is of no chunk": ("rows", sql("INSERT INTO vector_codes VALUES (999, x'00')")),
+    "words of a chunk are missing": ("full text", sql(f"{UNWORDS} WHERE id = 1")),
+    "words are of no chunk": ("full text", sql(f"{WORDS} (999, 'ghost', '')")),
+    "words are of another text": ("full text", sql(f"{UNWORDS} WHERE id = 1", f"{WORDS} (1, 'ghost', '')")),
+    "the index of words is damaged": (
+        "full text",
+        sql("UPDATE chunks_fts_data SET block = randomblob(30) WHERE id > 10"),
+    ),
+    "lengths of texts are missing": ("full text", sql("DELETE FROM chunks_fts_docsize WHERE id = 1")),
+    "a trigger is missing": ("schema", sql("DROP TRIGGER chunks_ai")),
+    "an index is missing": ("schema", sql("DROP INDEX documents_source_path")),
+    "the view of the texts is missing": ("schema", sql("DROP VIEW chunk_texts")),
+    "a tag is of no document": ("rows", sql("INSERT INTO document_tags VALUES (999, 1)")),
+    "a tag has no name": ("rows", sql("INSERT INTO document_tags VALUES (1, 999)")),
+    "a tag is of nothing": ("rows", sql("INSERT INTO tags (name) VALUES ('nobody')")),
+    "a section is of no document": (
+        "rows",
+        sql("INSERT INTO sections (document_id, header, heading) VALUES (9, '', '')"),
+    ),
+    "an id could be given twice": ("rows", sql("UPDATE last_ids SET id = 0")),
+    "ids are not counted": ("rows", sql("DELETE FROM last_ids")),
+    "moments are not counted": ("rows", sql("DELETE FROM generation")),
+    "a document came in none": ("rows", sql("UPDATE documents SET part_of = 999 WHERE id = 1")),
+    "a document's own tags are no list": ("rows", sql("UPDATE documents SET own_tags = '[' WHERE id = 1")),
+    "a reindex was cut off": ("leftovers", write("kb.db.new")),
+    "a restore was cut off": ("leftovers", write("restoring-20260101T000000000000.part/kb.db")),
+}
+UNSEEN = {"a vector is of another text", "words are of another text"}
+"""Only who reads everything finds these; a search cannot."""
+FOUND = {
+    "a text was changed": ("notes", sql("UPDATE chunks SET text = 'Nothing is under the mat.' WHERE id = 1")),
+    "a chunk is missing": (
+        "sources",
+        sql(
+            "DELETE FROM chunks WHERE document_id = 3 AND chunk_index = 0", "DELETE FROM chunks_vec WHERE chunk_id = 3"
+        ),
+    ),
+    "a document is missing": ("references", sql("DELETE FROM documents WHERE id = 1")),
+    "a table is damaged": ("pages", overwrite(b"The key is under the mat.")),
+    "a file is not what it was": ("files", write(f"files/{DIGEST[:2]}/{DIGEST}")),
+    "a file is not there": ("missing files", remove(f"files/{DIGEST[:2]}/{DIGEST}")),
+    "a file is of no document": ("stray files", write(f"files/{'ab' * 1}/{'ab' * 32}")),
+    "a file that waits is not there": ("waiting files", remove("staging/waiting")),
+    "a job waits with nothing": ("sources", sql("UPDATE jobs SET staged = NULL")),
+    "a job is in no state": ("sources", sql("UPDATE jobs SET status = 'lost'")),
+    "a clock was put back": ("clock", sql("UPDATE documents SET created_at = '2999-01-01 00:00:00.000' WHERE id = 1")),
+}
+
+
+def found(settings):
+    return {name: faults for name, (faults, _) in examine(settings).items() if faults}
+
+
+def answers(settings, query):
+    """What searches find by words and by vectors, the text with each document; or None if they are refused."""
+    try:
+        with closing(SqliteStore(settings.data_dir / "kb.db", space(), flat_limit=2)) as store, store.read() as tx:
+            every = tx.index.select(Filter())
+            return [
+                [(hit.document_id, hit.text) for hit in tx.index.hits(leg.ids.tolist()[:1])]
+                for leg in (every.full_text(["mat"], 1), every.full_text(["ghost"], 1), every.nearest(query, 1))
+            ]
+    except (StoreError, apsw.Error):
+        return None
+
+
+@pytest.fixture(scope="session")
+def query(embedder):
+    return embedder.embed_queries(["the key under the mat"])[0]
+
+
+def test_in_a_well_place_nothing_is_found(settings, query):
+    before = (settings.data_dir / "kb.db").read_bytes()
+    assert found(settings) == {}
+    assert (settings.data_dir / "kb.db").read_bytes() == before
+    mat = [(1, NOTES[0][1])]
+    assert answers(settings, query) == [mat, [], mat]
+
+
+@pytest.mark.parametrize("fault", MENDED)
+def test_what_can_be_mended_is_found_and_mended(settings, query, fault):
+    right = answers(settings, query)
+    check, inject = MENDED[fault]
+    inject(settings.data_dir)
+    settings_of_check = settings if check == "model" else settings.model_copy(update={"model_dir": None})
+    assert check in found(settings_of_check)
+    if fault not in UNSEEN:
+        assert answers(settings, query) in (right, None)
+    mend(settings, examine(settings_of_check), lambda *_: None)
+    assert found(settings_of_check) == {}
+    assert answers(settings, query) == right
+    assert (settings.files_dir / DIGEST[:2] / DIGEST).read_bytes() == ORIGINAL
+
+
+@pytest.mark.parametrize("fault", FOUND)
+def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, fault):
+    check, inject = FOUND[fault]
+    inject(settings.data_dir)
+    settings = settings.model_copy(update={"model_dir": None})
+    assert check in found(settings)
+    notices = {"missing files", "stray files", "clock"}
+    assert is_well(examine(settings)) is (check in notices)
+    assert check in found(settings)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: b"This is no database." * 500,
+        lambda raw: raw[: len(raw) // 2],
+        lambda raw: raw[:100] + os.urandom(8000) + raw[8100:],
+    ],
+    ids=["something else", "cut", "overwritten"],
+)
+def test_a_damaged_database_is_refused_in_one_line_with_the_way_out_and_not_touched(settings, damage):
+    path = settings.data_dir / "kb.db"
+    path.write_bytes(damage(path.read_bytes()))
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="'kb restore'") as refused:
+        SqliteStore(path, space())
+    assert "\n" not in refused.value.detail
+    assert str(path) in refused.value.detail
+    del refused
+    assert path.read_bytes() == before
