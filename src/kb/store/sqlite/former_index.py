@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kb.lexical.bm25 import Matches
-from kb.lexical.index import LexicalIndex, PendingChunk
+from kb.lexical.index import LexicalIndex, Pending
 from kb.lexical.postings import Postings
 from kb.lexical.snapshot import Admitted, NewChunk, Snapshot
 from kb.store.rows import Filter, Hit
@@ -213,7 +213,9 @@ class FormerWords:
         self._numbers = np.full(reader.snapshot.size, -1, np.int32)
         self._numbers[rows] = places[: rows.size]
         self._reader = reader
-        self._gone = list(zip(places[rows.size :].tolist(), map(PendingChunk, chunks), strict=True))
+        self._gone = Pending(0)
+        self._gone.add(chunks)
+        self._gone_rows = places[rows.size :]
 
     def best(self, words: Sequence[str], ids: NDArray[np.int64], limit: int) -> ScoredChunks:
         """Return the `limit` of these chunks that match best."""
@@ -234,9 +236,9 @@ class FormerWords:
 
     def _postings(self, key: Key) -> Postings:
         kept = self._reader.postings(key).renumbered(self._numbers)
-        gone = [(row, count) for row, chunk in self._gone if (count := chunk.count(key))]
-        rows = np.concatenate([kept.rows, np.array([row for row, _ in gone], np.int32)])
-        counts = np.concatenate([kept.counts.astype(np.int64), np.array([count for _, count in gone], np.int64)])
+        gone = self._gone.counts(key, 0, len(self._gone))
+        rows = np.concatenate([kept.rows, self._gone_rows[np.fromiter(gone, np.int64, len(gone))]])
+        counts = np.concatenate([kept.counts.astype(np.int64), np.fromiter(gone.values(), np.int64, len(gone))])
         order = np.argsort(rows)
         return Postings.of(rows[order], counts[order])
 
