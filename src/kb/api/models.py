@@ -20,6 +20,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     StringConstraints,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
@@ -40,7 +41,8 @@ NOTE: Final = "note"
 Restriction = Literal["files", "network", "processes", "writing"]
 """What a parser cannot do: open files, reach the network, start or signal or look into processes, write files."""
 
-Sort = Literal["id", "recent"]
+Sort = Literal["id", "recent", "oldest"]
+SearchSort = Literal["relevance", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
@@ -111,6 +113,10 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
+DocumentId = Annotated[int, Field(ge=1, le=2**63 - 1), BeforeValidator(_whole)]
+UPDATED_AFTER: Any = Field(description="Changed, or else created, then or later.")
+AFTER: Any = Field(description="Of that day or later, by its own date; without one, changed or created then or later.")
+BEFORE: Any = Field(description="Likewise, earlier.")
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
@@ -154,6 +160,11 @@ class SearchRequest(Request):
     source_prefix: SourcePrefix | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
+    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
+    after: Annotated[Instant | None, AFTER] = None
+    before: Annotated[Instant | None, BEFORE] = None
+    document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
+    sort: Annotated[SearchSort, Field(description="`recent`: what was found, the newest first.")] = "relevance"
     fts_only: bool = False
     vec_only: bool = False
     group_by: Literal["document"] | None = None
@@ -178,9 +189,32 @@ class FileRequest(Request):
 
 
 class NoteUpdate(Request):
-    """The new text of a note."""
+    """A change of a note: its whole new `text`, or an edit of the one it has, its title or its tags.
 
-    text: NoteText
+    `old` must stand in the text exactly once, and gives way to `new`. `append` and `prepend` go on lines of their own. A
+    tag in both lists stays.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "dependentRequired": {"old": ["new"], "new": ["old"]}})
+
+    text: NoteText | None = None
+    old: Annotated[str, Field(min_length=1)] | None = None
+    new: str | None = None
+    append: NoteText | None = None
+    prepend: NoteText | None = None
+    title: Title | None = None
+    tags_add: Tags = []
+    tags_remove: Tags = []
+
+    @model_validator(mode="after")
+    def _check(self) -> NoteUpdate:
+        if not self.model_fields_set or all(value in (None, []) for _, value in self):
+            raise PydanticCustomError("change", "say what to change: text, old and new, append, prepend, title or tags")
+        if (self.old is None) != (self.new is None):
+            raise PydanticCustomError("change", "old, new: give both or neither")
+        if self.text is not None and any(each is not None for each in (self.old, self.append, self.prepend)):
+            raise PydanticCustomError("change", "text: it is the whole new text; leave out old, append and prepend")
+        return self
 
 
 class TagChange(Request):
@@ -202,13 +236,14 @@ class Place(Reply):
 
 
 class Passage(Reply):
-    """A chunk that was found.
+    """A chunk that was found. `index` counts the document's chunks from 0.
 
     `fts_score` and `vec_score` are null where that leg did not find it; `highlights` are the ranges of `text`, in
     Unicode code points, that match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
     """
 
     chunk_id: int
+    index: int
     text: str
     truncated: bool
     highlights: list[tuple[int, int]]

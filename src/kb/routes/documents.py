@@ -15,7 +15,10 @@ from pydantic import Field
 from starlette.background import BackgroundTask
 
 from kb.api.models import (
+    AFTER,
+    BEFORE,
     DEFAULT_PAGE,
+    UPDATED_AFTER,
     Chunk,
     Deleted,
     DocType,
@@ -38,6 +41,7 @@ from kb.documents.delete import delete
 from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import existing_document
 from kb.documents.staging import BLOCK_SIZE
+from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, Id, Limit, QueryModel, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
@@ -61,6 +65,12 @@ class ChunksQuery(QueryModel):
 
     from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
     chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
+    chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunk with this id.")] = None
+    page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunks of this page.")] = None
+    heading: Annotated[
+        str | None, Field(min_length=1, max_length=1000, description="The chunks under this heading, or the first like it.")
+    ] = None
+    around: Annotated[int, Field(ge=0, le=MAX_ID, description="So many more before and after those.")] = 0
 
 
 class ListQuery(QueryModel):
@@ -74,7 +84,10 @@ class ListQuery(QueryModel):
     doc_type: DocType | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
-    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first.")] = "id"
+    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
+    after: Annotated[Instant | None, AFTER] = None
+    before: Annotated[Instant | None, BEFORE] = None
+    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first; `oldest`: last.")] = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
 
@@ -100,10 +113,13 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     responses={200: links_to_document("/id"), **problems(404)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
-    """A document with its text in chunks: all of them, or some."""
+    """A document with its text in chunks: all of them, some, or those at a chunk, a page or a heading."""
     with services.store.read() as tx:
         document = existing_document(tx, document_id)
-        chunks = tx.documents.chunks(document_id, query.from_chunk, query.chunks)
+        start, limit = query.from_chunk, query.chunks
+        if place := place_of(query.chunk_id, query.page, query.heading):
+            start, limit = window(tx.documents.chunk_places(document_id), document_id, place, query.around)
+        chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
     return with_chunks(document, chunks, count)
 

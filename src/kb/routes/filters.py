@@ -19,6 +19,9 @@ class Filters(Protocol):
     source_prefix: str | None
     created_after: datetime | None
     created_before: datetime | None
+    updated_after: datetime | None
+    after: datetime | None
+    before: datetime | None
 
 
 def filter_of(tags: Sequence[str], request: Filters) -> Filter:
@@ -32,4 +35,7 @@ def filter_of(tags: Sequence[str], request: Filters) -> Filter:
         source_prefix=request.source_prefix,
         created_after=request.created_after,
         created_before=request.created_before,
+        updated_after=request.updated_after,
+        after=request.after,
+        before=request.before,
     )

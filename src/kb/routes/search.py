@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from fastapi import APIRouter, Depends
 
@@ -13,6 +14,7 @@ from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
+from kb.search.passages import Passage
 from kb.search.query import Query
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
@@ -35,7 +37,15 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = top_of(request.top, services.settings)
     check_tags(services.settings, request.tags, request.tag_any, request.tag_not)
-    where = filter_of(request.tags, request)
+    where = replace(filter_of(request.tags, request), document_id=request.document_id)
     query = Query.parse(request.query, where, full_text=not request.vec_only, vectors=not request.fts_only)
     answer = services.search.search(query, top, grouped=request.group_by is not None, max_tokens=request.max_tokens)
+    if request.sort == "recent":
+        answer.results.sort(key=dated, reverse=True)
     return SearchReply.model_validate(answer)
+
+
+def dated(passage: Passage) -> str:
+    """Return the date that a document gives itself, or else when it was changed, or else created."""
+    own = passage.date if passage.date and passage.date[:4].isdecimal() else None
+    return own or passage.updated_at or passage.created_at

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import JobStatus, Sort
-    from kb.store.rows import Chunk, Content, Counts, Document, Extent, Filter, Hit, Job, NewJob
+    from kb.store.rows import Chunk, ChunkPlace, Content, Counts, Document, Extent, Filter, Hit, Job, NewJob
     from kb.vectors.scores import ScoredChunks
 
 
@@ -27,6 +27,9 @@ class Documents(Protocol):
     def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[Chunk]: ...
     def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
         """Return the chunks that hold some of the characters from `start` to before `end`."""
+
+    def chunk_places(self, document_id: int) -> list[ChunkPlace]:
+        """Return where a document's chunks stand, in order."""
 
     def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:

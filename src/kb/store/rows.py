@@ -127,6 +127,7 @@ class Hit:
     """A chunk and what a search result says of its document."""
 
     chunk_id: int
+    index: int
     document_id: int
     title: str
     source_path: str | None
@@ -143,7 +144,8 @@ class Hit:
 class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
-    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins.
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes by
+    when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
     """
 
     tags: tuple[str, ...] = ()
@@ -154,6 +156,20 @@ class Filter:
     created_after: datetime | None = None
     created_before: datetime | None = None
     source_prefix: str | None = None
+    updated_after: datetime | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    document_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlace:
+    """Where a chunk stands, without its text."""
+
+    id: int
+    index: int
+    heading: tuple[str, ...]
+    page: int | None
 
 
 @dataclass(frozen=True, slots=True)

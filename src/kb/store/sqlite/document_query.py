@@ -30,6 +30,11 @@ PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 
 # SQLite does not look a pair up in an index on an expression.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
+AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
+
+HAS_DATE = "date GLOB '[0-9][0-9][0-9][0-9]*'"
+OWN_DAY = "substr(replace(date, '/', '-') || '-01-01', 1, 10)"
+"""The day a document gives itself; the first one of its month or year if it gives no more."""
 
 MANY = 1000
 """From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
@@ -65,7 +70,7 @@ def page_of(execute: Execute, where: Filter, sort: Sort, cursor: str | None) -> 
         created = _without_index(created) + _recent_conditions(where, sort)
     after = [_after(cursor, sort, key)] if cursor is not None else []
     condition, parameters = joined([*exact_conditions(where), *_carrying(tags), *created, *after])
-    order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
+    order = {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "id": key}[sort]
     return Page(source, f"{condition} ORDER BY {order}", parameters)
 
 
@@ -121,6 +126,20 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append(("source_path = ?", (where.source_path,)))
     if where.source_prefix is not None:
         conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
+    if where.document_id is not None:
+        conditions.append(("id = ?", (where.document_id,)))
+    return conditions + date_conditions(where)
+
+
+def date_conditions(where: Filter) -> list[Condition]:
+    """Return the conditions on when a document was changed, and on its own date."""
+    conditions: list[Condition] = []
+    if where.updated_after is not None:
+        conditions.append((f"{RECENT} >= ?", (stored(where.updated_after),)))
+    for moment, comparison in ((where.after, ">="), (where.before, "<")):
+        if moment is not None:
+            sql = f"CASE WHEN {HAS_DATE} THEN {OWN_DAY} {comparison} ? ELSE {RECENT} {comparison} ? END"
+            conditions.append((sql, (f"{moment:%Y-%m-%d}", stored(moment))))
     return conditions
 
 
@@ -193,7 +212,7 @@ def _without_index(created: Iterable[Condition]) -> list[Condition]:
 
 
 def _recent_conditions(where: Filter, sort: Sort) -> list[Condition]:
-    """Return where a list of recent documents ends: none changed before it was created."""
+    """Return where a list by change ends, or begins: none changed before it was created."""
     if sort == "id" or where.created_after is None:
         return []
     return [(f"{RECENT} >= ?", (stored(where.created_after),))]
@@ -204,4 +223,4 @@ def _after(cursor: str, sort: Sort, key: str) -> Condition:
     if sort == "id":
         return f"{key} > ?", (int(document_id),)
     moment = bytes.fromhex(recent).decode(errors="replace")
-    return AFTER_RECENT, (moment, moment, int(document_id))
+    return AFTER_RECENT if sort == "recent" else AFTER_OLDER, (moment, moment, int(document_id))

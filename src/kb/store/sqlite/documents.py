@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kb.store.rows import Extent
 from kb.store.sqlite.document_query import page_of
-from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, next_ids
+from kb.store.sqlite.row_mapping import Execute, array, chunk_of, chunk_place_of, document_of, field_values, mapped, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import Sort
-    from kb.store.rows import Chunk, Content, Document, Filter
+    from kb.store.rows import Chunk, ChunkPlace, Content, Document, Filter
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -49,6 +49,10 @@ class SqliteDocuments:
     def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
         """Return the chunks that hold some of the characters from `start` to before `end`, in order."""
         return mapped(chunk_of, self._execute(self._sql["select_chunks_between"], (document_id, start, end)))
+
+    def chunk_places(self, document_id: int) -> list[ChunkPlace]:
+        """Return where a document's chunks stand, in order."""
+        return mapped(chunk_place_of, self._execute(self._sql["select_chunk_places"], (document_id,)))
 
     def extent(self, document_id: int) -> Extent:
         """Return how much there is of a document."""

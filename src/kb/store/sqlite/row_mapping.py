@@ -11,7 +11,7 @@ from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from kb.store.rows import Chunk, Document, Hit, Job, Place
+from kb.store.rows import Chunk, ChunkPlace, Document, Hit, Job, Place
 
 if TYPE_CHECKING:
     import apsw
@@ -100,8 +100,13 @@ def chunk_of(
     return Chunk(id, index, header, text, Place(line_start, line_end, char_start, char_end, strings(heading), page))
 
 
+def chunk_place_of(id: int, index: int, heading: str, page: int | None) -> ChunkPlace:
+    return ChunkPlace(id, index, strings(heading), page)
+
+
 def hit_of(
     chunk_id: int,
+    index: int,
     document_id: int,
     title: str,
     source_path: str | None,
@@ -120,6 +125,7 @@ def hit_of(
 ) -> Hit:
     return Hit(
         chunk_id,
+        index,
         document_id,
         title,
         source_path,
