@@ -45,7 +45,10 @@ async def test_tags_alone_change_without_the_text_being_embedded_again(api):
     ("change", "said"),
     [
         ({"old": "Entry 7", "new": ""}, "^old: it stands in the note 11 times"),
-        ({"old": "the lamp of 78 was lighted", "new": ""}, "^old: it does not stand.* 'Entry 78: the lamp of 78 was lit.'"),
+        (
+            {"old": "the lamp of 78 was lighted", "new": ""},
+            "^old: it does not stand.* 'Entry 78: the lamp of 78 was lit.'",
+        ),
         ({"old": "Entry 1:"}, "old, new: give both"),
         ({"text": "x", "append": "y"}, "text: it is the whole new text"),
         ({}, "say what to change"),
@@ -78,3 +81,14 @@ async def test_edits_of_different_lines_at_once_are_all_kept(api):
     await asyncio.gather(*(api.update_note(note, old=f"line {n}.", new=f"changed {n}.") for n in range(8)))
     text = text_of(await api.document(note))
     assert all(f"changed {number}." in text for number in range(8))
+
+
+async def test_a_note_is_what_its_front_matter_says_and_keeps_it_in_its_text(api):
+    text = "---\ntitle: The crane\ndate: 2023-01-20\ntags: [harbour, iron]\n---\nThe crane was painted."
+    note = await added(api, text, tags=["given"])
+    document = await api.document(note)
+    assert (document["title"], document["date"]) == ("The crane", "2023-01-20")
+    assert sorted(document["tags"]) == ["given", "harbour", "iron"]
+    assert text_of(document) == text
+    after = await api.update_note(note, old="harbour, iron", new="iron, rust")
+    assert sorted(after["tags"]) == ["given", "iron", "rust"]

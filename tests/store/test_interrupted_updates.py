@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from kb.api.errors import DiskFull
-from kb.documents.save import save
 from kb.documents.edit import Edit
+from kb.documents.save import save
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import Filter

@@ -12,9 +12,9 @@ import pytest
 
 from kb.api.errors import KbError
 from kb.api.models import ENDED
+from kb.documents.edit import Edit
 from kb.documents.originals import Originals
 from kb.documents.submit import drop
-from kb.documents.edit import Edit
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.stop import Stop
 from kb.store.rows import Filter, NewJob

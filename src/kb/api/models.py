@@ -20,7 +20,6 @@ from pydantic import (
     GetJsonSchemaHandler,
     StringConstraints,
     WithJsonSchema,
-    model_validator,
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
@@ -191,11 +190,13 @@ class FileRequest(Request):
 class NoteUpdate(Request):
     """A change of a note: its whole new `text`, or an edit of the one it has, its title or its tags.
 
-    `old` must stand in the text exactly once, and gives way to `new`. `append` and `prepend` go on lines of their own. A
-    tag in both lists stays.
+    `old` must stand in the text exactly once, and gives way to `new`. `append` and `prepend` go on lines of their own.
+    A tag in both lists stays.
     """
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "dependentRequired": {"old": ["new"], "new": ["old"]}})
+    model_config = ConfigDict(
+        json_schema_extra={"minProperties": 1, "dependentRequired": {"old": ["new"], "new": ["old"]}}
+    )
 
     text: NoteText | None = None
     old: Annotated[str, Field(min_length=1)] | None = None
@@ -205,16 +206,6 @@ class NoteUpdate(Request):
     title: Title | None = None
     tags_add: Tags = []
     tags_remove: Tags = []
-
-    @model_validator(mode="after")
-    def _check(self) -> NoteUpdate:
-        if not self.model_fields_set or all(value in (None, []) for _, value in self):
-            raise PydanticCustomError("change", "say what to change: text, old and new, append, prepend, title or tags")
-        if (self.old is None) != (self.new is None):
-            raise PydanticCustomError("change", "old, new: give both or neither")
-        if self.text is not None and any(each is not None for each in (self.old, self.append, self.prepend)):
-            raise PydanticCustomError("change", "text: it is the whole new text; leave out old, append and prepend")
-        return self
 
 
 class TagChange(Request):
@@ -309,10 +300,11 @@ class DocumentWithChunks(Document):
 
 
 class DocumentList(Reply):
-    """A page of documents; `next_cursor` is null on the last one."""
+    """A page of documents; `next_cursor` is null on the last one, and `total` unless it was asked for."""
 
     documents: list[Document]
     next_cursor: str | None
+    total: int | None = None
 
 
 class Deleted(Reply):

@@ -55,7 +55,9 @@ def replace_once(text: str, old: str, new: str) -> str:
         case 1:
             return text.replace(old, new)
         case 0:
-            raise Invalid(f"old: it does not stand in the note. The nearest lines are: {_shown(nearest_lines(text, old))}.")
+            raise Invalid(
+                f"old: it does not stand in the note. The nearest lines are: {_shown(nearest_lines(text, old))}."
+            )
         case count:
             raise Invalid(f"old: it stands in the note {count} times; give more of what is around the one you mean.")
 

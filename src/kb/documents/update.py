@@ -27,11 +27,14 @@ MAX_SHOWN: Final = 20_000
 """How much of a note's text is shown to whoever changed another one."""
 
 
+NO_EDIT: Final = Edit()
+
+
 @dataclass(frozen=True, slots=True)
 class NoteChange:
     """What is to become of a note, and the `content_hash` it must have, one of `if_match`."""
 
-    edit: Edit = Edit()
+    edit: Edit = NO_EDIT
     title: str | None = None
     tags_add: Sequence[str] = ()
     tags_remove: Sequence[str] = ()
@@ -78,7 +81,7 @@ def update_note(
                 continue
             if content is not None:
                 tx.documents.replace(document_id, content)
-            _change_tags(tx, document_id, change, limits)
+            _change_tags(tx, note, content, change, limits)
             return existing_document(tx, document_id), tx.documents.chunks(document_id)
     raise Changed(f"Note {document_id} is being changed by others all the time; try again.")
 
@@ -92,7 +95,7 @@ def _drafted(
     checkpoint: Callable[[], None],
 ) -> Content | None:
     """Return what the note is to hold; None if neither its text nor its title changes."""
-    if change.edit == Edit() and change.title is None:
+    if change.edit == NO_EDIT and change.title is None:
         return None
     after = change.edit.apply(before)
     if not after.strip():
@@ -102,11 +105,17 @@ def _drafted(
     return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
 
 
-def _change_tags(tx: Transaction, document_id: int, change: NoteChange, limits: NoteLimits) -> None:
-    if not (change.tags_add or change.tags_remove):
+def _change_tags(
+    tx: Transaction, note: Document, content: Content | None, change: NoteChange, limits: NoteLimits
+) -> None:
+    """Change the tags that were said to change, and those that only the old text or only the new one asks for."""
+    before = set(note.own_tags)
+    after = before if content is None else set(content.own_tags)
+    add, remove = [*change.tags_add, *(after - before)], [*change.tags_remove, *(before - after)]
+    if not (add or remove):
         return
-    tx.documents.change_tags(document_id, add=change.tags_add, remove=change.tags_remove)
-    if len(existing_document(tx, document_id).tags) > limits.max_tags:
+    tx.documents.change_tags(note.id, add=add, remove=remove)
+    if len(existing_document(tx, note.id).tags) > limits.max_tags:
         raise TooManyTags(f"tags: a document has at most {limits.max_tags} (KB_MAX_TAGS).")
 
 
@@ -117,7 +126,10 @@ def _text(tx: Transaction, document_id: int) -> str:
 def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:
     document = existing_document(tx, document_id)
     if document.doc_type != NOTE:
-        raise NotANote(f"Document {document_id} is of type {document.doc_type}: only notes can be updated.")
+        raise NotANote(
+            f"Document {document_id} is of type {document.doc_type}: only notes can be updated; a file is replaced by"
+            " adding it again under its path (kb add PATH)."
+        )
     if if_match is not None and document.content_hash not in if_match:
         raise Changed(
             f"Note {document_id} was changed: its content_hash is {document.content_hash} now.",

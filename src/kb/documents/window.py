@@ -80,7 +80,9 @@ def _refuse_page(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPl
     pages = [place.page for place in places if place.page is not None]
     if not pages:
         raise Invalid(f"page: document {document_id} has no pages; it has the chunks 0 to {len(places) - 1}.")
-    raise Invalid(f"page: there is no text on that page; document {document_id} has the pages {pages[0]} to {pages[-1]}.")
+    raise Invalid(
+        f"page: there is no text on that page; document {document_id} has the pages {pages[0]} to {pages[-1]}."
+    )
 
 
 def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPlace]:

@@ -68,7 +68,8 @@ class ChunksQuery(QueryModel):
     chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunk with this id.")] = None
     page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunks of this page.")] = None
     heading: Annotated[
-        str | None, Field(min_length=1, max_length=1000, description="The chunks under this heading, or the first like it.")
+        str | None,
+        Field(min_length=1, max_length=1000, description="The chunks under this heading, or the first like it."),
     ] = None
     around: Annotated[int, Field(ge=0, le=MAX_ID, description="So many more before and after those.")] = 0
 
@@ -90,6 +91,7 @@ class ListQuery(QueryModel):
     sort: Annotated[Sort, Field(description="`recent`: the last changed or added first; `oldest`: last.")] = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
+    total: Annotated[bool, Field(description="Count all pages' documents.")] = False
 
 
 @router.get("/documents", tags=["documents"], summary="List documents")
@@ -102,8 +104,9 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
         page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
+        total = tx.documents.count(where) if query.total else None
     documents = [Document.model_validate(document) for document in page[:limit]]
-    return DocumentList(documents=documents, next_cursor=next_cursor)
+    return DocumentList(documents=documents, next_cursor=next_cursor, total=total)
 
 
 @router.get(

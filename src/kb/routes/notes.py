@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
+from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.update import NoteChange, NoteLimits, update_note
@@ -31,6 +32,7 @@ def patch_note(
 ) -> DocumentWithChunks:
     """Change a note; when this answers, the new text is found and the old one is not."""
     settings = services.settings
+    check_change(update)
     check_tags(settings, update.tags_add, update.tags_remove)
     for text in (update.text, update.old, update.new, update.append, update.prepend):
         check_note(text or "", settings)
@@ -44,6 +46,20 @@ def patch_note(
     limits = NoteLimits(partial(check_note, settings=settings), settings.max_tags)
     note, chunks = update_note(services.store, services.embedder, document_id, change, limits, services.stop.check)
     return with_chunks(note, chunks, len(chunks))
+
+
+def check_change(update: NoteUpdate) -> None:
+    """Refuse a change that changes nothing, or that contradicts itself.
+
+    Raises:
+        Invalid: saying which fields go together.
+    """
+    if all(value in (None, []) for _, value in update):
+        raise Invalid("text: say what to change: text, old and new, append, prepend, title, tags_add or tags_remove.")
+    if (update.old is None) != (update.new is None):
+        raise Invalid("old, new: give both or neither.")
+    if update.text is not None and any(each is not None for each in (update.old, update.append, update.prepend)):
+        raise Invalid("text: it is the whole new text; leave out old, append and prepend.")
 
 
 def hashes_in(if_match: str) -> set[str] | None:

@@ -35,6 +35,7 @@ class Documents(Protocol):
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
+    def count(self, where: Filter) -> int: ...
     def cursor_after(self, document_id: int) -> str: ...
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""

@@ -144,8 +144,8 @@ class Hit:
 class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
-    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes by
-    when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes
+    by when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
     """
 
     tags: tuple[str, ...] = ()

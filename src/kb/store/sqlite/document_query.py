@@ -82,6 +82,13 @@ def admitted(execute: Execute, where: Filter) -> Condition:
     return joined([*exact_conditions(where), *creation_conditions(where), *_among_carriers(tags)])
 
 
+def count(execute: Execute, where: Filter) -> int:
+    """Return how many documents `where` admits."""
+    condition, parameters = admitted(execute, where)
+    number: int = execute(f"SELECT count(*) FROM documents WHERE {condition}", parameters).get
+    return number
+
+
 def id_queries(execute: Execute, where: Filter) -> list[tuple[bool, str, tuple[object, ...]]]:
     """Return queries of documents' ids, as one text each: `where` admits what all find that are True, and no other one.
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.store.rows import Extent
-from kb.store.sqlite.document_query import page_of
-from kb.store.sqlite.row_mapping import Execute, array, chunk_of, chunk_place_of, document_of, field_values, mapped, next_ids
+from kb.store.sqlite.document_query import count, page_of
+from kb.store.sqlite.row_mapping import (
+    Execute,
+    array,
+    chunk_of,
+    chunk_place_of,
+    document_of,
+    field_values,
+    mapped,
+    next_ids,
+)
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -64,6 +73,10 @@ class SqliteDocuments:
         if wanted is None:
             return []
         return self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit))
+
+    def count(self, where: Filter) -> int:
+        """Return how many documents there are on all pages."""
+        return count(self._execute, where)
 
     def cursor_after(self, document_id: int) -> str:
         """Return a text from which `page` goes on after the document, in either order."""
