@@ -31,7 +31,7 @@ ENCODING: Final = quicktok.get_encoding("o200k_base")
 CALLS_A_QUESTION: Final = 1.15
 """As many as an agent needed for one of forty questions."""
 
-SCOPE: Final = "conv-30"
+SCOPE: Final = "conv-26"
 UNREAD: Final = ("highlights", "more", "truncated")
 FILE_QUESTIONS: Final = (
     "what was repaired and what did it cost",
@@ -42,12 +42,13 @@ FILE_QUESTIONS: Final = (
     "conference papers about document conversion",
 )
 DECISIONS: Final = tuple(
-    f"Decision 2026-{1 + number % 9:02}-{1 + number % 27:02}: Harbor uses {tool} for {purpose}, because {reason}."
+    f"Decision 2026-{1 + number % 9:02}-{1 + number % 27:02}: project Harbor uses {tool} instead of the old one for"
+    f" {purpose}, because {reason}."
     for number, (tool, purpose, reason) in enumerate(
         (tool, purpose, reason)
         for tool in ("PostgreSQL 18", "Redis", "Go", "systemd", "uv")
         for purpose in ("storage", "queues", "the ferry timetable", "deployment")
-        for reason in ("two people know it well", "the old one lost messages in March")
+        for reason in ("two people know it well", "that one lost messages twice in March")
     )
 )
 

@@ -19,6 +19,7 @@ DOCUMENT = {
 }
 PASSAGE = {
     "chunk_id": 1042,
+    "index": 0,
     "text": TEXT,
     "truncated": False,
     "highlights": [[15, 21], [33, 38]],
@@ -47,7 +48,7 @@ JOB = {
 EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
     "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
-    "NoteUpdate": {"text": "The lamp is lit at seven in winter."},
+    "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
     "SearchReply": {
         "results": [
@@ -62,7 +63,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
     | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
-    "DocumentList": {"documents": [DOCUMENT], "next_cursor": None},
+    "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
     "DocumentText": {
         "document_id": 42,
         "title": "Harbour",

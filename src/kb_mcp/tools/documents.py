@@ -26,6 +26,7 @@ MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
 """How long an answer waits for the job of a note."""
 
+FRONT_MATTER: Final = ("---\n", "+++\n")
 MAX_TAGS: Final = 40
 """How many tags kb_status names, the most used first."""
 
@@ -159,6 +160,7 @@ class DocumentTools:
         title: Annotated[str, Field(description="Empty: the first line.")] = "",
         tags: Tags = [],  # noqa: B006 - pydantic copies it
         source_path: Annotated[str, Field(description="A key: new text under it replaces the old.")] = "",
+        date: Annotated[str, Field(description="When it happened; kept as front matter.")] = "",
     ) -> ToolResult:
         """Remember a text: a fact, a decision, a preference, a summary.
 
@@ -166,7 +168,11 @@ class DocumentTools:
         with kb_update_note. Returns the document_id, or a job_id for kb_jobs if it takes longer than a second.
         """
         accepted = await self._engine.add_note(
-            text=text, title=title or None, tags=tags, source_path=source_path or None, wait=WAIT_SECONDS
+            text=dated_text(text, date),
+            title=title or None,
+            tags=tags,
+            source_path=source_path or None,
+            wait=WAIT_SECONDS,
         )
         return tool_result(lean.given(**accepted))
 
@@ -321,6 +327,22 @@ class DocumentTools:
         if fitting < len(reply["jobs"]):
             reply = await self._engine.jobs(limit=fitting, **query)
         return rendered("kb_jobs", answer_limiter.jobs(reply))
+
+
+def dated_text(text: str, date: str) -> str:
+    """Return a note's text with its date in front matter, where the engine reads it.
+
+    Raises:
+        Invalid: it is no date, or the text has front matter of its own.
+    """
+    if not date:
+        return text
+    if text.startswith(FRONT_MATTER):
+        raise Invalid(
+            "date: the text begins with front matter; put the date there, as a line such as date: 2026-11-17."
+        )
+    day = (moment(date, "date") or "")[: lean.DAY]
+    return f"---\ndate: {day}\n---\n{text}"
 
 
 def rendered(tool: str, data: JSON) -> ToolResult:

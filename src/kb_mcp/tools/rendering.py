@@ -60,7 +60,7 @@ def head(result: JSON, passage: JSON) -> str:
     number = f"[{'note' if is_note else 'document'} {result['document_id']}{chunk}]"
     title = quoted(result["title"]) if "title" in result else ""
     where = place_text(passage["place"]) if not is_note or passage["index"] else ""
-    return joined([" ".join(filter(None, (number, title, where))), quoted_date(result), tags_text(result)])
+    return joined([" ".join(filter(None, (number, title, where, quoted_date(result)))), tags_text(result)])
 
 
 def document_text(data: JSON) -> str:
@@ -73,7 +73,7 @@ def document_text(data: JSON) -> str:
     path = quoted(data["source_path"]) if "source_path" in data else ""
     lines = [
         fenced_notice(begin, end),
-        joined([f"[{kind} {data['id']}] {quoted(data['title'])}", path, quoted_date(data), tags_text(data), version]),
+        joined([f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}", path, tags_text(data), version]),
     ]
     if len(chunks) < data["chunk_count"] and chunks:
         first, last = chunks[0], chunks[-1]
