@@ -134,7 +134,7 @@ def tally_question(name: str, tally: Tally) -> bool:
 async def read_around(agent: Client[Any], engine: EngineClient) -> bool:
     """Judge the neighbours of a hit in the middle of a long document."""
     pages = (
-        f"## Page {number}\n\n" + f"The keeper of page {number} noted the ships and the wind. " * 60
+        f"## Page {number}\n\n" + f"The keeper of page {number} noted the ships and the wind. " * 20
         for number in range(1, 620)
     )
     accepted = await add_text(engine, "\n\n".join(pages), "Book")

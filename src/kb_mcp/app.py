@@ -97,6 +97,15 @@ def create_app(context: Context | None = None) -> Starlette:
         names = collection_names(settings.mcp_collection_names)
         surface = create_collections_server(server, client, names, middleware)
         mount(app, "/collections", http_app(surface, "/mcp", settings, identify))
+    if settings.mcp_chatgpt:
+        from kb_mcp.tools.search_fetch import PATH, Addresses, create_search_fetch_server, page_route
+
+        addresses = Addresses(reveal(settings.mcp_api_key) or reveal(settings.api_key))
+        limiter = AnswerLimiter(settings.mcp_max_tokens)
+        search_fetch = create_search_fetch_server(client, limiter, addresses, middleware)
+        inner = http_app(search_fetch, "/mcp", settings, identify)
+        inner.router.routes.append(page_route(client, addresses))
+        mount(app, PATH, inner)
     return app
 
 
