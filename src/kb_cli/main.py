@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "status": "kb_cli.commands.status:status",
     "config": "kb_cli.commands.config:config",
     "mcp": "kb_cli.commands.mcp:mcp",
+    "stdio": "kb_cli.commands.stdio:stdio",
     "verify": "kb_cli.commands.verify:verify",
     "reindex": "kb_cli.commands.reindex:reindex",
     "serve": "kb_cli.commands.serve:serve",

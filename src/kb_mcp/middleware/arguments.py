@@ -55,9 +55,10 @@ def _parse_list(value: object) -> object:
         return value
     if value.startswith(JSON_STARTS) or value.strip() in ("null", ""):
         try:
-            return from_json(value) or value
+            parsed = from_json(value)
         except ValueError:
             return value
+        return value if parsed is None else parsed
     return [word.strip() for word in value.split(",") if word.strip()]
 
 
