@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
 .PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-crash test-reference test-schema fuzz \
-  conformance clients soak hostile fmt lint types bench bench-quality bench-scale requirements audit sbom clean
+  conformance clients soak hostile fmt lint types bench bench-quality bench-scale bench-tokens requirements audit sbom clean
 
 setup: .venv/runtime.stamp
 
@@ -107,6 +107,10 @@ bench: .venv-reference/stamp
 
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale
+
+# What answers over MCP cost a model in tokens.
+bench-tokens: .venv/dev.stamp
+	$(BIN)/python -m bench.tokens
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality

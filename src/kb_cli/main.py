@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "export": "kb_cli.commands.export:export",
     "import": "kb_cli.commands.import_:import_",
     "doctor": "kb_cli.commands.doctor:doctor",
+    "stdio": "kb_cli.commands.stdio:stdio",
     "reindex": "kb_cli.commands.reindex:reindex",
     "serve": "kb_cli.commands.serve:serve",
     "device": "kb_cli.commands.device:device",

@@ -59,7 +59,7 @@ APPS = {
     ),
     "mcp": SubApp(
         "kb_mcp.app:create_app",
-        paths=("/mcp", "/collections/mcp", "/healthz", "/readyz"),
+        paths=("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
         keys=("mcp_api_key", "mcp_api_key_file"),
     ),
     "metrics": SubApp(

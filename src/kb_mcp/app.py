@@ -29,13 +29,15 @@ from kb_mcp.auth import key_verifier
 from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
 from kb_mcp.middleware.arguments import NormalizeArguments
 from kb_mcp.middleware.body import BoundedBody
+from kb_mcp.middleware.contents import Contents
 from kb_mcp.middleware.json_responses import JSONResponses
 from kb_mcp.middleware.jsonrpc_errors import FriendlyJSONRPCErrors
 from kb_mcp.middleware.metrics import CallMetrics
 from kb_mcp.middleware.rate_limit import RateLimit
-from kb_mcp.server import create_server, register_surface
+from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
 from kb_mcp.settings import Settings
 from kb_mcp.tools.answer_limiter import AnswerLimiter
+from kb_mcp.upload_address import UploadAddresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
 
 if TYPE_CHECKING:
@@ -77,11 +79,12 @@ def create_app(context: Context | None = None) -> Starlette:
             stack.callback(expiry.cancel)
             yield
 
-    middleware = [CallMetrics(registry, tracer), *call_middleware(settings)]
+    middleware = [CallMetrics(registry, tracer), Contents(client, INSTRUCTIONS), *call_middleware(settings, client)]
     server = create_server(middleware, lifespan=lifespan)
     register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
     identify = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     app = http_app(server, "/mcp", settings, identify)
+    app.add_middleware(UploadAddresses, engine=client, store=uploads)
     app.add_middleware(TrimmedHeaders)
     app.add_middleware(FriendlyJSONRPCErrors)
     app.add_middleware(ProbesFirst, ready=_started)
@@ -94,6 +97,15 @@ def create_app(context: Context | None = None) -> Starlette:
         names = collection_names(settings.mcp_collection_names)
         surface = create_collections_server(server, client, names, middleware)
         mount(app, "/collections", http_app(surface, "/mcp", settings, identify))
+    if settings.mcp_chatgpt:
+        from kb_mcp.tools.search_fetch import PATH, Addresses, create_search_fetch_server, page_route
+
+        addresses = Addresses(reveal(settings.mcp_api_key) or reveal(settings.api_key))
+        limiter = AnswerLimiter(settings.mcp_max_tokens)
+        search_fetch = create_search_fetch_server(client, limiter, addresses, middleware)
+        inner = http_app(search_fetch, "/mcp", settings, identify)
+        inner.router.routes.append(page_route(client, addresses))
+        mount(app, PATH, inner)
     return app
 
 
@@ -131,9 +143,9 @@ def configure_fastmcp() -> None:
         fastmcp.settings.telemetry_mode = "off"
 
 
-def call_middleware(settings: Settings) -> list[CallMiddleware]:
+def call_middleware(settings: Settings, engine: EngineClient) -> list[CallMiddleware]:
     limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
-    return [*limit, NormalizeArguments(), FriendlyArgumentErrors()]
+    return [*limit, NormalizeArguments(), FriendlyArgumentErrors(engine)]
 
 
 def upload_limits(settings: Settings) -> UploadLimits:

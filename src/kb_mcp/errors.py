@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 NOT_FOUND_HINTS: Final = {
-    "document_id": "Find its id with kb_search.",
+    "document_id": "Find its id with kb_search or kb_list.",
     "job_id": "kb_jobs without job_id lists the latest.",
 }
 """By the argument that names nothing."""

@@ -1,4 +1,4 @@
-"""The default MCP surface: eleven tools, two resource templates, two prompts (requirements G-5 to G-16)."""
+"""The default MCP surface: twelve tools, resources, three prompts (requirements G-5 to G-16)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fastmcp.tools import Tool
 from mcp_types import ToolAnnotations
 
 from kb import __version__
-from kb.api.models import Deleted, JobAccepted, JobList
 from kb_mcp.errors import translate_errors
 from kb_mcp.tools import schemas
 from kb_mcp.tools.documents import DocumentTools
@@ -77,19 +76,19 @@ def register_surface(server: FastMCP, engine: EngineClient, uploads: UploadStore
 
 def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadTools) -> None:
     """Register every tool with its title, hints and output schema, in the order in which clients list them."""
-    job_accepted = schemas.schema_of(JobAccepted)
     for tool, title, hints, output_schema in (
-        (documents.kb_search, "Search the knowledge base", READ_ONLY, schemas.search_results()),
-        (documents.kb_addnote, "Add a note", ADDITIVE, job_accepted),
-        (uploads.kb_upload_start, "Begin a file upload", ADDITIVE, schemas.upload_started()),
-        (uploads.kb_upload_chunk, "Send a chunk of a file", ADDITIVE_IDEMPOTENT, schemas.upload_progress()),
-        (uploads.kb_upload_finish, "Finish a file upload", ADDITIVE, job_accepted),
-        (documents.kb_update_note, "Update a note", DESTRUCTIVE, schemas.chunk_page()),
-        (documents.kb_get, "Get a document", READ_ONLY, schemas.chunk_page_or_document_list()),
-        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.schema_with_notice(Deleted)),
-        (documents.kb_history, "History of a document", ADDITIVE, schemas.history()),
-        (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.status()),
-        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.schema_with_notice(JobList)),
+        (documents.kb_search, "Search the knowledge base", READ_ONLY, schemas.SEARCH_RESULTS),
+        (documents.kb_list, "List documents", READ_ONLY, schemas.DOCUMENT_LIST),
+        (documents.kb_addnote, "Add a note", ADDITIVE, schemas.JOB_ACCEPTED),
+        (uploads.kb_upload_start, "Begin a file upload", ADDITIVE, schemas.UPLOAD_STARTED),
+        (uploads.kb_upload_chunk, "Send a chunk of a file", ADDITIVE_IDEMPOTENT, schemas.UPLOAD_PROGRESS),
+        (uploads.kb_upload_finish, "Finish a file upload", ADDITIVE, schemas.JOB_ACCEPTED),
+        (documents.kb_update_note, "Update a note", DESTRUCTIVE, schemas.DOCUMENT),
+        (documents.kb_get, "Get a document", READ_ONLY, schemas.CHUNKS_OR_DOCUMENTS),
+        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.DELETED),
+        (documents.kb_history, "History of a document", ADDITIVE, schemas.HISTORY),
+        (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.STATUS),
+        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.JOB_LIST),
     ):
         register_tool(server, tool, title, hints, output_schema)
 

@@ -14,13 +14,15 @@ import pybase64
 from kb.api.errors import DiskFull, Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 MAX_CHUNK: Final = 3_000_000
 """The most bytes of a chunk: in lines of base64, with JSON around them, they still fit the 4 MiB of an MCP request."""
 
 MAX_CHUNKS: Final = 10_000
+MAX_NAMED: Final = 5
+"""How many missing chunks an error names."""
 
 
 def decode(data: str, index: int, digest: str = "") -> bytes:
@@ -39,7 +41,7 @@ def decode(data: str, index: int, digest: str = "") -> bytes:
     if not 0 < len(raw) <= MAX_CHUNK:
         raise Invalid(f"data: a chunk holds 1 to {MAX_CHUNK} bytes; 1 MiB is a good size.")
     if digest:
-        _check_digest(sha256(raw).hexdigest(), digest, resend(index))
+        check_digest(sha256(raw).hexdigest(), digest, resend(index))
     return raw
 
 
@@ -78,7 +80,7 @@ def assemble(folder: Path, total_size: int, digest: str = "") -> BinaryIO:
         DiskFull: there is no room for it.
     """
     found = sizes(folder)
-    _check_complete(found, total_size)
+    check_complete(found, total_size)
     whole, *others = (folder / str(index) for index in sorted(found))
     with explain_full_disk("begin again with kb_upload_start"), whole.open("ab") as file:
         for chunk in others:
@@ -87,7 +89,7 @@ def assemble(folder: Path, total_size: int, digest: str = "") -> BinaryIO:
             chunk.unlink()
     if digest:
         with whole.open("rb") as file:
-            _check_digest(file_digest(file, "sha256").hexdigest(), digest, "begin again with kb_upload_start")
+            check_digest(file_digest(file, "sha256").hexdigest(), digest, "begin again with kb_upload_start")
     return whole.open("rb")
 
 
@@ -106,17 +108,28 @@ def explain_full_disk(remedy: str) -> Iterator[None]:
         raise DiskFull(f"The gateway's disk is full: tell the user to make room, then {remedy}.") from None
 
 
-def _check_digest(actual: str, expected: str, remedy: str) -> None:
+def check_digest(actual: str, expected: str, remedy: str) -> None:
     if actual != expected.strip().lower():
         raise Invalid(f"sha256: what arrived has {actual}; the data was changed on its way here: {remedy}.")
 
 
-def _check_complete(found: dict[int, int], total_size: int) -> None:
-    missing = min(set(range(len(found) + 1)) - found.keys())
-    if missing < len(found) or not found:
-        raise Invalid(f"upload_id: chunk {missing} is missing; begin again with kb_upload_start.")
+def check_complete(found: Mapping[int, int], total_size: int) -> None:
+    """Refuse to end an upload of which something is missing.
+
+    Raises:
+        Invalid: naming the gap.
+    """
     size = sum(found.values())
-    if size != total_size:
+    arrived = f"{size} of {total_size} bytes arrived"
+    missing = sorted(set(range(max(found, default=0) + 1)) - found.keys())
+    if missing:
+        shown = ", ".join(map(str, missing[:MAX_NAMED]))
+        raise Invalid(f"upload_id: {arrived}, and chunk {shown} is missing; what came is kept: send that, then finish.")
+    if size < total_size:
+        following = max(found) + 1
         raise Invalid(
-            f"upload_id: {size} bytes arrived, but total_size was {total_size}; begin again with kb_upload_start."
+            f"upload_id: {arrived}; what came is kept: send the rest, from byte {size} on, as chunk {following}, then"
+            " finish."
         )
+    if size > total_size:
+        raise Invalid(f"upload_id: {arrived}, which is more than total_size; begin again with kb_upload_start.")

@@ -7,7 +7,9 @@ import shutil
 import stat
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from uuid import UUID, uuid4
@@ -39,6 +41,8 @@ class Upload:
     total_size: int
     tags: list[str]
     expires: float
+    source_path: str | None = None
+    sha256: str = ""
 
     @property
     def reserved_bytes(self) -> int:
@@ -52,6 +56,46 @@ class UploadLimits:
     file_size: int
     reserved_bytes: int
     seconds: float = LIFETIME_SECONDS
+
+
+class WholeFile:
+    """A file as it arrives.
+
+    Args:
+        file: where it is kept.
+        total_size: how long it may be.
+    """
+
+    def __init__(self, file: BinaryIO, total_size: int) -> None:
+        self._file = file
+        self._total_size = total_size
+        self._size = 0
+        self._digest = sha256()
+
+    def write(self, part: bytes) -> None:
+        """Keep the next part.
+
+        Raises:
+            Invalid: it is longer than was announced.
+        """
+        self._size += len(part)
+        if self._size > self._total_size:
+            raise Invalid(
+                f"total_size: {self._total_size} bytes were announced, and more came; nothing of it was kept."
+            )
+        self._digest.update(part)
+        self._file.write(part)
+
+    def check(self, digest: str) -> None:
+        """Compare what came with what was announced.
+
+        Raises:
+            Invalid: it is shorter, or has another SHA-256 than `digest`.
+        """
+        if self._size < self._total_size:
+            raise Invalid(f"total_size: {self._total_size} bytes were announced, and {self._size} came; send it again.")
+        if digest:
+            upload_chunks.check_digest(self._digest.hexdigest(), digest, "send the file that was announced")
 
 
 class UploadStore:
@@ -77,7 +121,9 @@ class UploadStore:
         self._folder = _private_folder(folder) if folder else Path(tempfile.mkdtemp(prefix="kb-uploads-"))
         self._clock = clock
 
-    def start(self, filename: str, total_size: int, tags: list[str]) -> str:
+    def start(
+        self, filename: str, total_size: int, tags: list[str], *, source_path: str | None = None, sha256: str = ""
+    ) -> str:
         """Reserve room for a file. Return its upload_id.
 
         Raises:
@@ -86,7 +132,9 @@ class UploadStore:
         """
         if total_size > self._limits.file_size:
             raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
-        upload = Upload(str(uuid4()), filename, total_size, tags, self._clock() + self._limits.seconds)
+        upload = Upload(
+            str(uuid4()), filename, total_size, tags, self._clock() + self._limits.seconds, source_path, sha256
+        )
         with upload_chunks.explain_full_disk("try again"), self._locked():
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
@@ -105,7 +153,7 @@ class UploadStore:
             Invalid: `data` is not base64, has another SHA-256 than `digest`, or is more than was announced.
             DiskFull: there is no room for it.
         """
-        upload = self._get(upload_id)
+        upload = self.get(upload_id)
         raw = upload_chunks.decode(data, index, digest)
         folder = self._folder / upload.id
         others = (size for other, size in upload_chunks.sizes(folder).items() if other != index)
@@ -123,21 +171,45 @@ class UploadStore:
 
         Raises:
             NotFound: there is no such upload.
-            Invalid: a chunk is missing, the sizes do not add up, or the file has another SHA-256 than `digest`;
-                nothing of it is left.
+            Invalid: something is missing, and what came is kept; or the file has another SHA-256 than `digest` or than
+                was announced, and nothing of it is left.
             DiskFull: likewise.
         """
-        upload = self._get(upload_id)
+        upload = self.get(upload_id)
+        upload_chunks.check_complete(upload_chunks.sizes(self._folder / upload.id), upload.total_size)
         taken = self._taken_folder(upload)
         try:
             (self._folder / upload.id).rename(taken)
         except OSError:
             raise _unknown_upload(upload_id) from None
         try:
-            return upload, upload_chunks.assemble(taken, upload.total_size, digest)
+            return upload, upload_chunks.assemble(taken, upload.total_size, digest or upload.sha256)
         except BaseException:
             self.discard(upload)
             raise
+
+    @contextmanager
+    def whole(self, upload: Upload) -> Iterator[WholeFile]:
+        """Take the file in one piece, in the place of all chunks if it is as was announced; nothing of it stays if not.
+
+        Raises:
+            NotFound: the upload is over.
+            Invalid: it is shorter or longer, or has another SHA-256 than was announced.
+            DiskFull: there is no room for it.
+        """
+        scratch = self._folder / upload.id / f"whole.{uuid4()}"
+        try:
+            with upload_chunks.explain_full_disk("send it again"), scratch.open("xb") as file:
+                arriving = WholeFile(file, upload.total_size)
+                yield arriving
+            arriving.check(upload.sha256)
+            for index in upload_chunks.sizes(scratch.parent):
+                scratch.with_name(str(index)).unlink()
+            scratch.replace(scratch.with_name("0"))
+        except FileNotFoundError:
+            raise _unknown_upload(upload.id) from None
+        finally:
+            scratch.unlink(missing_ok=True)
 
     def discard(self, upload: Upload) -> None:
         """Remove the file of an upload that was taken."""
@@ -175,7 +247,12 @@ class UploadStore:
             if manifest.parent.suffix == "" and (upload := _read_manifest(manifest)):
                 yield upload
 
-    def _get(self, upload_id: str) -> Upload:
+    def get(self, upload_id: str) -> Upload:
+        """Return an upload in progress.
+
+        Raises:
+            NotFound: there is no such upload.
+        """
         upload = _read_manifest(self._folder / upload_id / MANIFEST) if _is_upload_id(upload_id) else None
         if upload is None or upload.expires <= self._clock():
             raise _unknown_upload(upload_id)

@@ -43,12 +43,12 @@ def test_commands_and_toml_survive_a_key_with_quotes(printed):
     assert tomllib.loads(printed("codex", key="")) == {"mcp_servers": {"kb": {"url": URL}}}
 
 
-def test_programs_that_only_start_programs_go_through_mcp_remote(printed):
+def test_clients_that_only_start_programs_start_kb_itself(printed):
     server = json.loads(printed("claude-desktop"))["mcpServers"]["kb"]
-    assert server["args"][:4] == ["-y", "mcp-remote", URL, "--allow-http"]
-    assert server["env"] == {"KB_AUTHORIZATION": f"Bearer {KEY}"}
+    assert (server["command"], server["args"]) == ("kb", ["stdio"])
+    assert server["env"] == {"KB_MCP_URL": URL, "KB_MCP_API_KEY": KEY}
     local = json.loads(printed("claude-desktop", url="http://127.0.0.1:1", key=""))["mcpServers"]["kb"]
-    assert local == {"command": "npx", "args": ["-y", "mcp-remote", "http://127.0.0.1:1/mcp"]}
+    assert local["env"] == {"KB_MCP_URL": "http://127.0.0.1:1/mcp"}
 
 
 def test_all_of_them_with_their_place_and_the_collections_too(printed, outside):

@@ -19,12 +19,9 @@ WRONG_TYPES = {
     "string": [1, 1.5, True, [], {}, ["x"]],
     "integer": ["many", 1.5, True, [], {}, "1.5", ""],
     "boolean": ["perhaps", 2, [], {}],
-    "array": ["x", 1, {}, [1], [None], [["x"]], '["x"', "[1]", '{"0": "x"}', "null"],
+    "array": [1, {}, [1], [None], [["x"]], '["x"', "[1]", '{"0": "x"}', "null"],
 }
 EXTREMES = {"string": [], "integer": [-1, -(2**63), 2**63, 10**30], "boolean": [], "array": [[""], ["a,b"], ["x\ty"]]}
-
-HARMLESS = [("from_chunk", 2**63), ("from_chunk", 10**30)]
-"""Behind a document's end there is nothing, which is no error."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +60,7 @@ def bad_calls(tools):
             yield tool.name, required | {name: None}, name
         for name, schema in properties.items():
             for value in WRONG_TYPES[schema["type"]] + EXTREMES[schema["type"]]:
-                if (name, value) not in HARMLESS:
+                if schema["type"] != "integer" or value not in range(schema["minimum"], 2**63):
                     yield tool.name, required | {name: value}, name
 
 
@@ -105,7 +102,7 @@ async def refuse_bad_calls(agent, staging):
         ("kb_search", {"query": "x", "tags": "[" * 100_000 + "]"}, "tags: "),
         ("kb_search", {"query": "x", "tags": '["\\ud800"]'}, "tags: "),
         ("kb_search", {"query": "x", "top": 101}, "top: "),
-        ("kb_search", {"query": "x", "tags": "work"}, 'tags: must be a list, such as ["work", "home"]'),
+        ("kb_search", {"query": "x", "tags": '["work"'}, 'tags: must be a list, such as ["work", "home"]'),
         ("kb_status", {"verbose": True}, "verbose: there is no such parameter. kb_status takes none."),
         ("kb_search", {"query": "x", "doc_type": "y" * 101}, "doc_type: "),
         ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, "fts_only, vec_only: "),
@@ -144,7 +141,7 @@ async def test_uploads_that_do_not_add_up_are_refused_by_the_name_of_the_field(a
     for digest in ("abc", "z" * 64, "0" * 63):
         said = await refusal(agent, "kb_upload_finish", upload_id=upload_id, sha256=digest)
         assert said == "sha256: must be 64 hexadecimal digits; leave it out if you cannot compute it"
-    assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: chunk 0 is missing")
+    assert (await refusal(agent, "kb_upload_finish", upload_id=upload_id)).startswith("upload_id: 1 of 3 bytes")
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,16 @@ async def test_what_cannot_be_read_says_why(agent, uri, message):
     assert len(str(refused.value).splitlines()) == 1
 
 
-async def test_two_prompts_can_be_picked(agent):
+async def test_three_prompts_can_be_picked(agent):
     prompts = {prompt.name: prompt for prompt in await agent.list_prompts()}
     assert {name: [each.name for each in prompt.arguments] for name, prompt in prompts.items()} == {
         "answer": ["question", "tags", "source_path"],
         "remember": ["what", "tags"],
+        "brief": ["topic", "since"],
     }
+    assert not any("JSON" in each.description for prompt in prompts.values() for each in prompt.arguments)
+    briefed = await agent.get_prompt("brief", {"topic": "Harbor"})
+    assert "about Harbor, since last week" in briefed.messages[0].content.text
     asked = await agent.get_prompt("answer", {"question": "Who?", "tags": "people"})
     text = asked.messages[0].content.text
     assert text.startswith("Answer this question from my knowledge base: Who?")
@@ -111,7 +115,8 @@ async def test_paths_are_completed_by_any_part_of_them(agent, server, word):
     completed = await agent.complete(PromptReference(name="answer"), {"name": "source_path", "value": word})
     assert completed.values == [f"{word}/other.md", f"/notes/{word}.md"]
     template = ResourceTemplateReference(uri="kb://documents/{id}{?from_chunk}")
-    assert (await agent.complete(template, {"name": "id", "value": "1"})).values == []
+    offered = (await agent.complete(template, {"name": "id", "value": "1"})).values
+    assert all(each.startswith("1") for each in offered)
 
 
 async def test_lists_and_completions_are_empty_while_the_engine_is_away(start_gateway, unused_port):
@@ -137,3 +142,11 @@ async def test_an_upload_reports_its_progress(agent, word):
         await agent.call_tool("kb_upload_chunk", arguments, progress_handler=hear)
     await agent.call_tool("kb_upload_finish", {"upload_id": upload_id}, progress_handler=hear)
     assert heard == [(10, size), (size, size), (0, size), (size, size)]
+
+
+async def test_tags_and_recent_documents_are_resources(agent, word):
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} on the quay", tags=[word]))
+    [tags] = await agent.read_resource("kb://tags")
+    [recent] = await agent.read_resource("kb://recent")
+    assert f'"{word}" 1' in tags.text
+    assert f"{word} on the quay" in recent.text.splitlines()[1]

@@ -9,7 +9,7 @@ import quicktok
 from fastmcp import Client
 
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
-from tests.mcp.conftest import call
+from tests.mcp.conftest import call, done
 
 MOST_TOKENS = 2900
 KEYWORDS = {"type", "description", "default", "enum", "items", "minimum", "maximum", "minLength", "maxLength"}
@@ -65,14 +65,23 @@ async def test_the_parameters_that_are_lists_are_known(agent):
     assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LIST_PARAMETERS
 
 
-async def test_text_and_structured_content_carry_the_same(agent, word):
-    await call(agent, "kb_addnote", text=word)
+async def test_answers_in_which_no_document_speaks_are_the_same_json_twice(agent, word):
     for tool, arguments in (
-        ("kb_search", {"query": word}),
-        ("kb_jobs", {}),
         ("kb_status", {}),
-        ("kb_get", {"source_path": "/none"}),
+        ("kb_addnote", {"text": word}),
         ("kb_upload_start", {"filename": "a", "total_size": 1}),
     ):
         result = await agent.call_tool(tool, arguments)
         assert json.loads(result.content[0].text) == result.structured_content, tool
+
+
+async def test_what_a_document_says_stands_in_both_forms_of_an_answer(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word} in both forms", tags=[word]))
+    for tool, arguments in (
+        ("kb_search", {"query": word}),
+        ("kb_get", {"document_id": document_id}),
+        ("kb_list", {"tags": [word]}),
+    ):
+        result = await agent.call_tool(tool, arguments)
+        assert f"{word} in both forms" in result.content[0].text, tool
+        assert f"{word} in both forms" in json.dumps(result.structured_content), tool

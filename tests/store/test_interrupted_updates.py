@@ -10,8 +10,9 @@ import apsw
 import pytest
 
 from kb.api.errors import DiskFull
+from kb.documents.edit import Edit
 from kb.documents.save import save
-from kb.documents.update import update_note
+from kb.documents.update import NoteChange, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY, Filter
 from kb.store.sqlite.store import SqliteStore
@@ -142,9 +143,9 @@ def old_then_new(store, document_id, old, new, embedder, no_room):
     """Without room the old note stays; with room the same store goes on."""
     for _ in range(3):
         with no_room(), pytest.raises((DiskFull, apsw.IOError)):
-            update_note(store, embedder, document_id, NEW * 4, None)
+            update_note(store, embedder, document_id, NoteChange(Edit(NEW * 4)))
         assert whole(store, document_id, old)
-    update_note(store, embedder, document_id, NEW, None)
+    update_note(store, embedder, document_id, NoteChange(Edit(NEW)))
     assert whole(store, document_id, new)
     store.close()
 

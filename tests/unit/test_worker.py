@@ -12,9 +12,10 @@ import pytest
 
 from kb.api.errors import KbError
 from kb.api.models import ENDED
+from kb.documents.edit import Edit
 from kb.documents.originals import Originals
 from kb.documents.submit import drop
-from kb.documents.update import update_note
+from kb.documents.update import NoteChange, update_note
 from kb.ingest.stop import Stop
 from kb.store.rows import Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
@@ -182,7 +183,7 @@ def test_an_update_that_cannot_be_embedded_leaves_the_old_note_whole(store, work
     document_id = ended(store, submit(store, worker, text="old words")).document_id
     failing.failures = 1
     with pytest.raises(RuntimeError):
-        update_note(store, failing, document_id, "new words", None)
+        update_note(store, failing, document_id, NoteChange(Edit("new words")))
     assert found(store, "old") == ["old words"]
     assert found(store, "new") == []
     with store.read() as tx:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+UNREADABLE: Final = {
+    "a picture": ("bmp", "gif", "heic", "ico", "jpeg", "jpg", "png", "psd", "tif", "tiff", "webp"),
+    "a sound recording": ("aac", "flac", "m4a", "mp3", "ogg", "opus", "wav", "wma"),
+    "a film": ("avi", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "webm", "wmv"),
+    "a program": ("dll", "exe", "so"),
+    "an archive": ("7z", "bz2", "gz", "rar", "tar", "xz", "zip", "zst"),
+}
+"""What holds no text that is read, by the suffixes of such files."""
+
 DOC_TYPES: Final = (
     "code",
     "csv",

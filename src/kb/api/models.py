@@ -40,7 +40,8 @@ NOTE: Final = "note"
 Restriction = Literal["files", "network", "processes", "writing"]
 """What a parser cannot do: open files, reach the network, start or signal or look into processes, write files."""
 
-Sort = Literal["id", "recent"]
+Sort = Literal["id", "recent", "oldest"]
+SearchSort = Literal["relevance", "recent"]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
@@ -113,6 +114,10 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
 AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
 Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
+DocumentId = Annotated[int, Field(ge=1, le=2**63 - 1), BeforeValidator(_whole)]
+UPDATED_AFTER: Any = Field(description="Changed, or else created, then or later.")
+AFTER: Any = Field(description="Of that day or later, by its own date; without one, changed or created then or later.")
+BEFORE: Any = Field(description="Likewise, earlier.")
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
@@ -161,6 +166,11 @@ class SearchRequest(Request):
     source_prefix: SourcePrefix | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
+    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
+    after: Annotated[Instant | None, AFTER] = None
+    before: Annotated[Instant | None, BEFORE] = None
+    document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
+    sort: Annotated[SearchSort, Field(description="`recent`: what was found, the newest first.")] = "relevance"
     fts_only: bool = False
     vec_only: bool = False
     exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False
@@ -187,9 +197,24 @@ class FileRequest(Request):
 
 
 class NoteUpdate(Request):
-    """The new text of a note."""
+    """A change of a note: its whole new `text`, or an edit of the one it has, its title or its tags.
 
-    text: NoteText
+    `old` must stand in the text exactly once, and gives way to `new`. `append` and `prepend` go on lines of their own.
+    A tag in both lists stays.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"minProperties": 1, "dependentRequired": {"old": ["new"], "new": ["old"]}}
+    )
+
+    text: NoteText | None = None
+    old: Annotated[str, Field(min_length=1)] | None = None
+    new: str | None = None
+    append: NoteText | None = None
+    prepend: NoteText | None = None
+    title: Title | None = None
+    tags_add: Tags = []
+    tags_remove: Tags = []
 
 
 class TagChange(Request):
@@ -225,13 +250,14 @@ class Place(Reply):
 
 
 class Passage(Reply):
-    """A chunk that was found.
+    """A chunk that was found. `index` counts the document's chunks from 0.
 
     `fts_score` and `vec_score` are null where that leg did not find it; `highlights` are the ranges of `text`, in
     Unicode code points, that match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
     """
 
     chunk_id: int
+    index: int
     text: str
     truncated: bool
     highlights: list[tuple[int, int]]
@@ -297,10 +323,11 @@ class DocumentWithChunks(Document):
 
 
 class DocumentList(Reply):
-    """A page of documents; `next_cursor` is null on the last one."""
+    """A page of documents; `next_cursor` is null on the last one, and `total` unless it was asked for."""
 
     documents: list[Document]
     next_cursor: str | None
+    total: int | None = None
 
 
 class Deleted(Reply):

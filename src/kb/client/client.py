@@ -179,12 +179,12 @@ class EngineClient:
         """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
         return self._pages("documents", limit, query)
 
-    async def document(
-        self, document_id: int, *, from_chunk: int | None = None, chunks: int | None = None, as_of: str | None = None
-    ) -> JSON:
-        """GET /documents/{id}: the document with its chunks, or with so many from one on; as it stood then."""
-        params = _given(from_chunk=from_chunk, chunks=chunks, as_of=as_of)
-        return await self._call("GET", f"documents/{document_id}", params=params)
+    async def document(self, document_id: int, **query: object) -> JSON:
+        """GET /documents/{id}: the document with its chunks, or with `chunks` of them from the one `from_chunk` on.
+
+        Or with those at `chunk_id`, `page` or `heading`, and so many `around` them.
+        """
+        return await self._call("GET", f"documents/{document_id}", params=_given(**query))
 
     async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
         """GET /documents/{id}/text: the part from `start` to `end`, counted in `unit`."""
@@ -245,15 +245,19 @@ class EngineClient:
         change = {"add": list(add), "remove": list(remove)}
         return await self._call("PATCH", f"documents/{document_id}/tags", json=change)
 
-    async def update_note(self, document_id: int, text: str, *, if_match: str | None = None) -> JSON:
-        """PATCH /notes/{id}; with `if_match`, only while the note's content_hash is still that one."""
+    async def update_note(
+        self, document_id: int, text: str | None = None, *, if_match: str | None = None, **change: object
+    ) -> JSON:
+        """PATCH /notes/{id} with the fields of `models.NoteUpdate`.
+
+        With `if_match`, only while the note's content_hash is still that one.
+        """
         headers = {"If-Match": f'"{if_match}"'} if if_match else {}
-        body = {"text": text}
         return await self._call(
             "PATCH",
             f"notes/{document_id}",
-            repeatable=not if_match,
-            json=body,
+            repeatable=not (if_match or change),
+            json=_given(text=text, **change),
             headers=headers,
             timeout=LONG_SECONDS,
         )

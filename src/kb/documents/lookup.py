@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Changed, HistoryGone, Invalid, NotFound
 from kb.api.models import NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from kb.store.protocol import Transaction
     from kb.store.rows import Document, Job, Version
+
+
+MAX_SHOWN: Final = 20_000
+"""How much of a note's text is shown to whoever changed another one."""
 
 
 def existing_document(tx: Transaction, document_id: int) -> Document:
@@ -77,8 +81,8 @@ def check_moment(tx: Transaction, instant: datetime | None, name: str = "as_of")
         raise HistoryGone(f"{name}: history goes back to {begins} and not further.", extra={"begins": begins})
 
 
-def check_match(document: Document, if_match: Collection[str] | None) -> None:
-    """Refuse to change what was changed since it was read.
+def check_match(document: Document, if_match: Collection[str] | None, shown: Callable[[], str] | None = None) -> None:
+    """Refuse to change what was changed since it was read; `shown` is the text that stands there now.
 
     Raises:
         Changed: the content_hash is none of `if_match`.
@@ -87,7 +91,11 @@ def check_match(document: Document, if_match: Collection[str] | None) -> None:
         kind = "Note" if document.doc_type == NOTE else "Document"
         raise Changed(
             f"{kind} {document.id} was changed: its content_hash is {document.content_hash} now.",
-            extra={"content_hash": document.content_hash},
+            extra={
+                "content_hash": document.content_hash,
+                "updated_at": document.updated_at,
+                **({"text": shown()[:MAX_SHOWN]} if shown else {}),
+            },
         )
 
 

@@ -2,55 +2,131 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import NotANote
+from kb.api.errors import Changed, Invalid, NotANote, TooManyTags
 from kb.api.models import NOTE
+from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store, Transaction
-    from kb.store.rows import Author, Chunk, Document
+    from kb.store.rows import Author, Chunk, Content, Document
+
+
+MAX_ATTEMPTS: Final = 20
+"""How often an edit is made anew on the text that someone else wrote meanwhile."""
+
+NO_EDIT: Final = Edit()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChange:
+    """What is to become of a note, and the `content_hash` it must have, one of `if_match`."""
+
+    edit: Edit = NO_EDIT
+    title: str | None = None
+    tags_add: Sequence[str] = ()
+    tags_remove: Sequence[str] = ()
+    if_match: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLimits:
+    """How long a note may be, and how many tags a document may have."""
+
+    check_text: Callable[[str], None] = lambda _: None
+    max_tags: int = sys.maxsize
 
 
 def update_note(
     store: Store,
     embedder: Embedder,
     document_id: int,
-    text: str,
-    if_match: Collection[str] | None,
+    change: NoteChange,
+    limits: NoteLimits = NoteLimits(),
     checkpoint: Callable[[], None] = lambda: None,
     author: Author = NOBODY,
 ) -> tuple[Document, list[Chunk]]:
-    """Replace a note's text in place (requirements N-1 to N-6); return what was written.
+    """Change a note in place (requirements N-1 to N-6); return what was written.
 
-    The slow part, embedding, comes before the transaction; what it was based on is checked again inside. `checkpoint`
-    is called again and again meanwhile, and may end the work by raising.
+    The slow part, embedding, comes before the transaction; what it was based on is checked again inside, and an edit of
+    a text that someone else changed meanwhile is made anew on theirs. `checkpoint` is called again and again meanwhile,
+    and may end the work by raising.
 
     Raises:
         NotFound: there is no such document.
         NotANote: it is another kind of document.
         Changed: its content_hash is none of `if_match`.
+        Invalid: the edit does not fit its text.
+        TooManyTags: it would have more than `max_tags`.
     """
-    with store.read() as tx:
-        note = _matching(tx, document_id, if_match)
-    title = note.title if note.title_given else None
-    content = embed_draft(draft_note(text, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
-    with store.write() as tx:
-        _matching(tx, document_id, if_match)
-        tx.history.keep(document_id, author)
-        tx.documents.replace(document_id, content)
-        return existing_document(tx, document_id), tx.documents.chunks(document_id)
+    for _ in range(MAX_ATTEMPTS):
+        with store.read() as tx:
+            note = _matching(tx, document_id, change.if_match)
+            before = _text(tx, document_id)
+        content = _drafted(note, before, change, limits, embedder, checkpoint)
+        with store.write() as tx:
+            present = _matching(tx, document_id, change.if_match)
+            if change.edit.rests_on_text and present.content_hash != note.content_hash:
+                continue
+            add, remove = _tag_changes(present, content, change)
+            if content is None and set(present.tags).difference(remove).union(add) == set(present.tags):
+                return present, tx.documents.chunks(document_id)
+            tx.history.keep(document_id, author)
+            if content is not None:
+                tx.documents.replace(document_id, content)
+            tx.documents.change_tags(document_id, add=add, remove=remove)
+            changed = existing_document(tx, document_id)
+            if (add or remove) and len(changed.tags) > limits.max_tags:
+                raise TooManyTags(f"tags: a document has at most {limits.max_tags} (KB_MAX_TAGS).")
+            return changed, tx.documents.chunks(document_id)
+    raise Changed(f"Note {document_id} is being changed by others all the time; try again.")
+
+
+def _drafted(
+    note: Document,
+    before: str,
+    change: NoteChange,
+    limits: NoteLimits,
+    embedder: Embedder,
+    checkpoint: Callable[[], None],
+) -> Content | None:
+    """Return what the note is to hold; None if neither its text nor its title changes."""
+    if change.edit == NO_EDIT and change.title is None:
+        return None
+    after = change.edit.apply(before)
+    if not after.strip():
+        raise Invalid("text: the note must hold more than white space; delete it if nothing is left to say.")
+    limits.check_text(after)
+    title = change.title or (note.title if note.title_given else None)
+    return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
+
+
+def _tag_changes(note: Document, content: Content | None, change: NoteChange) -> tuple[list[str], list[str]]:
+    """Return the tags to add and to remove: those that were named, and those that only one of the texts asks for."""
+    before = set(note.own_tags)
+    after = before if content is None else set(content.own_tags)
+    return [*change.tags_add, *(after - before)], [*change.tags_remove, *(before - after)]
+
+
+def _text(tx: Transaction, document_id: int) -> str:
+    return "".join(chunk.text for chunk in tx.documents.chunks(document_id))
 
 
 def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:
     document = existing_document(tx, document_id)
     if document.doc_type != NOTE:
-        raise NotANote(f"Document {document_id} is of type {document.doc_type}: only notes can be updated.")
-    check_match(document, if_match)
+        raise NotANote(
+            f"Document {document_id} is of type {document.doc_type}: only notes can be updated; a file is replaced by"
+            " adding it again under its path (kb add PATH)."
+        )
+    check_match(document, if_match, shown=lambda: _text(tx, document_id))
     return document

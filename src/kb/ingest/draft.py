@@ -13,6 +13,7 @@ import numpy as np
 from kb.api.errors import Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.formats.extracted import Extracted
+from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.store.rows import Content, NewChunk
@@ -62,7 +63,7 @@ def draft_note(
     content_hash: str | None = None,
     checkpoint: Callable[[], None] = lambda: None,
 ) -> Draft:
-    """Return a note; one without a title is listed under its first line.
+    """Return a note; one without a title, of its own either, is listed under its first line.
 
     Args:
         text: what it says.
@@ -72,9 +73,11 @@ def draft_note(
         checkpoint: is called again and again, and may end the work by raising.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
-    passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), title)
-    draft = _draft(NOTE, title or first_line(text), content_hash, passages)
-    return replace(draft, title_given=title is not None)
+    matter = front_matter(text)
+    name = title or (matter.title or "")[:MAX_TITLE] or None
+    passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), name)
+    draft = _draft(NOTE, name or first_line(text[matter.length :]), content_hash, passages)
+    return replace(draft, own_tags=matter.tags, date=matter.date, title_given=title is not None)
 
 
 def draft_file(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from os import fstat
@@ -15,7 +15,10 @@ from pydantic import Field
 from starlette.background import BackgroundTask
 
 from kb.api.models import (
+    AFTER,
+    BEFORE,
     DEFAULT_PAGE,
+    UPDATED_AFTER,
     AsOf,
     Chunk,
     Deleted,
@@ -39,6 +42,7 @@ from kb.documents.delete import delete, purge
 from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import check_moment, existing_document, former_document
 from kb.documents.staging import BLOCK_SIZE
+from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, AuthorDep, Id, Limit, QueryModel, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
@@ -63,6 +67,13 @@ class ChunksQuery(QueryModel):
     from_chunk: Annotated[int, Field(ge=0, le=MAX_ID, description="The index of the first one.")] = 0
     chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
     as_of: AsOf = None
+    chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunk with this id.")] = None
+    page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The chunks of this page.")] = None
+    heading: Annotated[
+        str | None,
+        Field(min_length=1, max_length=1000, description="The chunks under this heading, or the first like it."),
+    ] = None
+    around: Annotated[int, Field(ge=0, le=MAX_ID, description="So many more before and after those.")] = 0
 
 
 class ListQuery(QueryModel):
@@ -77,9 +88,13 @@ class ListQuery(QueryModel):
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     as_of: AsOf = None
-    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first.")] = "id"
+    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
+    after: Annotated[Instant | None, AFTER] = None
+    before: Annotated[Instant | None, BEFORE] = None
+    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first; `oldest`: last.")] = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
+    total: Annotated[bool, Field(description="Count all pages' documents.")] = False
 
 
 @router.get("/documents", tags=["documents"], summary="List documents", responses=problems(410))
@@ -93,8 +108,9 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
         page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1]) if more else None
+        total = tx.documents.count(where) if query.total else None
     documents = [Document.model_validate(document) for document in page[:limit]]
-    return DocumentList(documents=documents, next_cursor=next_cursor)
+    return DocumentList(documents=documents, next_cursor=next_cursor, total=total)
 
 
 @router.get(
@@ -104,17 +120,29 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     responses={200: links_to_document("/id"), **problems(404, 410)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
-    """A document with its text in chunks: all of them, or some."""
+    """A document with its text in chunks: all of them, some, or those at a chunk, a page or a heading."""
     with services.store.read() as tx:
         if query.as_of:
             version = former_document(tx, document_id, query.as_of)
             every = tx.history.chunks(version)
-            end = None if query.chunks is None else query.from_chunk + query.chunks
-            return with_chunks(version.document, every[query.from_chunk : end], len(every))
+            places = [rows.ChunkPlace(each.id, each.index, each.place.heading, each.place.page) for each in every]
+            start, limit = _stretch(query, document_id, lambda: places)
+            end = None if limit is None else start + limit
+            return with_chunks(version.document, every[start:end], len(every))
         document = existing_document(tx, document_id)
-        chunks = tx.documents.chunks(document_id, query.from_chunk, query.chunks)
+        start, limit = _stretch(query, document_id, lambda: tx.documents.chunk_places(document_id))
+        chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
     return with_chunks(document, chunks, count)
+
+
+def _stretch(
+    query: ChunksQuery, document_id: int, places: Callable[[], Sequence[rows.ChunkPlace]]
+) -> tuple[int, int | None]:
+    """Return from which chunk on, and how many are asked for; None for all."""
+    if place := place_of(query.chunk_id, query.page, query.heading):
+        return window(places(), document_id, place, query.around)
+    return query.from_chunk, query.chunks
 
 
 @router.get(

@@ -19,6 +19,7 @@ DOCUMENT = {
 }
 PASSAGE = {
     "chunk_id": 1042,
+    "index": 0,
     "text": TEXT,
     "truncated": False,
     "highlights": [[15, 21], [33, 38]],
@@ -59,7 +60,7 @@ VERSION = {
 EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
     "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
-    "NoteUpdate": {"text": "The lamp is lit at seven in winter."},
+    "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
     "Revert": {"version": 1},
     "UndoRequest": {"since": "2026-02-01T09:00:00Z", "key": "5f1c2a90", "dry_run": True},
@@ -106,7 +107,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
     | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
-    "DocumentList": {"documents": [DOCUMENT], "next_cursor": None},
+    "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
     "DocumentText": {
         "document_id": 42,
         "title": "Harbour",

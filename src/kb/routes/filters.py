@@ -20,6 +20,9 @@ class Filters(Protocol):
     created_after: datetime | None
     created_before: datetime | None
     as_of: datetime | None
+    updated_after: datetime | None
+    after: datetime | None
+    before: datetime | None
 
 
 def filter_of(tags: Sequence[str], request: Filters) -> Filter:
@@ -34,4 +37,7 @@ def filter_of(tags: Sequence[str], request: Filters) -> Filter:
         created_after=request.created_after,
         created_before=request.created_before,
         as_of=request.as_of,
+        updated_after=request.updated_after,
+        after=request.after,
+        before=request.before,
     )

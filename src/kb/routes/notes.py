@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
+from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
-from kb.documents.update import update_note
+from kb.documents.edit import Edit
+from kb.documents.update import NoteChange, NoteLimits, update_note
 from kb.routes.dependencies import AuthorDep, Id, ServicesDep
 from kb.routes.documents import with_chunks
-from kb.routes.limits import check_note
+from kb.routes.limits import check_note, check_tags
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 
@@ -28,13 +31,38 @@ def patch_note(
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
-    """Replace a note's text; when this answers, the new text is found and the old one is not."""
-    check_note(update.text, services.settings)
-    expected = None if if_match is None else hashes_in(request)
+    """Change a note; when this answers, the new text is found and the old one is not."""
+    settings = services.settings
+    check_change(update)
+    check_tags(settings, update.tags_add, update.tags_remove)
+    for text in (update.text, update.old, update.new, update.append, update.prepend):
+        check_note(text or "", settings)
+    change = NoteChange(
+        edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
+        title=update.title,
+        tags_add=update.tags_add,
+        tags_remove=update.tags_remove,
+        if_match=None if if_match is None else hashes_in(request),
+    )
+    limits = NoteLimits(partial(check_note, settings=settings), settings.max_tags)
     note, chunks = update_note(
-        services.store, services.embedder, document_id, update.text, expected, services.stop.check, author
+        services.store, services.embedder, document_id, change, limits, services.stop.check, author
     )
     return with_chunks(note, chunks, len(chunks))
+
+
+def check_change(update: NoteUpdate) -> None:
+    """Refuse a change that changes nothing, or that contradicts itself.
+
+    Raises:
+        Invalid: saying which fields go together.
+    """
+    if all(value in (None, []) for _, value in update):
+        raise Invalid("text: say what to change: text, old and new, append, prepend, title, tags_add or tags_remove.")
+    if (update.old is None) != (update.new is None):
+        raise Invalid("old, new: give both or neither.")
+    if update.text is not None and any(each is not None for each in (update.old, update.append, update.prepend)):
+        raise Invalid("text: it is the whole new text; leave out old, append and prepend.")
 
 
 def hashes_in(request: Request) -> set[str] | None:

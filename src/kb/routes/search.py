@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from fastapi import APIRouter, Depends
 
@@ -14,6 +15,7 @@ from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
+from kb.search.passages import Passage
 from kb.search.query import Query
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
@@ -41,9 +43,17 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     if request.as_of:
         with services.store.read() as tx:
             check_moment(tx, request.as_of)
-    where = filter_of(request.tags, request)
+    where = replace(filter_of(request.tags, request), document_id=request.document_id)
     query = Query.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
     )
     answer = services.search.search(query, top, grouped=request.group_by is not None, max_tokens=request.max_tokens)
+    if request.sort == "recent":
+        answer.results.sort(key=dated, reverse=True)
     return SearchReply.model_validate(answer)
+
+
+def dated(passage: Passage) -> str:
+    """Return the date that a document gives itself, or else when it was changed, or else created."""
+    own = passage.date if passage.date and passage.date[:4].isdecimal() else None
+    return own or passage.updated_at or passage.created_at

@@ -25,6 +25,7 @@ class Passage:
     """
 
     chunk_id: int
+    index: int
     text: str
     place: Place
     score: float
@@ -47,6 +48,7 @@ class Passage:
         """Return the whole chunk with its scores."""
         return cls(
             chunk_id=hit.chunk_id,
+            index=hit.index,
             text=hit.text,
             place=hit.place,
             score=ranked.score,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Author,
         Binned,
         Chunk,
+        ChunkPlace,
         Content,
         Counts,
         Document,
@@ -43,10 +44,14 @@ class Documents(Protocol):
     def chunks_between(self, document_id: int, start: int, end: int) -> list[Chunk]:
         """Return the chunks that hold some of the characters from `start` to before `end`."""
 
+    def chunk_places(self, document_id: int) -> list[ChunkPlace]:
+        """Return where a document's chunks stand, in order."""
+
     def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
+    def count(self, where: Filter) -> int: ...
     def cursor_after(self, document: Document) -> str: ...
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""

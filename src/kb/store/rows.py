@@ -140,6 +140,7 @@ class Hit:
     """A chunk and what a search result says of its document."""
 
     chunk_id: int
+    index: int
     document_id: int
     title: str
     source_path: str | None
@@ -156,8 +157,9 @@ class Hit:
 class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
-    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. With `as_of` the
-    documents are meant as they stood then.
+    `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes
+    by when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
+    With `as_of` the documents are meant as they stood then.
     """
 
     tags: tuple[str, ...] = ()
@@ -169,6 +171,20 @@ class Filter:
     created_before: datetime | None = None
     source_prefix: str | None = None
     as_of: datetime | None = None
+    updated_after: datetime | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    document_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlace:
+    """Where a chunk stands, without its text."""
+
+    id: int
+    index: int
+    heading: tuple[str, ...]
+    page: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import json as json_
 import shlex
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import urlsplit
 
 import typer
 
@@ -14,7 +13,6 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Json
 
 NAME = "kb"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Client(NamedTuple):
@@ -69,17 +67,11 @@ def claude_command(url: str, headers: dict[str, str]) -> str:
     return shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", NAME, url, *header])
 
 
-def mcp_remote_config(url: str, headers: dict[str, str]) -> str:
-    """For clients that only start programs.
-
-    The key goes by the environment: arguments lose their spaces on Windows.
-    """
-    parts = urlsplit(url)
-    flags = ["--allow-http"] if parts.scheme == "http" and parts.hostname not in LOOPBACK else []
-    header = ["--header", "Authorization:${KB_AUTHORIZATION}"] if headers else []
-    server = {"command": "npx", "args": ["-y", "mcp-remote", url, *flags, *header]}
-    env = {"env": {"KB_AUTHORIZATION": headers["Authorization"]}} if headers else {}
-    return to_json({"mcpServers": {NAME: server | env}})
+def stdio_config(url: str, headers: dict[str, str]) -> str:
+    """For clients that only start programs. The key goes by the environment, which other users cannot read."""
+    key = headers.get("Authorization", "").removeprefix("Bearer ")
+    env = {"KB_MCP_URL": url} | ({"KB_MCP_API_KEY": key} if key else {})
+    return to_json({"mcpServers": {NAME: {"command": "kb", "args": ["stdio"], "env": env}}})
 
 
 def codex_config(url: str, headers: dict[str, str]) -> str:
@@ -104,7 +96,7 @@ def to_json(configuration: dict[str, Any]) -> str:
 
 CLIENTS = {
     "claude-code": Client("Claude Code", "run", claude_command),
-    "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings, Developer)", mcp_remote_config),
+    "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings, Developer)", stdio_config),
     "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url")),
     "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http")),
     "codex": Client("Codex", "~/.codex/config.toml", codex_config),
@@ -112,5 +104,5 @@ CLIENTS = {
     "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json", json_config("mcpServers", "serverUrl")),
     "opencode": Client("opencode", "opencode.json", json_config("mcp", "url", type="remote", enabled=True)),
     "zed": Client("Zed", "settings.json", json_config("context_servers", "url")),
-    "other": Client("Any client that starts programs", "its configuration", mcp_remote_config),
+    "other": Client("Any client that starts programs", "its configuration", stdio_config),
 }

@@ -1,32 +1,56 @@
 """kb updatenote."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from kb.api.errors import NotANote
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.editor import edit_text
+from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Id, Json, Text, read_text
 
 NOTE = "note"
+Old = Annotated[str | None, typer.Option("--old", metavar="TEXT", help="What to replace; it stands there once.")]
+New = Annotated[str | None, typer.Option("--new", metavar="TEXT", help="What comes in its place.")]
+Append = Annotated[str | None, typer.Option("--append", metavar="TEXT", help="Lines to add at the end.")]
+Prepend = Annotated[str | None, typer.Option("--prepend", metavar="TEXT", help="Lines to add at the beginning.")]
+Title = Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The new title.")]
 
 
-def updatenote(document_id: Id, text: Text = None, json: Json = False) -> None:
-    """Replace a note's text at once. Without TEXT, the note opens in $VISUAL or $EDITOR.
+def updatenote(
+    document_id: Id,
+    text: Text = None,
+    old: Old = None,
+    new: New = None,
+    append: Append = None,
+    prepend: Prepend = None,
+    title: Title = None,
+    json: Json = False,
+) -> None:
+    """Change a note at once: all of its text, or a part. Without either, it opens in $VISUAL or $EDITOR.
 
     What the editor leaves unchanged is not sent, and what someone else changed meanwhile is not overwritten.
     With --json, prints the note as it is now.
     """
-    note, is_sent = edit(document_id) if text is None else (update(document_id, read_text(text)), True)
+    given = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
+    change = {name: value for name, value in given.items() if value is not None}
+    if text is not None and change.keys() - {"title"}:
+        raise UsageError("TEXT is the whole new text: leave out --old, --new, --append and --prepend.")
+    if text is None and not change:
+        note, is_sent = edit(document_id)
+    else:
+        note, is_sent = update(document_id, None if text is None else read_text(text), if_match=None, **change), True
     if json:
         output.print_json(note)
     else:
         output.print_line(f"note {document_id} is " + ("updated" if is_sent else "unchanged; nothing was sent"))
 
 
-def update(document_id: int, text: str, if_match: str | None = None) -> dict[str, Any]:
-    """Send a note's new text, and return the note."""
-    return call(lambda client: client.update_note(document_id, text, if_match=if_match))
+def update(document_id: int, text: str | None, if_match: str | None = None, **change: str) -> dict[str, Any]:
+    """Send a change of a note, and return the note."""
+    return call(lambda client: client.update_note(document_id, text, if_match=if_match, **change))
 
 
 def edit(document_id: int) -> tuple[dict[str, Any], bool]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Invalid, KbError
 from kb.api.models import ENDED
 from kb_mcp.collections.tags import PREFIX, collections_of
-from kb_mcp.tools.answer_limiter import CHUNK_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +54,7 @@ class Membership:
         return f"{PREFIX}{name}"
 
     async def assign(self, document_id: int, tag: str | None) -> JSON:
-        """Put a document into one collection, or into none. Return the document without its text.
+        """Put a document into one collection, or into none. Return the document.
 
         A concurrent change shows in the engine's answer, and is undone: the last writer's tag alone remains.
         """
@@ -65,7 +64,7 @@ class Membership:
         while (current := collections_of(document)) != wanted:
             remove = (current | known) - wanted
             document = await self._engine.change_tags(document_id, add=[*wanted], remove=[*remove])
-        return {name: value for name, value in document.items() if name not in CHUNK_FIELDS}
+        return document
 
     async def settle(self, job_id: int) -> None:
         """Once the job is done, leave its document in the collection that it was added to.

@@ -10,7 +10,6 @@ from fastmcp.server.providers import FastMCPProvider
 from pydantic_core import to_json
 
 from kb.api.errors import SettingError
-from kb.api.models import Document
 from kb.settings import listed
 from kb_mcp.collections.membership import Membership
 from kb_mcp.collections.tags import PREFIX, tags_to_field
@@ -61,7 +60,7 @@ def create_collections_server(
     membership = Membership(engine, names)
     own = create_server(middleware)
     set_collection = MembershipTools(membership).kb_set_collection
-    register_tool(own, set_collection, "Move to a collection", DESTRUCTIVE, schemas.schema_with_notice(Document))
+    register_tool(own, set_collection, "Move to a collection", DESTRUCTIVE, schemas.DOCUMENT)
     server = create_server([CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))

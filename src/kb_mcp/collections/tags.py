@@ -33,6 +33,18 @@ def tags_to_field(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return converted
 
 
+def field_to_tags(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return the JSON with each `collection` among the tags, as it is shown in texts."""
+    if isinstance(value, list):
+        return [field_to_tags(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {name: field_to_tags(each) for name, each in value.items()}
+    if value.get("collection") and isinstance(value.get("tags"), list):
+        shown["tags"] = [*value["tags"], f"collection={value['collection']}"]
+    return shown
+
+
 def schema_with_field(schema: Any) -> Any:  # noqa: ANN401 - any JSON schema
     """Return the schema of what `tags_to_field` makes of an answer."""
     if not isinstance(schema, dict):

@@ -10,9 +10,10 @@ from pydantic import Field, PrivateAttr
 
 from kb.api.errors import Invalid, KbError
 from kb_mcp.collections.membership import Membership
-from kb_mcp.collections.tags import PREFIX, is_collection, schema_with_field, tags_to_field
+from kb_mcp.collections.tags import PREFIX, field_to_tags, is_collection, schema_with_field, tags_to_field
 from kb_mcp.errors import tool_error
 from kb_mcp.middleware.arguments import normalize
+from kb_mcp.tools import lean, rendering
 from kb_mcp.tools.answer_limiter import tool_result, with_notice
 from kb_mcp.tools.documents import DocumentId
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 SEARCH: Final = "kb_search"
 SET_COLLECTION: Final = "kb_set_collection"
 ADDING: Final = ("kb_addnote", "kb_upload_start")
-SUBMITTING: Final = ("kb_addnote", "kb_upload_finish")
-"""The tools that answer with a job."""
+SUBMITTING: Final = ("kb_addnote", "kb_upload_start", "kb_upload_finish")
+"""The tools that may answer with a job."""
 
 CONVENTION: Final = (
     " A document is in one collection ({names}). It is kept as the tag collection:<name> and shown as `collection`."
@@ -56,13 +57,15 @@ class CollectionTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the inner tool. `collection` is checked here: FastMCP checks the inner tool's parameters alone."""
         try:
-            result = await self._inner.run(self._with_tag(normalize(arguments)))
+            result = await self._inner.run(self._with_tag(normalize(arguments, exact_ids=self.name == "kb_delete")))
             data = result.structured_content or {}
-            if self.name in SUBMITTING:
+            if self.name in SUBMITTING and "job_id" in data:
                 await self._membership.settle(data["job_id"])
         except KbError as error:
             raise tool_error(error, arguments) from error
-        return tool_result(tags_to_field(data))
+        converted = tags_to_field(data)
+        text = rendering.render(self.name, field_to_tags(converted))
+        return tool_result(converted, text)
 
     def _with_tag(self, arguments: dict[str, Any]) -> dict[str, Any]:
         tags = arguments.get("tags", [])
@@ -108,7 +111,7 @@ class MembershipTools:
         else of the document changes. Returns the document, without its text.
         """
         tag = self._membership.tag(collection) if collection else None
-        return tool_result(with_notice(await self._membership.assign(document_id, tag)))
+        return tool_result(with_notice(lean.document(await self._membership.assign(document_id, tag))))
 
 
 def parameters_with_collection(tool: str, parameters: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

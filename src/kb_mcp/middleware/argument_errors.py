@@ -3,28 +3,56 @@
 from __future__ import annotations
 
 import logging
+import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from fastmcp.exceptions import PromptError, ToolError, ValidationError
+from fastmcp.exceptions import NotFoundError, PromptError, ToolError, ValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as PydanticError
 
+from kb.api.errors import KbError
 from kb_mcp.errors import one_line
+from kb_mcp.tools.rendering import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fastmcp.prompts import PromptResult
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams, GetPromptRequestParams
+    from pydantic_core import ErrorDetails
+
+    from kb.client.client import EngineClient
 
 MAX_NAME: Final = 100
 """How much of an unknown parameter's name is repeated."""
 
 UNKNOWN_PARAMETER: Final = "unexpected_keyword_argument"
-MESSAGES: Final = {"list_type": 'must be a list, such as ["work", "home"]'}
+MISSING: Final = "missing_argument"
+MAX_FIELDS: Final = 5
+MESSAGES: Final = {
+    "list_type": 'must be a list, such as ["work", "home"]',
+    "int_parsing": "must be a whole number, such as 131.",
+    "int_from_float": "must be a whole number, such as 131.",
+    "int_type": "must be a whole number, such as 131.",
+    "bool_parsing": "must be true or false.",
+    "bool_type": "must be true or false.",
+    "string_type": "must be a text.",
+}
 """By pydantic's type of error, instead of its own message."""
 
 
 class FriendlyArgumentErrors(Middleware):
+    """Says what is wrong with a call, and what would be right.
+
+    Args:
+        engine: knows which documents a name may mean.
+    """
+
+    def __init__(self, engine: EngineClient) -> None:
+        self._engine = engine
+
     async def on_call_tool(
         self,
         context: MiddlewareContext[CallToolRequestParams],
@@ -33,7 +61,23 @@ class FriendlyArgumentErrors(Middleware):
         try:
             return await call_next(context)
         except (ValidationError, PydanticError) as error:
-            raise ToolError(await _error_text(error, context)) from error
+            text = await _error_text(error, context)
+            if text.startswith("document_id: "):
+                text += await self._documents_called((context.message.arguments or {}).get("document_id"))
+            raise ToolError(text) from error
+        except NotFoundError as error:
+            raise ToolError(await _unknown_tool(context)) from error
+
+    async def _documents_called(self, name: object) -> str:
+        """Return which documents a name may mean that was given for an id."""
+        if not isinstance(name, str) or not re.search(r"[^\W\d]", name) or len(name) > MAX_NAME * 2:
+            return ""
+        try:
+            found = await self._engine.search(query=name, fts_only=True, group_by="document", top=3)
+        except KbError:
+            return ""
+        named = [f"{quoted(each['title'], 60)} is {each['document_id']}" for each in found["results"]]
+        return f" Perhaps you mean one of these: {'; '.join(named)}." if named else " Find its id with kb_search."
 
     async def on_get_prompt(
         self,
@@ -53,14 +97,37 @@ async def _error_text(error: Exception, context: MiddlewareContext[CallToolReque
     cause = error if isinstance(error, PydanticError) else error.__cause__
     if not isinstance(cause, PydanticError):
         return one_line(str(error))
-    first = cause.errors(include_input=False, include_url=False)[0]
-    field = ".".join(str(part)[:MAX_NAME] for part in first["loc"])
-    if first["type"] == UNKNOWN_PARAMETER:
-        return f"{field}: there is no such parameter. {await _parameters_text(context)}"
-    return one_line(f"{field}: {MESSAGES.get(first['type']) or first['msg'].removeprefix('Value error, ')}")
+    errors = cause.errors(include_input=False, include_url=False)
+    unknown = [_field(each) for each in errors if each["type"] == UNKNOWN_PARAMETER]
+    missing = [_field(each) for each in errors if each["type"] == MISSING]
+    if unknown or missing:
+        said = [f"{', '.join(unknown[:MAX_FIELDS])}: there is no such parameter." if unknown else ""]
+        said += [f"{', '.join(missing)}: missing." if missing else "", await _parameters_text(context, missing)]
+        return " ".join(filter(None, said))
+    first = errors[0]
+    message = MESSAGES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+    return one_line(f"{_field(first)}: {message}")
 
 
-async def _parameters_text(context: MiddlewareContext[CallToolRequestParams]) -> str:
+def _field(error: ErrorDetails) -> str:
+    return ".".join(str(part)[:MAX_NAME] for part in error["loc"])
+
+
+async def _parameters_text(context: MiddlewareContext[CallToolRequestParams], missing: Sequence[str]) -> str:
     name = context.message.name
     tool = await context.fastmcp_context.fastmcp.get_tool(name) if context.fastmcp_context else None
-    return f"{name} takes {', '.join(tool.parameters['properties']) or 'none'}." if tool else ""
+    if tool is None:
+        return ""
+    required = tool.parameters.get("required", ())
+    names = [f"{each} (needed)" if each in required and missing else each for each in tool.parameters["properties"]]
+    return f"{name} takes {', '.join(names) or 'none'}."
+
+
+async def _unknown_tool(context: MiddlewareContext[CallToolRequestParams]) -> str:
+    name = context.message.name
+    server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
+    names = [tool.name for tool in await server.list_tools(run_middleware=False)] if server else []
+    short = {each.removeprefix("kb_"): each for each in names}
+    near = get_close_matches(name[:MAX_NAME].lower().removeprefix("kb_"), short, 1, 0.5)
+    meant = f" Perhaps you mean {short[near[0]]}." if near else ""
+    return f"Unknown tool: {name[:MAX_NAME]!r}.{meant} There are {', '.join(names)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
@@ -11,9 +12,17 @@ if TYPE_CHECKING:
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
 
-LIST_PARAMETERS: Final = {"tags"}
+LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove"}
+ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id"}
 MAX_LIST: Final = 64 << 10
 """The longest text that is read as a list."""
+
+NAMED_ID: Final = re.compile(
+    r"(?:kb://documents/(\d{1,18})(?:[/?].*)?|\[?(?:document|note|chunk|job) (\d{1,18})\]?|[#\[](\d{1,18})\]?)"
+)
+"""An id as answers and addresses of resources show it."""
+
+JSON_STARTS: Final = ("[", "{")
 
 
 class NormalizeArguments(Middleware):
@@ -22,24 +31,43 @@ class NormalizeArguments(Middleware):
         context: MiddlewareContext[CallToolRequestParams],
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        arguments = normalize(context.message.arguments or {})
+        arguments = normalize(context.message.arguments or {}, exact_ids=context.message.name == "kb_delete")
         message = context.message.model_copy(update={"arguments": arguments})
         return await call_next(context.copy(message=message))
 
 
-def normalize(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Drop nulls, which strict clients send for what they leave out, and parse lists that were sent as JSON."""
-    return {
-        name: _parse_list(value) if name in LIST_PARAMETERS else value
-        for name, value in arguments.items()
-        if value is not None
-    }
+def normalize(arguments: dict[str, Any], *, exact_ids: bool = False) -> dict[str, Any]:
+    """Drop nulls, which strict clients send for what they leave out, and parse lists and ids that were sent as texts.
+
+    With `exact_ids` an id is a whole number, or a text of digits alone.
+    """
+    normal = {name: value for name, value in arguments.items() if value is not None}
+    for name in LIST_PARAMETERS & normal.keys():
+        normal[name] = _parse_list(normal[name])
+    for name in ID_PARAMETERS & normal.keys():
+        normal[name] = _exact_id(normal[name]) if exact_ids else _parse_id(normal[name])
+    return normal
 
 
 def _parse_list(value: object) -> object:
-    if isinstance(value, str) and len(value) <= MAX_LIST and value.startswith("[") and value.endswith("]"):
+    """Return the list that a text is: JSON, or words with commas between them."""
+    if not isinstance(value, str) or len(value) > MAX_LIST:
+        return value
+    if value.startswith(JSON_STARTS) or value.strip() in ("null", ""):
         try:
-            return from_json(value)
+            parsed = from_json(value)
         except ValueError:
             return value
-    return value
+        return value if parsed is None else parsed
+    return [word.strip() for word in value.split(",") if word.strip()]
+
+
+def _parse_id(value: object) -> object:
+    found = NAMED_ID.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
+    return next(filter(None, found.groups())) if found else value
+
+
+def _exact_id(value: object) -> object:
+    """Return an id, or else something that is refused: what cannot be taken back goes by no rounded number."""
+    is_exact = not isinstance(value, str | float) or (isinstance(value, str) and value.isascii() and value.isdecimal())
+    return value if is_exact else f"not a whole number: {value}"

@@ -1,36 +1,54 @@
-"""Tools for searching, reading, notes, deletion, status and jobs (requirements G-5, G-6, G-11 to G-16).
+"""Tools for searching, listing, reading, notes, deletion, status and jobs (requirements G-5, G-6, G-11 to G-16).
 
 Agents read a tool's docstring word for word.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
-from kb.api.errors import Invalid
-from kb_mcp.tools.answer_limiter import shorten_names, tool_result, with_notice
+from kb.api.errors import Changed, Invalid
+from kb_mcp.tools import answer_limiter, lean, rendering
+from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
+from kb_mcp.tools.changes import refused_change
+from kb_mcp.tools.empty import nothing_found, retried
+from kb_mcp.tools.moments import moment
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+    from kb.client.client import JSON, EngineClient
     from kb_mcp.tools.answer_limiter import AnswerLimiter
 
+MAX_INTEGER: Final = 2**63 - 1
+WAIT_SECONDS: Final = 1
+"""How long an answer waits for the job of a note."""
 
-def _refuse_boolean(value: object) -> object:
+FRONT_MATTER: Final = ("---\n", "+++\n")
+MAX_TAGS: Final = 40
+"""How many tags kb_status names, the most used first."""
+
+
+def _check_integer(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise ValueError("must be a smaller number")
     return value
 
 
-NOT_BOOLEAN = BeforeValidator(_refuse_boolean)
+WHOLE = BeforeValidator(_check_integer)
 """Refuses true and false. It stands behind a number's bounds: before them, pydantic leaves them out of the schema."""
 
 Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
-Tags = Annotated[list[Tag], Field(fail_fast=True, description="Exactly these tags are set.")]
-DocumentId = Annotated[int, Field(ge=1, description="The document's id."), NOT_BOOLEAN]
+Tags = Annotated[list[Tag], Field(fail_fast=True)]
+FilterTags = Annotated[list[str], Field(fail_fast=True)]
+DocumentId = Annotated[int, Field(ge=1), WHOLE]
+OptionalId = Annotated[int, Field(ge=0), WHOLE]
+Cursor = Annotated[str, Field(description="next_cursor.")]
+After = Annotated[str, Field(description="Dated then or later: 2026-11, yesterday.")]
 
 
 class DocumentTools:
@@ -41,86 +59,248 @@ class DocumentTools:
     async def kb_search(
         self,
         query: Annotated[str, Field(description="A question, a phrase or words.")],
-        top: Annotated[int, Field(ge=1, le=100, description="How many passages."), NOT_BOOLEAN] = 10,
-        tags: Annotated[list[str], Field(fail_fast=True, description="Only documents with all of these.")] = [],  # noqa: B006 - pydantic copies it
-        doc_type: Annotated[str, Field(description="Only this type, such as note or pdf.")] = "",
-        fts_only: Annotated[bool, Field(description="Match words only: names, codes, errors.")] = False,
-        vec_only: Annotated[bool, Field(description="Match meaning only: the words may differ.")] = False,
+        top: Annotated[int, Field(ge=1, le=100, description="How many passages."), WHOLE] = 10,
+        tags: Annotated[list[str], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006 - pydantic copies it
+        tag_any: FilterTags = [],  # noqa: B006
+        tag_not: FilterTags = [],  # noqa: B006
+        doc_type: Annotated[str, Field(description="Such as note or pdf.")] = "",
+        source_prefix: Annotated[str, Field(description="How its path begins.")] = "",
+        document_id: Annotated[int, Field(ge=0, description="Only in this one."), WHOLE] = 0,
+        after: After = "",
+        before: str = "",
+        updated_after: str = "",
+        sort: Literal["relevance", "recent"] = "relevance",
+        group_by: Literal["", "document"] = "",
+        fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
+        vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
     ) -> ToolResult:
-        """Find the passages of the knowledge base that answer a question, best first.
+        """Find the passages that answer a question, best first.
 
-        Use it before answering from memory, and whenever the user's own notes or files matter; not for one document
-        you know: kb_get. For a complex question, write 2-3 variant phrasings, search once for each, and deduplicate
-        the results by chunk_id; then rerank them by your own judgement of what answers the question. Each result has
-        its text, scores, tags and a citation to give with what you use. Read on with kb_get and its document_id.
+        Use it before answering from memory; to enumerate, use kb_list. For a complex question, search for
+        2-3 variant phrasings, deduplicate the results by chunk_id, and rerank them by your own judgement of what
+        answers the question. Cite title and place. Read on with kb_get and chunk_id.
         """
-        request: dict[str, Any] = {"query": query, "top": top, "tags": tags, "doc_type": doc_type or None}
-        reply = await self._engine.search(**request, fts_only=fts_only, vec_only=vec_only)
+        request: dict[str, Any] = lean.given(
+            tags=tags,
+            tag_any=tag_any,
+            tag_not=tag_not,
+            doc_type=doc_type,
+            source_prefix=source_prefix,
+            document_id=document_id or None,
+            after=moment(after, "after"),
+            before=moment(before, "before"),
+            updated_after=moment(updated_after, "updated_after"),
+            group_by=group_by,
+        )
+        modes = {"query": query, "top": top, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
+        reply = await self._engine.search(**modes, **request)
+        corrected: list[str] = []
+        if not reply["results"] and request:
+            reply, corrected = await retried(
+                self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
+            )
         data = self._limiter.search_results(reply)
-        if not data["results"] and (tags or doc_type):
-            data["rest"] = "Nothing was found under these filters: search without them; kb_status names the types."
-        return tool_result(data)
+        weak = [*corrected, *_weakness(reply, fts_only=fts_only, vec_only=vec_only)]
+        if weak:
+            data["weak"] = " ".join(weak)
+        if not data["results"]:
+            data["rest"] = await nothing_found(self._engine, request)
+        return rendered("kb_search", data)
+
+    async def kb_list(
+        self,
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006
+        tag_any: FilterTags = [],  # noqa: B006
+        tag_not: FilterTags = [],  # noqa: B006
+        doc_type: str = "",
+        source_prefix: str = "",
+        after: After = "",
+        before: str = "",
+        updated_after: str = "",
+        sort: Annotated[Literal["recent", "oldest", "id"], Field(description="By last change.")] = "recent",
+        limit: Annotated[int, Field(ge=1, le=200), WHOLE] = 50,
+        cursor: Cursor = "",
+    ) -> ToolResult:
+        """List all documents of some tags, type, folder or time, one a line, complete, with their total.
+
+        Use it for "everything about", "newest" and "since when"; for a question, use kb_search. While next_cursor is
+        not null, call again with it as cursor.
+        """
+        request: dict[str, Any] = lean.given(
+            tag=tags,
+            tag_any=tag_any,
+            tag_not=tag_not,
+            doc_type=doc_type,
+            source_prefix=source_prefix,
+            after=moment(after, "after"),
+            before=moment(before, "before"),
+            updated_after=moment(updated_after, "updated_after"),
+        )
+        page = {"sort": sort, "total": True, "cursor": cursor or None}
+
+        async def documents(filters: JSON, limit: int = limit) -> JSON:
+            return await self._engine.documents(**page, **filters, limit=limit)
+
+        reply = await documents(request)
+        corrected: list[str] = []
+        if not reply["documents"] and request and not cursor:
+            reply, corrected = await retried(self._engine, reply, documents, request)
+        data = self._limiter.document_list(reply)
+        if len(data["documents"]) < len(reply["documents"]):
+            data = self._limiter.document_list(await documents(request, len(data["documents"])))
+        data["total"] = reply["total"]
+        data["rest"] = _list_end(data, corrected)
+        if not data["documents"]:
+            data["rest"] = await nothing_found(self._engine, request)
+        return rendered("kb_list", data)
 
     async def kb_addnote(
         self,
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
         title: Annotated[str, Field(description="Empty: the first line.")] = "",
         tags: Tags = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[str, Field(description="A key: new text under it replaces the old.")] = "",
+        date: Annotated[str, Field(description="When it happened; kept as front matter.")] = "",
     ) -> ToolResult:
         """Remember a text: a fact, a decision, a preference, a summary.
 
-        Write it so that it makes sense on its own. Search first, and change what is known with kb_update_note instead.
-        Returns a job_id at once; the note can be found a moment later, when kb_jobs shows the job done with its
-        document_id.
+        Write it so that it makes sense on its own: who, what, when, why. Search first; what is known already is changed
+        with kb_update_note. Returns the document_id, or a job_id for kb_jobs if it takes longer than a second.
         """
-        return tool_result(await self._engine.add_note(text=text, title=title or None, tags=tags))
+        accepted = await self._engine.add_note(
+            text=dated_text(text, date),
+            title=title or None,
+            tags=tags,
+            source_path=source_path or None,
+            wait=WAIT_SECONDS,
+        )
+        return tool_result(lean.given(**accepted))
 
     async def kb_update_note(
         self,
         document_id: DocumentId,
-        text: Annotated[str, Field(min_length=1, description="The whole new text.")],
+        text: Annotated[str, Field(description="The whole new text.")] = "",
+        old: Annotated[str, Field(description="Stands there once; gives way to new.")] = "",
+        new: str = "",
+        append: str = "",
+        prepend: str = "",
+        title: str = "",
+        tags_add: Tags = [],  # noqa: B006 - pydantic copies it
+        tags_remove: Tags = [],  # noqa: B006 - pydantic copies it
+        if_match: Annotated[str, Field(description="The version that you read.")] = "",
     ) -> ToolResult:
-        """Replace the text of a note in place.
+        """Change a note in place: one passage, its ends, the whole text, title or tags.
 
-        Use it when what a note says has changed, rather than adding a second one that contradicts it. Only notes can
-        be updated, not files. The note keeps its id, tags and creation time, and kb_search finds its new text when
-        this returns. Returns the updated document.
+        Use it when what a note says has changed, rather than adding a second one that contradicts it. Files change by
+        adding them again; only their tags change here. Give if_match, the version from kb_get, when others may write,
+        too. kb_search finds the new text at once.
         """
-        return tool_result(self._limiter.chunk_page(await self._engine.update_note(document_id, text), from_chunk=0))
+        if new and not old:
+            raise Invalid("new: give old, too: the passage that it replaces; or text for a whole new text.")
+        change = lean.given(text=text, old=old, append=append, prepend=prepend, title=title)
+        change |= {"new": new} if old else {}
+        tag_changes = lean.given(tags_add=tags_add, tags_remove=tags_remove)
+        if not change and not if_match and tag_changes:
+            document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
+            return rendered("kb_update_note", with_notice(lean.document(document)))
+        expected = await self._full_hash(document_id, if_match)
+        try:
+            note = await self._engine.update_note(document_id, if_match=expected, **change, **tag_changes)
+        except Changed as error:
+            raise refused_change(document_id, error, text) from error
+        return rendered("kb_update_note", with_notice(lean.document(note)))
+
+    async def _full_hash(self, document_id: int, version: str) -> str | None:
+        """Return the content_hash that a version is the beginning of; the engine refuses any other."""
+        if not version:
+            return None
+        present: str = (await self._engine.document(document_id, chunks=1))["content_hash"]
+        version = version.strip().strip('"').lower()
+        return present if len(version) >= 8 and present.startswith(version) else version
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="0 to look up by path."), NOT_BOOLEAN] = 0,
-        source_path: Annotated[str, Field(description="The path it was added under.")] = "",
-        from_chunk: Annotated[int, Field(ge=0, description="Read on here: next_chunk."), NOT_BOOLEAN] = 0,
+        document_id: Annotated[int, Field(ge=0, description="0 to look up by path."), WHOLE] = 0,
+        source_path: str = "",
+        from_chunk: Annotated[int, Field(ge=0, description="Read on here: next_chunk."), WHOLE] = 0,
+        chunk_id: Annotated[int, Field(ge=0, description="Of a search result."), WHOLE] = 0,
+        page: OptionalId = 0,
+        heading: str = "",
+        query: Annotated[str, Field(description="The place that answers this.")] = "",
+        around: Annotated[int, Field(ge=-1, description="Chunks before and after; -1 chooses."), WHOLE] = -1,
     ) -> ToolResult:
-        """Read a whole document, or list the documents that were added under a path.
+        """Read a document, whole or at a place, or list the documents under a path.
 
-        Give document_id for its text in chunks, or source_path for a list without text. Of a long document a part
-        comes back; while next_chunk is not null, call again with it as from_chunk. When you do not know which document
-        you want, use kb_search.
+        Give document_id with at most one place: chunk_id to read around a hit, page, heading or query. Of a long
+        document a part comes back, and says how to go on both ways. When you do not know which document you want, use
+        kb_search.
         """
         if bool(document_id) == bool(source_path):
             raise Invalid("document_id, source_path: give one of the two.")
-        if document_id:
-            chunks = self._limiter.max_chunks
-            document = await self._engine.document(document_id, from_chunk=from_chunk, chunks=chunks)
-            return tool_result(self._limiter.chunk_page(document, from_chunk))
-        return tool_result(self._limiter.document_list(await self._engine.documents(source_path=source_path)))
+        if source_path:
+            return await self._list_path(source_path)
+        if sum(map(bool, (from_chunk, chunk_id, page, heading, query))) > 1:
+            raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
+        place = lean.given(page=page or None, heading=heading, chunk_id=chunk_id or None)
+        if query:
+            place = {"chunk_id": await self._best_chunk(document_id, query)}
+        is_window = bool(place) or around >= 0
+        if place:
+            near = around if around >= 0 else STEP if "chunk_id" in place else 0
+            document = await self._engine.document(document_id, **place, around=near)
+        else:
+            document = await self._read(document_id, from_chunk, around)
+        return rendered("kb_get", self._limiter.chunk_page(document, is_window=is_window))
+
+    async def _read(self, document_id: int, from_chunk: int, around: int) -> JSON:
+        """Return a document from a chunk on, or with those around it.
+
+        Raises:
+            Invalid: it has fewer chunks.
+        """
+        start = max(0, from_chunk - max(around, 0))
+        chunks = from_chunk + around + 1 - start if around >= 0 else self._limiter.max_chunks
+        document = await self._engine.document(document_id, from_chunk=start, chunks=min(chunks, MAX_INTEGER))
+        if from_chunk and from_chunk >= document["chunk_count"]:
+            raise Invalid(
+                f"from_chunk: document {document_id} has the chunks 0 to {document['chunk_count'] - 1}. To read around"
+                f" a search result, give its chunk_id: kb_get(document_id={document_id}, chunk_id={from_chunk})."
+            )
+        return document
+
+    async def _best_chunk(self, document_id: int, query: str) -> int:
+        """Return the id of the chunk that answers best, or else of the first one.
+
+        Raises:
+            NotFound: there is no such document.
+        """
+        found = (await self._engine.search(query=query, document_id=document_id, top=1))["results"]
+        if found:
+            return int(found[0]["chunk_id"])
+        return int((await self._engine.document(document_id, chunks=1))["chunks"][0]["id"])
+
+    async def _list_path(self, source_path: str) -> ToolResult:
+        reply = await self._engine.documents(source_path=source_path)
+        data = self._limiter.document_list(reply)
+        if len(data["documents"]) < len(reply["documents"]) or reply["next_cursor"]:
+            data["rest"] = "There are more documents with this path: kb_list with it as source_prefix has them all."
+        if not data["documents"]:
+            data["rest"] = await nothing_found(self._engine, {"source_path": source_path})
+        return rendered("kb_list", data)
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
         """Delete one document; kb_history can restore it while it is in the bin.
 
         Delete only what the user wants gone, and make sure of the id with kb_get first. To correct a note, use
-        kb_update_note. Returns the title of what was deleted.
+        kb_update_note.
         """
-        return tool_result(with_notice(await self._engine.delete_document(document_id)))
+        return rendered("kb_delete", with_notice(await self._engine.delete_document(document_id)))
 
     async def kb_history(
         self,
         document_id: DocumentId,
         action: Literal["list", "show", "revert", "restore"] = "list",
-        version: Annotated[int, Field(ge=0, description="For show and revert."), NOT_BOOLEAN] = 0,
+        version: Annotated[int, Field(ge=0, description="For show and revert."), WHOLE] = 0,
     ) -> ToolResult:
         """See what a document was, and take a mistake back.
 
@@ -131,41 +311,80 @@ class DocumentTools:
         if (action in ("show", "revert")) != bool(version):
             raise Invalid("version: give one to show or revert, and none to list or restore.")
         if action == "list":
-            return tool_result(self._limiter.version_list(await self._engine.history(document_id)))
-        if action == "show":
-            return tool_result(self._limiter.version(await self._engine.version(document_id, version)))
-        if action == "revert":
-            return tool_result(with_notice(await self._engine.revert(document_id, version)))
-        return tool_result(with_notice(await self._engine.restore(document_id)))
+            data = self._limiter.version_list(await self._engine.history(document_id))
+        elif action == "show":
+            data = self._limiter.version(await self._engine.version(document_id, version))
+        elif action == "revert":
+            data = with_notice(lean.document(await self._engine.revert(document_id, version)))
+        else:
+            data = with_notice(lean.document(await self._engine.restore(document_id)))
+        return rendered("kb_history", data)
 
     async def kb_status(self) -> ToolResult:
-        """See whether the knowledge base works and what is in it.
+        """See whether the knowledge base works and what is in it: documents by type, tags, queue.
 
-        Use it when a search finds less than expected: documents may still be queued. Returns version, model, device,
-        the number of documents by type, and the queue; kb_jobs shows the jobs themselves.
+        Use it when a search finds less than expected: documents may still be queued. kb_jobs shows the jobs.
         """
-        return tool_result(await self._engine.status())
+        status = await self._engine.status()
+        counts = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
+        status["tags"] = {shorten_names(each["tag"], 60): each["documents"] for each in counts[:MAX_TAGS]}
+        return tool_result(with_notice(status))
 
     async def kb_jobs(
         self,
-        status: Annotated[
-            Literal["any", "queued", "running", "done", "failed"], Field(description="Only jobs in this state.")
-        ] = "any",
-        job_id: Annotated[int, Field(ge=0, description="Only this job; 0 for the latest."), NOT_BOOLEAN] = 0,
-        limit: Annotated[int, Field(ge=1, le=500, description="How many."), NOT_BOOLEAN] = 20,
-        cursor: Annotated[str, Field(description="Go on here: next_cursor.")] = "",
+        status: Literal["any", "queued", "running", "done", "failed"] = "any",
+        job_id: Annotated[int, Field(ge=0, description="Only this one."), WHOLE] = 0,
+        limit: Annotated[int, Field(ge=1, le=500), WHOLE] = 20,
+        cursor: Cursor = "",
     ) -> ToolResult:
         """See how far notes and files are that were added, newest first.
 
-        Call it with the job_id after kb_addnote or kb_upload_finish: a job that is done names its document_id for
-        kb_get, and one that failed says why in error. Others are waiting or being read; look again in a second. It
-        does not search: use kb_search.
+        A job that is done names its document_id for kb_get, and one that failed says why in error. Others are waiting
+        or being read; look again in a second.
         """
         if job_id:
-            return tool_result(with_notice({"jobs": [await self._engine.job(job_id)], "next_cursor": None}))
+            one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
+            return rendered("kb_jobs", answer_limiter.jobs(one))
         query = {"status": None if status == "any" else status, "cursor": cursor or None}
         reply = await self._engine.jobs(limit=limit, **query)
-        fitting = self._limiter.count_fitting(shorten_names(reply["jobs"]))
+        fitting = self._limiter.count_fitting(answer_limiter.jobs(reply)["jobs"])
         if fitting < len(reply["jobs"]):
             reply = await self._engine.jobs(limit=fitting, **query)
-        return tool_result(with_notice(reply))
+        return rendered("kb_jobs", answer_limiter.jobs(reply))
+
+
+def dated_text(text: str, date: str) -> str:
+    """Return a note's text with its date in front matter, where the engine reads it.
+
+    Raises:
+        Invalid: it is no date, or the text has front matter of its own.
+    """
+    if not date:
+        return text
+    if text.startswith(FRONT_MATTER):
+        raise Invalid(
+            "date: the text begins with front matter; put the date there, as a line such as date: 2026-11-17."
+        )
+    day = (moment(date, "date") or "")[: lean.DAY]
+    return f"---\ndate: {day}\n---\n{text}"
+
+
+def rendered(tool: str, data: JSON) -> ToolResult:
+    return tool_result(data, rendering.render(tool, data))
+
+
+def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
+    results = reply["results"]
+    if fts_only or vec_only or not results or any(each["fts_score"] is not None for each in results):
+        return []
+    return ["Weak: none of these holds a word of the query; they are only near in meaning."]
+
+
+def _list_end(data: JSON, corrected: list[str]) -> str:
+    shown, total = len(data["documents"]), data["total"]
+    end = (
+        f"{shown} of {total}."
+        if data["next_cursor"] is None
+        else f"{shown} of {total}: cursor={data['next_cursor']!r}."
+    )
+    return " ".join([*corrected, end])

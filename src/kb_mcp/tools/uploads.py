@@ -1,34 +1,40 @@
-"""Tools for uploading a file in chunks (requirements G-7 to G-10, G-15).
+"""Tools for uploading a file (requirements G-7 to G-10, G-15).
 
 Agents read a tool's docstring word for word. What they send is kept by `kb_mcp.upload_store`.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastmcp.exceptions import ToolError
-from fastmcp.server.dependencies import get_context
+from fastmcp.server.dependencies import get_context, get_http_request
 from fastmcp.tools import ToolResult
 from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
-from kb.api.errors import KbError
+from kb.api.doc_types import UNREADABLE
+from kb.api.errors import Invalid, KbError
 from kb_mcp.errors import error_text
 from kb_mcp.tools.answer_limiter import tool_result
-from kb_mcp.tools.documents import NOT_BOOLEAN, Tags
+from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
+from kb_mcp.tools.lean import given
+from kb_mcp.upload_address import address_of
 from kb_mcp.upload_chunks import MAX_CHUNKS
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+    from kb.client.client import JSON, EngineClient
     from kb_mcp.upload_store import UploadStore
 
 
 BEGIN_AGAIN: Final = (
     "The upload is over, and nothing of it is left: once that is mended, begin again with kb_upload_start."
 )
+KINDS: Final = {suffix: kind for kind, suffixes in UNREADABLE.items() for suffix in suffixes}
 
 
 def _check_hexadecimal(digest: str) -> str:
@@ -38,7 +44,7 @@ def _check_hexadecimal(digest: str) -> str:
 
 
 UploadId = Annotated[str, Field(description="From kb_upload_start.")]
-Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="SHA-256 in hex, to be checked.")]
+Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="In hex, to be checked.")]
 
 
 class UploadTools:
@@ -49,30 +55,43 @@ class UploadTools:
     async def kb_upload_start(
         self,
         filename: Annotated[str, Field(min_length=1, max_length=255)],
-        total_size: Annotated[int, Field(ge=1, description="In bytes."), NOT_BOOLEAN],
+        total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
+        text: Annotated[str, Field(description="A text file's whole text, instead.")] = "",
         tags: Tags = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[str, Field(description="A key: a new file under it replaces the old.")] = "",
+        sha256: Digest = "",
     ) -> ToolResult:
-        """Begin to add a file: PDF, Office, EPUB, mail, HTML, code, text; for a note, use kb_addnote.
+        """Add a file: PDF, Office, EPUB, mail, HTML, code, text; for a note, use kb_addnote.
 
-        Then send it in chunks of 1 MiB (1048576 bytes) with kb_upload_chunk, and end with kb_upload_finish, all within
-        ten minutes. Returns the upload_id for both. Example, 2500000 bytes:
-        kb_upload_start(filename="report.pdf", total_size=2500000); kb_upload_chunk with chunk_index 0, 1 and 2 and
-        the base64 of bytes 0-1048575, 1048576-2097151 and 2097152-2499999; kb_upload_finish.
+        With a shell on kb's machine, run `kb add FILE` instead. Otherwise PUT the file to the upload_url that this
+        returns, within ten minutes. Example: kb_upload_start(filename="report.pdf", total_size=2500000), then
+        `curl -T report.pdf URL`. Without either, send chunks of 1 MiB with kb_upload_chunk, then kb_upload_finish.
         """
-        return tool_result({"upload_id": await run_in_threadpool(self._store.start, filename, total_size, tags)})
+        _check_type(filename)
+        if text:
+            return tool_result(await self._add_text(filename, text, tags, source_path))
+        if not total_size:
+            raise Invalid("total_size: give the size of the file in bytes; or text, if it is a text file.")
+        upload_id = await run_in_threadpool(
+            self._store.start, filename, total_size, tags, source_path=source_path or None, sha256=sha256
+        )
+        return tool_result({"upload_id": upload_id, "upload_url": address_of(get_http_request(), upload_id)})
+
+    async def _add_text(self, filename: str, text: str, tags: list[str], source_path: str) -> JSON:
+        file, path = io.BytesIO(text.encode()), source_path or None
+        return given(**await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS))
 
     async def kb_upload_chunk(
         self,
         upload_id: UploadId,
         data: Annotated[str, Field(description="Its bytes in base64.")],
-        chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), NOT_BOOLEAN],
+        chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), WHOLE],
         sha256: Digest = "",
     ) -> ToolResult:
         """Send one chunk of a file that kb_upload_start began.
 
-        Chunks may come in any order, and one sent again replaces itself: send it again after an error. Example:
-        kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBERi0xLjcK"). Returns the bytes received so far; when
-        they are total_size, call kb_upload_finish.
+        In any order; one sent again replaces itself. Example: kb_upload_chunk(upload_id="…", chunk_index=0,
+        data="JVBERi0xLjcK"). When received is total_size, call kb_upload_finish.
         """
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)
         await get_context().report_progress(received, total_size)
@@ -80,21 +99,34 @@ class UploadTools:
         return tool_result(chunk)
 
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
-        """Hand a complete file over to the knowledge base.
+        """Hand a file that was sent in chunks over to the knowledge base.
 
-        Call it once, when every chunk was sent. If a chunk is missing or the sizes do not add up, nothing is kept:
-        begin again with kb_upload_start. Example: kb_upload_finish(upload_id="…"). Returns a job_id; kb_jobs shows when
-        the file can be found, or why it could not be read.
+        If something is missing, it says what, and keeps the rest. Returns a job_id; kb_jobs shows when the file can be
+        found, or why it could not be read.
         """
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)
         progress = get_context().report_progress
         try:
             await progress(0, upload.total_size, "sending the file to the engine")
-            accepted = await self._engine.add_file(upload.filename, file, tags=upload.tags)
+            accepted = await self._engine.add_file(
+                upload.filename, file, tags=upload.tags, source_path=upload.source_path
+            )
             await progress(upload.total_size, upload.total_size, "accepted")
         except KbError as error:
             raise ToolError(f"{error_text(error, {})} {BEGIN_AGAIN}", log_level=logging.INFO) from error
         finally:
             file.close()
             await run_in_threadpool(self._store.discard, upload)
-        return tool_result(accepted)
+        return tool_result(given(**accepted))
+
+
+def _check_type(filename: str) -> None:
+    """Refuse a file that cannot be read, before it is sent.
+
+    Raises:
+        Invalid: saying what it is.
+    """
+    if kind := KINDS.get(PurePath(filename).suffix.removeprefix(".").lower()):
+        raise Invalid(
+            f"filename: it is {kind}, of which kb reads no text; describe what it holds with kb_addnote instead."
+        )

@@ -30,6 +30,11 @@ PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 
 # SQLite does not look a pair up in an index on an expression.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
+AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
+
+HAS_DATE = "date GLOB '[0-9][0-9][0-9][0-9]*'"
+OWN_DAY = "substr(replace(date, '/', '-') || '-01-01', 1, 10)"
+"""The day a document gives itself; the first one of its month or year if it gives no more."""
 
 MANY = 1000
 """From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
@@ -65,7 +70,7 @@ def page_of(execute: Execute, where: Filter, sort: Sort, cursor: str | None) -> 
         created = _without_index(created) + _recent_conditions(where, sort)
     after = [_after(cursor, sort, key)] if cursor is not None else []
     condition, parameters = joined([*exact_conditions(where), *_carrying(tags), *created, *after])
-    order = f"{RECENT} DESC, id DESC" if sort == "recent" else key
+    order = {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "id": key}[sort]
     return Page(source, f"{condition} ORDER BY {order}", parameters)
 
 
@@ -75,6 +80,13 @@ def admitted(execute: Execute, where: Filter) -> Condition:
     if tags is None:
         return NO_DOCUMENT
     return joined([*exact_conditions(where), *creation_conditions(where), *_among_carriers(tags)])
+
+
+def count(execute: Execute, where: Filter) -> int:
+    """Return how many documents `where` admits."""
+    condition, parameters = admitted(execute, where)
+    number: int = execute(f"SELECT count(*) FROM documents WHERE {condition}", parameters).get
+    return number
 
 
 def id_queries(execute: Execute, where: Filter) -> list[tuple[bool, str, tuple[object, ...]]]:
@@ -123,6 +135,20 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append(("source_path = ?", (where.source_path,)))
     if where.source_prefix is not None:
         conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
+    if where.document_id is not None:
+        conditions.append(("id = ?", (where.document_id,)))
+    return conditions + date_conditions(where)
+
+
+def date_conditions(where: Filter) -> list[Condition]:
+    """Return the conditions on when a document was changed, and on its own date."""
+    conditions: list[Condition] = []
+    if where.updated_after is not None:
+        conditions.append((f"{RECENT} >= ?", (stored(where.updated_after),)))
+    for bound, comparison in ((where.after, ">="), (where.before, "<")):
+        if bound is not None:
+            sql = f"CASE WHEN {HAS_DATE} THEN {OWN_DAY} {comparison} ? ELSE {RECENT} {comparison} ? END"
+            conditions.append((sql, (f"{bound:%Y-%m-%d}", stored(bound))))
     return conditions
 
 
@@ -195,7 +221,7 @@ def _without_index(created: Iterable[Condition]) -> list[Condition]:
 
 
 def _recent_conditions(where: Filter, sort: Sort) -> list[Condition]:
-    """Return where a list of recent documents ends: none changed before it was created."""
+    """Return where a list by change ends, or begins: none changed before it was created."""
     if sort == "id" or where.created_after is None:
         return []
     return [(f"{RECENT} >= ?", (stored(where.created_after),))]
@@ -205,5 +231,5 @@ def _after(cursor: str, sort: Sort, key: str) -> Condition:
     document_id, _, recent = cursor.partition(".")
     if sort == "id":
         return f"{key} > ?", (int(document_id),)
-    moment = bytes.fromhex(recent).decode(errors="replace")
-    return AFTER_RECENT, (moment, moment, int(document_id))
+    when = bytes.fromhex(recent).decode(errors="replace")
+    return AFTER_RECENT if sort == "recent" else AFTER_OLDER, (when, when, int(document_id))

@@ -7,10 +7,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb.store.rows import NOBODY, Extent
-from kb.store.sqlite.document_query import page_of
+from kb.store.sqlite.document_query import count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import admits, changed, former_versions, merged
-from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, moment, next_ids
+from kb.store.sqlite.row_mapping import (
+    Execute,
+    array,
+    chunk_of,
+    chunk_place_of,
+    document_of,
+    field_values,
+    mapped,
+    moment,
+    next_ids,
+)
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import Sort
-    from kb.store.rows import Author, Chunk, Content, Document, Filter
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Filter
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -60,6 +70,10 @@ class SqliteDocuments:
         """Return the chunks that hold some of the characters from `start` to before `end`, in order."""
         return mapped(chunk_of, self._execute(self._sql["select_chunks_between"], (document_id, start, end)))
 
+    def chunk_places(self, document_id: int) -> list[ChunkPlace]:
+        """Return where a document's chunks stand, in order."""
+        return mapped(chunk_place_of, self._execute(self._sql["select_chunk_places"], (document_id,)))
+
     def extent(self, document_id: int) -> Extent:
         """Return how much there is of a document."""
         return Extent(*self._execute(self._sql["select_extent"], (document_id,)).get)
@@ -70,10 +84,16 @@ class SqliteDocuments:
         current = (
             self._documents(wanted.source, f"{wanted.rest} LIMIT ?", (*wanted.parameters, limit)) if wanted else []
         )
-        if where.as_of is None:
-            return current
-        states = (version.document for version in former_versions(self._execute, where.as_of))
-        return merged(current, (state for state in states if admits(where, state)), sort, cursor, limit)
+        return merged(current, self._former(where), sort, cursor, limit) if where.as_of else current
+
+    def count(self, where: Filter) -> int:
+        """Return how many documents there are on all pages."""
+        return count(self._execute, where) + len(self._former(where))
+
+    def _former(self, where: Filter) -> list[Document]:
+        """Return the documents that stood otherwise, or are there no more, at the moment asked for, if there is one."""
+        states = former_versions(self._execute, where.as_of) if where.as_of else []
+        return [version.document for version in states if admits(where, version.document)]
 
     def cursor_after(self, document: Document) -> str:
         """Return a text from which `page` goes on after the document, in either order."""

@@ -246,6 +246,7 @@ class FormerWords:
 def _hit(document: Document, chunk: Chunk) -> Hit:
     return Hit(
         chunk.id,
+        chunk.index,
         document.id,
         document.title,
         document.source_path,

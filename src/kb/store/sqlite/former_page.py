@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from kb.api.models import Sort
     from kb.store.rows import Document, Filter, Version
+
+HAS_YEAR = re.compile(r"[0-9]{4}")
 
 STOOD = "until > ? AND COALESCE(updated_at, created_at) <= ?"
 """Which former versions stood at a moment, which is given twice."""
@@ -37,7 +40,22 @@ def admits(where: Filter, document: Document) -> bool:
         and (where.source_prefix is None or path.startswith(where.source_prefix))
         and (where.created_after is None or created >= _cut(where.created_after))
         and (where.created_before is None or created < _cut(where.created_before))
+        and where.document_id in (None, document.id)
+        and (where.updated_after is None or _changed_at(document) >= f"{stored(where.updated_after)}")
+        and (where.after is None or not _is_before(document, where.after))
+        and (where.before is None or _is_before(document, where.before))
     )
+
+
+def _is_before(document: Document, bound: datetime) -> bool:
+    """Return whether a document's own day, or else when it was changed or added, lies before a moment."""
+    if HAS_YEAR.match(document.date or ""):
+        return f"{document.date}-01-01".replace("/", "-")[:10] < f"{bound:%Y-%m-%d}"
+    return _changed_at(document) < f"{stored(bound)}"
+
+
+def _changed_at(document: Document) -> str:
+    return changed(document)[0]
 
 
 def merged(
@@ -48,7 +66,7 @@ def merged(
     documents = [*current, *after]
     if sort == "id":
         return sorted(documents, key=lambda document: document.id)[:limit]
-    return sorted(documents, key=changed, reverse=True)[:limit]
+    return sorted(documents, key=changed, reverse=sort == "recent")[:limit]
 
 
 def changed(document: Document) -> tuple[str, int]:
@@ -60,7 +78,8 @@ def _is_after(document: Document, cursor: str, sort: Sort) -> bool:
     document_id, _, recent = cursor.partition(".")
     if sort == "id":
         return document.id > int(document_id)
-    return changed(document) < (bytes.fromhex(recent).decode(errors="replace"), int(document_id))
+    last = bytes.fromhex(recent).decode(errors="replace"), int(document_id)
+    return changed(document) < last if sort == "recent" else changed(document) > last
 
 
 def _cut(instant: datetime) -> datetime:

@@ -11,7 +11,7 @@ from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from kb.store.rows import Author, Binned, Chunk, Document, Hit, Job, Place, Version
+from kb.store.rows import Author, Binned, Chunk, ChunkPlace, Document, Hit, Job, Place, Version
 
 if TYPE_CHECKING:
     import apsw
@@ -110,8 +110,13 @@ def chunk_of(
     return Chunk(id, index, header, text, Place(line_start, line_end, char_start, char_end, strings(heading), page))
 
 
+def chunk_place_of(id: int, index: int, heading: str, page: int | None) -> ChunkPlace:
+    return ChunkPlace(id, index, strings(heading), page)
+
+
 def hit_of(
     chunk_id: int,
+    index: int,
     document_id: int,
     title: str,
     source_path: str | None,
@@ -130,6 +135,7 @@ def hit_of(
 ) -> Hit:
     return Hit(
         chunk_id,
+        index,
         document_id,
         title,
         source_path,

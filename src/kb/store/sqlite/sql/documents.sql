@@ -17,6 +17,11 @@ SELECT
 FROM chunks LEFT JOIN sections ON sections.id = section_id
 WHERE chunks.document_id = ? AND chunk_index >= ? ORDER BY chunk_index LIMIT ?
 
+-- name: select_chunk_places
+-- Where a document's chunks stand, in order.
+SELECT chunks.id, chunk_index AS "index", COALESCE(heading, '[]') AS heading, page
+FROM chunks LEFT JOIN sections ON sections.id = section_id WHERE chunks.document_id = ? ORDER BY chunk_index
+
 -- name: select_chunks_between
 -- The chunks that hold characters of a document from one to before another.
 SELECT

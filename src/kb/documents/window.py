@@ -1,0 +1,94 @@
+"""Which chunks of a document stand at a place: a chunk, a page, a heading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kb.store.rows import ChunkPlace
+
+MAX_HEADINGS: Final = 12
+"""How many headings an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One of the three."""
+
+    chunk_id: int | None = None
+    page: int | None = None
+    heading: str | None = None
+
+
+def place_of(chunk_id: int | None, page: int | None, heading: str | None) -> Place | None:
+    """Return the place that was asked for, if one was.
+
+    Raises:
+        Invalid: there is more than one.
+    """
+    given = [each for each in (chunk_id, page, heading) if each is not None]
+    if len(given) > 1:
+        raise Invalid("chunk_id, page, heading: give at most one of them.")
+    return Place(chunk_id, page, heading) if given else None
+
+
+def window(places: Sequence[ChunkPlace], document_id: int, place: Place, around: int) -> tuple[int, int]:
+    """Return the index of the first chunk at a place, with `around` more before and after, and how many they are.
+
+    Raises:
+        Invalid: there is no such place; the message names those that there are.
+    """
+    found = _at(places, document_id, place)
+    start = max(0, found[0].index - around)
+    return start, min(found[-1].index + around, len(places) - 1) + 1 - start
+
+
+def _at(places: Sequence[ChunkPlace], document_id: int, place: Place) -> list[ChunkPlace]:
+    if place.chunk_id is not None:
+        return [each for each in places if each.id == place.chunk_id] or _refuse_chunk(places, document_id, place)
+    if place.page is not None:
+        return [each for each in places if each.page == place.page] or _refuse_page(places, document_id)
+    return _under(places, place.heading or "") or _refuse_heading(places, document_id)
+
+
+def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
+    """Return the chunks of the first section whose heading is this one, or else holds it."""
+    wanted = " ".join(heading.casefold().split())
+    for fits in (str.__eq__, str.__contains__):
+        for place in places:
+            for depth, name in enumerate(place.heading, 1):
+                if fits(" ".join(name.casefold().split()), wanted):
+                    return [each for each in places if each.heading[:depth] == place.heading[:depth]]
+    return []
+
+
+def _refuse_chunk(places: Sequence[ChunkPlace], document_id: int, place: Place) -> list[ChunkPlace]:
+    if not places:
+        raise Invalid(f"chunk_id: document {document_id} has no chunks.")
+    ids = f"{places[0].id} to {places[-1].id}"
+    raise Invalid(
+        f"chunk_id: document {document_id} has no chunk {place.chunk_id}; its {len(places)} chunks have the ids {ids}."
+    )
+
+
+def _refuse_page(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPlace]:
+    pages = [place.page for place in places if place.page is not None]
+    if not pages:
+        raise Invalid(f"page: document {document_id} has no pages; it has the chunks 0 to {len(places) - 1}.")
+    raise Invalid(
+        f"page: there is no text on that page; document {document_id} has the pages {pages[0]} to {pages[-1]}."
+    )
+
+
+def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPlace]:
+    names = list(dict.fromkeys(place.heading[-1] for place in places if place.heading))
+    if not names:
+        raise Invalid(f"heading: document {document_id} has no headings; it has the chunks 0 to {len(places) - 1}.")
+    shown = ", ".join(repr(name[:80]) for name in names[:MAX_HEADINGS])
+    more = f" and {len(names) - MAX_HEADINGS} more" if len(names) > MAX_HEADINGS else ""
+    raise Invalid(f"heading: document {document_id} has no such heading; it has {shown}{more}.")

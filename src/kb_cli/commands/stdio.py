@@ -1,0 +1,28 @@
+"""kb stdio."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+from kb_cli.runtime.config import load_config
+from kb_cli.stdio import Bridge, Endpoint
+
+
+def stdio() -> None:
+    """Speak MCP over standard input and output, for clients that start programs.
+
+    It passes on to the endpoint that 'kb mcp' names, and starts 'kb serve' if nothing answers on this machine.
+    """
+    config = load_config()
+    headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", newline="\n")
+    Bridge(Endpoint(config.mcp_url, headers, log_path()), sys.stdout).run(iter(sys.stdin.readline, ""))
+
+
+def log_path() -> Path:
+    """Return where the output of a server goes that is started here: beside what it keeps."""
+    folder = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(os.environ.get("KB_DATA_DIR") or Path(folder) / "kb") / "stdio.log"

@@ -1,0 +1,215 @@
+"""MCP over standard input and output, for clients that only start programs: a bridge to the endpoint of `kb serve`.
+
+It opens no database: it finds the one server, or starts it. Nothing but the standard library is imported.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from typing import Any, Final, TextIO
+from urllib.parse import SplitResult, urlsplit
+
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+WORKERS: Final = 16
+"""How many messages are under way at once."""
+
+START_SECONDS: Final = 120
+PAUSE: Final = 0.1
+ANSWER_SECONDS: Final = 1200
+INTERNAL_ERROR: Final = -32603
+VERSION_FIELD: Final = "io.modelcontextprotocol/protocolVersion"
+NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""What the header Mcp-Name holds, by the method."""
+
+Message = dict[str, Any]
+
+
+class Endpoint:
+    """The endpoint of the server.
+
+    Args:
+        url: where it is.
+        headers: sent with each message.
+        log: where the output of a server goes that is started here.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], log: Path) -> None:
+        self._url: SplitResult = urlsplit(url)
+        self._headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            **headers,
+        }
+        self._log = log
+        self.version: str | None = None
+
+    def post(self, message: Message) -> Iterator[Message]:
+        """Yield the server's answers to a message; a server that went away is found or started again.
+
+        Raises:
+            OSError: there is none, and none can be started.
+        """
+        connection = self._connect(ANSWER_SECONDS)
+        try:
+            connection.connect()
+        except ConnectionRefusedError:  # nothing of the message was sent
+            self.await_server()
+            connection.connect()
+        try:
+            headers = {**self._headers, **self._headers_of(message)}
+            connection.request("POST", self._url.path, json.dumps(message).encode(), headers)
+            yield from _answers(connection.getresponse(), message)
+        finally:
+            connection.close()
+
+    def await_server(self) -> None:
+        """Wait until the server is ready; start it if nobody else does.
+
+        Raises:
+            OSError: it is on another machine, or does not start.
+        """
+        if self._is_ready():
+            return
+        if self._url.hostname not in LOOPBACK:
+            raise OSError(f"no kb answers at {self._url.geturl()}")
+        from filelock import FileLock
+
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self._log.with_suffix(".lock"), timeout=START_SECONDS):
+            process = None if self._is_ready() else self._start()
+            deadline = time.monotonic() + START_SECONDS
+            while not self._is_ready():
+                if time.monotonic() > deadline or (
+                    process and process.poll() is not None and not self._answers_at_all()
+                ):
+                    raise OSError(f"kb serve does not start; see {self._log}")
+                time.sleep(PAUSE)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(self._url.port or 80)]
+            return subprocess.Popen(  # noqa: S603 - this very program
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def _answers_at_all(self) -> bool:
+        try:
+            self._get("/healthz")
+        except (OSError, HTTPException):
+            return False
+        return True
+
+    def _is_ready(self) -> bool:
+        try:
+            return self._get("/readyz") == 200
+        except (OSError, HTTPException):
+            return False
+
+    def _get(self, path: str) -> int:
+        connection = self._connect(5)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    def _connect(self, seconds: float) -> HTTPConnection:
+        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
+        return kind(self._url.hostname or "", self._url.port, timeout=seconds)
+
+    def _headers_of(self, message: Message) -> dict[str, str]:
+        params = message.get("params") or {}
+        version = (params.get("_meta") or {}).get(VERSION_FIELD) or self.version
+        headers = {"Mcp-Method": str(message.get("method", ""))}
+        if version:
+            headers["MCP-Protocol-Version"] = str(version)
+        if name := params.get(NAMES.get(str(message.get("method")), "")):
+            headers["Mcp-Name"] = encoded(str(name))
+        return headers
+
+
+class Bridge:
+    """Passes messages on, several at once, each answer as one line."""
+
+    def __init__(self, endpoint: Endpoint, output: TextIO) -> None:
+        self._endpoint = endpoint
+        self._output = output
+        self._lock = threading.Lock()
+
+    def run(self, lines: Iterator[str]) -> None:
+        """Pass on what comes until there is no more, and wait for its answers."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            pending = set[Future[None]]()
+            for line in filter(str.strip, lines):
+                message = self._parsed(line)
+                if message is None:
+                    continue
+                if message.get("method") == "initialize":
+                    self._pass_on(message)  # what follows goes by the version that is agreed on
+                    continue
+                pending = {each for each in pending if not each.done()} | {pool.submit(self._pass_on, message)}
+            wait(pending)
+
+    def _parsed(self, line: str) -> Message | None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict):
+            self._write({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "This is no JSON object."}})
+            return None
+        return message
+
+    def _pass_on(self, message: Message) -> None:
+        try:
+            for answer in self._endpoint.post(message):
+                if message.get("method") == "initialize":
+                    self._endpoint.version = (answer.get("result") or {}).get("protocolVersion")
+                self._write(answer)
+        except (OSError, HTTPException, ValueError) as error:
+            if "id" in message:
+                self._write(error_answer(message, f"kb cannot be reached: {error}"))
+
+    def _write(self, message: Message) -> None:
+        with self._lock:
+            self._output.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n")
+            self._output.flush()
+
+
+def encoded(value: str) -> str:
+    """Return a text as a header's value: as it is, or in base64 where it has other characters (SEP-2243)."""
+    if value.isascii() and value.isprintable() and value == value.strip():
+        return value
+    from base64 import b64encode
+
+    return f"=?base64?{b64encode(value.encode()).decode()}?="
+
+
+def error_answer(message: Message, text: str) -> Message:
+    return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": INTERNAL_ERROR, "message": text}}
+
+
+def _answers(answer: HTTPResponse, message: Message) -> Iterator[Message]:
+    if answer.getheader("Content-Type", "").startswith("text/event-stream"):
+        for line in answer:
+            if line.startswith(b"data:") and (data := line[5:].strip()):
+                yield json.loads(data)
+        return
+    body = answer.read()
+    if not body:
+        return
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = {}
+    if "jsonrpc" in found:
+        yield found
+    elif "id" in message:
+        detail = found.get("detail") or f"{answer.status} {answer.reason}"
+        yield error_answer(message, f"kb refused the message: {detail}")

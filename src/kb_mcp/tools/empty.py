@@ -1,0 +1,102 @@
+"""Filters that leave nothing: what was meant, and what there is."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from kb.api.doc_types import DOC_TYPES
+from kb_mcp.tools.rendering import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from kb.client.client import JSON, EngineClient
+
+TAG_FILTERS: Final = ("tags", "tag", "tag_any", "tag_not")
+MOST_NAMED: Final = 3
+SUFFIX_TYPES: Final = {
+    "word": "docx",
+    "doc": "docx",
+    "excel": "xlsx",
+    "powerpoint": "pptx",
+    "md": "markdown",
+    "txt": "text",
+}
+"""Types as people call them."""
+
+
+async def retried(
+    engine: EngineClient, reply: JSON, ask: Callable[[JSON], Awaitable[JSON]], filters: JSON
+) -> tuple[JSON, list[str]]:
+    """Ask again with the tags and the type that were meant, where they differ from those given in their letters alone.
+
+    Return the reply and what was changed.
+    """
+    tags = [each["tag"] for each in (await engine.tags())["tags"]]
+    fixed, said = dict(filters), list[str]()
+    for name in TAG_FILTERS:
+        if name in filters:
+            fixed[name] = [tag if tag in tags else same_tag(tag, tags) for tag in filters[name]]
+            pairs = zip(filters[name], fixed[name], strict=True)
+            said += [f"There is no tag {quoted(a, 60)}: {quoted(b, 60)} was taken." for a, b in pairs if a != b]
+    if (given := filters.get("doc_type")) and (meant := same_type(given)) != given:
+        fixed["doc_type"] = meant
+        said.append(f"There is no type {quoted(given, 60)}: {quoted(meant, 60)} was taken.")
+    return (await ask(fixed), said) if said else (reply, said)
+
+
+async def nothing_found(engine: EngineClient, filters: JSON) -> str:
+    """Return one line: which filter names nothing, and the nearest that do."""
+    counts = {each["tag"]: each["documents"] for each in (await engine.tags())["tags"]}
+    said = [
+        f"There is no tag {quoted(tag, 60)}{_nearest(tag, counts)}."
+        for name in TAG_FILTERS
+        if name != "tag_not"
+        for tag in filters.get(name, ())
+        if tag not in counts
+    ]
+    if doc_type := filters.get("doc_type"):
+        types = (await engine.status())["documents"]
+        if doc_type not in types:
+            there = ", ".join(f"{name} ({count})" for name, count in types.items())
+            said.append(f"There is no document of type {quoted(doc_type, 60)}; there are {there or 'none at all'}.")
+    for name in ("source_path", "source_prefix"):
+        if name in filters:
+            said += await _path_hint(engine, name, filters[name])
+    if said:
+        return " ".join(said)
+    if not filters:
+        return "Nothing was found: no document holds a word of it."
+    return "Nothing was found under these filters: search without some of them."
+
+
+def same_tag(tag: str, tags: Iterable[str]) -> str:
+    """Return the tag that differs only in case, # and commas; the same one if there is none."""
+    return next((each for each in tags if _folded(each) == _folded(tag)), tag)
+
+
+def same_type(doc_type: str) -> str:
+    name = doc_type.casefold().strip(" .")
+    name = SUFFIX_TYPES.get(name, name)
+    return name if name in DOC_TYPES else doc_type
+
+
+def _folded(tag: str) -> str:
+    return tag.casefold().strip("# ,\t\n")
+
+
+def _nearest(tag: str, counts: dict[str, int]) -> str:
+    folded = {_folded(each): each for each in counts}
+    near = [folded[each] for each in get_close_matches(_folded(tag)[:100], folded, MOST_NAMED, 0.6)]
+    return ": did you mean " + ", ".join(f"{quoted(each, 60)} ({counts[each]})" for each in near) if near else ""
+
+
+async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:
+    below = await engine.documents(source_prefix=path, limit=1)
+    if name == "source_path" and below["documents"]:
+        return [f"No document has exactly that path; some begin with it: kb_list(source_prefix={quoted(path)})."]
+    if not below["documents"]:
+        file = path.rstrip("/").rpartition("/")[2]
+        return [f"No path begins with {quoted(path)}; find the document by its name: kb_search(query={quoted(file)})."]
+    return []

@@ -1,0 +1,100 @@
+"""What tools answer, made of what the engine answers: nothing twice, nothing empty. Some clients show it to models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kb.client.client import JSON
+
+MARKS: Final = "#*_-> \t\n"
+"""What Markdown puts before the words of a first line."""
+
+DAY: Final = len("2026-01-31")
+EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+
+
+def given(**fields: object) -> JSON:
+    """Return the fields that hold something."""
+    return {name: value for name, value in fields.items() if value not in EMPTY}
+
+
+def date_of(document: JSON) -> str:
+    """Return the date a document gives itself, or else the day it was changed or added."""
+    date: str = document["date"] or (document["updated_at"] or document["created_at"])[:DAY]
+    return date
+
+
+def place_of(place: JSON) -> JSON:
+    """Return page and heading; the line only where there is neither."""
+    found = given(page=place["page"], heading=place["heading"])
+    return found or {"line": place["line_start"]}
+
+
+def passage(found: JSON) -> JSON:
+    return given(
+        chunk_id=found["chunk_id"],
+        place=place_of(found["place"]),
+        score=round(found["score"], 3),
+        text=found["text"],
+    ) | {"index": found["index"]}
+
+
+def search_result(found: JSON) -> JSON:
+    """Return a passage with its document; without the title where the text begins with it."""
+    return {
+        "document_id": found["document_id"],
+        "chunk_id": found["chunk_id"],
+        "index": found["index"],
+        **given(
+            title=None if _begins_with_title(found) else found["title"],
+            doc_type=found["doc_type"],
+            source_path=found["source_path"],
+            place=place_of(found["place"]),
+            date=date_of(found),
+        ),
+        "tags": found["tags"],
+        "score": round(found["score"], 3),
+        "text": found["text"],
+        **given(more=[passage(each) for each in found["more"]]),
+    }
+
+
+def document(found: JSON) -> JSON:
+    """Return a document without its text."""
+    note = found["doc_type"] == "note"
+    return {
+        "id": found["id"],
+        "title": found["title"],
+        "date": date_of(found),
+        "tags": found["tags"],
+        **given(
+            doc_type=found["doc_type"],
+            source_path=found["source_path"],
+            content_hash=found["content_hash"] if note else None,
+        ),
+    }
+
+
+def listed_document(found: JSON) -> JSON:
+    """Return a document as lists show it."""
+    return {name: value for name, value in document(found).items() if name != "content_hash"}
+
+
+def chunk(found: JSON) -> JSON:
+    return {
+        "id": found["id"],
+        "index": found["index"],
+        "place": place_of(found["place"]),
+        "text": found["text"],
+    }
+
+
+def job(found: JSON) -> JSON:
+    left_out = ("content_hash", "progress") if found["status"] != "running" else ("content_hash",)
+    return given(**{name: value for name, value in found.items() if name not in left_out})
+
+
+def _begins_with_title(found: JSON) -> bool:
+    words = " ".join(found["text"].lstrip(MARKS).split())
+    return found["doc_type"] == "note" and words.startswith(found["title"].removesuffix("…"))

@@ -1,0 +1,86 @@
+"""The address that a file is put to: `curl -T FILE ADDRESS`. Whoever knows it needs no key; it is good for one file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.routing import Match, Route
+
+from kb.api.errors import Invalid, KbError
+from kb.asgi.problem import problem
+from kb_mcp.tools.lean import given
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from kb.client.client import JSON, EngineClient
+    from kb_mcp.upload_store import Upload, UploadStore
+
+PREFIX: Final = "/upload"
+WAIT_SECONDS: Final = 10
+"""How long the answer waits for the file to be read."""
+
+
+def address_of(request: Request, upload_id: str) -> str:
+    """Return the address of an upload, by the name that its agent calls the gateway."""
+    return f"{request.url.scheme}://{request.url.netloc}{PREFIX}/{upload_id}"
+
+
+class UploadAddresses:
+    """Takes files before anything else sees the request: no other body may be so large.
+
+    Args:
+        app: answers other requests.
+        engine: where files go.
+        store: the uploads in progress.
+    """
+
+    def __init__(self, app: ASGIApp, engine: EngineClient, store: UploadStore) -> None:
+        self._app = app
+        self._route = upload_route(engine, store)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a PUT to an address, or pass the request on."""
+        match, child = self._route.matches(scope) if scope["type"] == "http" else (Match.NONE, {})
+        if match is Match.NONE:
+            await self._app(scope, receive, send)
+        else:
+            await self._route.handle({**scope, **child}, receive, send)
+
+
+def upload_route(engine: EngineClient, store: UploadStore) -> Route:
+    """Return the route that takes a file."""
+
+    async def put(request: Request) -> Response:
+        try:
+            upload = await run_in_threadpool(store.get, request.path_params["upload_id"].partition("/")[0])
+            await _receive(request, store, upload)
+            return JSONResponse(given(**await _hand_over(engine, store, upload)), 201)
+        except KbError as error:
+            return problem(error)
+        except ClientDisconnect:
+            return problem(Invalid("The sender went away."))
+
+    # curl -T adds the file's name to an address that ends with a slash.
+    return Route(f"{PREFIX}/{{upload_id:path}}", put, methods=["PUT"])
+
+
+async def _receive(request: Request, store: UploadStore, upload: Upload) -> None:
+    with store.whole(upload) as file:
+        async for part in request.stream():
+            await run_in_threadpool(file.write, part)
+
+
+async def _hand_over(engine: EngineClient, store: UploadStore, upload: Upload) -> JSON:
+    taken, file = await run_in_threadpool(store.take, upload.id)
+    try:
+        path = taken.source_path
+        return await engine.add_file(taken.filename, file, tags=taken.tags, source_path=path, wait=WAIT_SECONDS)
+    finally:
+        file.close()
+        await run_in_threadpool(store.discard, taken)

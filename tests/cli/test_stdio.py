@@ -1,0 +1,143 @@
+"""kb stdio: the bridge for clients that only start programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx2
+import mcp.client
+import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.conftest import KEY, MCP_KEY, free_port, without_settings
+from tests.support.eventually import eventually
+
+COMMAND = ("-m", "kb_cli.main", "stdio")
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "claude-ai", "version": "0.1.0"},
+}
+
+
+@asynccontextmanager
+async def bridged(url, key, mode="legacy", **environment):
+    settings = {"KB_MCP_URL": url, "KB_MCP_API_KEY": key} if key else {"KB_MCP_URL": url}
+    program = StdioServerParameters(
+        command=sys.executable, args=list(COMMAND), env=without_settings() | settings | environment
+    )
+    async with mcp.client.Client(stdio_client(program), mode=mode) as client:
+        yield client
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_tools_resources_and_progress_pass_through_it_in_both_eras(server, mode):
+    async with bridged(f"{server.url}/mcp", MCP_KEY, mode) as client:
+        assert "kb_list" in {tool.name for tool in (await client.list_tools()).tools}
+        added = await client.call_tool("kb_addnote", {"text": f"über die Brücke, {mode} ✓"})
+        assert added.structured_content["job_id"]
+        found = await asyncio.gather(*(client.call_tool("kb_search", {"query": "Brücke"}) for _ in range(8)))
+        assert all("results" in each.structured_content for each in found)
+        assert (await client.list_resource_templates()).resource_templates
+
+
+def test_the_start_sequence_of_a_desktop_client_is_answered_line_by_line(server):
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}},
+        {"jsonrpc": "2.0", "id": 2, "method": "prompts/list", "params": {}},
+        {"jsonrpc": "2.0", "id": 3, "method": "resources/list", "params": {}},
+        {"jsonrpc": "2.0", "id": 4, "method": "ping"},
+    ]
+    ended = run(server.url, "\n".join(map(json.dumps, lines)) + "\nno json\n\n")
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert {each["id"] for each in answers if "result" in each} == {0, 1, 2, 3, 4}
+    assert [each["error"]["code"] for each in answers if "error" in each] == [-32700]
+    assert answers[0]["result"]["serverInfo"]["name"] == "kb"
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def run(url, text, key=MCP_KEY):
+    environment = without_settings() | {"KB_MCP_URL": f"{url}/mcp", "KB_MCP_API_KEY": key}
+    return subprocess.run(
+        [sys.executable, *COMMAND], input=text, capture_output=True, encoding="utf-8", env=environment, check=False
+    )
+
+
+def test_a_wrong_key_is_said_in_the_answer_and_stands_in_no_output(server):
+    ended = run(server.url, json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/list"}) + "\n", key="wrong-key")
+    [answer] = map(json.loads, ended.stdout.splitlines())
+    assert (answer["id"], "valid key is needed" in answer["error"]["message"]) == (7, True)
+    assert "wrong-key" not in ended.stdout + ended.stderr
+
+
+def test_the_bridge_imports_no_more_than_it_needs():
+    loaded = "import sys, kb_cli.commands.stdio; print([m for m in ('httpx2', 'pydantic', 'fastmcp', 'asyncio') if m in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+@pytest.fixture
+def lonely(tmp_path, model_files):
+    """Where no server runs: what a bridge needs to start one, which ends with the test."""
+    port = free_port()
+    settings = {
+        "KB_DATA_DIR": str(tmp_path),
+        "KB_MODEL_DIR": str(model_files.onnx.parent),
+        "KB_API_KEY": KEY,
+        "KB_MCP_API_KEY": MCP_KEY,
+    }
+    yield f"http://127.0.0.1:{port}", settings
+    for process in serving(port):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+    eventually("the server has stopped", lambda: not serving(port))
+
+
+def serving(port):
+    """The processes that serve at a port."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if b"serve" in words and str(port).encode() in words:
+                found.append(int(folder.name))
+    return found
+
+
+async def bridges_find_one_engine(lonely, bridges, writers):
+    url, settings = lonely
+
+    async def talk(number):
+        async with bridged(f"{url}/mcp", MCP_KEY, **settings) as client:
+            await client.list_tools()
+            if number < writers:
+                for turn in range(5):
+                    await client.call_tool("kb_addnote", {"text": f"note {turn} of {number}", "tags": ["bridged"]})
+
+    await asyncio.gather(*(talk(number) for number in range(bridges)))
+    port = int(url.rpartition(":")[2])
+    assert len(serving(port)) == 1
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with httpx2.AsyncClient(headers=headers, base_url=f"{url}/api/v1") as http:
+        await asyncio.sleep(1)
+        listed = await http.get("/documents", params={"tag": "bridged", "total": "true"})
+    assert listed.json()["total"] == 5 * writers
+    assert b"locked" not in await asyncio.to_thread(Path(settings["KB_DATA_DIR"], "stdio.log").read_bytes)
+
+
+async def test_several_bridges_start_one_engine_and_lose_nothing(lonely):
+    await bridges_find_one_engine(lonely, 4, 2)
+
+
+@pytest.mark.long
+async def test_fifty_bridges_start_one_engine_and_lose_nothing(lonely):
+    await bridges_find_one_engine(lonely, 50, 8)

@@ -1,0 +1,279 @@
+"""What an agent does after the first hit: reads on, lists, edits, uploads; in both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import re
+
+import httpx2
+import pytest
+import quicktok
+from fastmcp import Client
+
+from kb.client.client import EngineClient
+from tests.conftest import KEY, MCP_KEY
+from tests.http.conftest import until_idle
+from tests.mcp.conftest import call, done, refusal
+from tests.support.pdf import pdf
+
+PAGES = 60
+
+
+def tokens(text):
+    return len(quicktok.get_encoding("o200k_base").encode(text))
+
+
+def said(result):
+    return result.content[0].text
+
+
+@pytest.fixture(scope="module")
+def book(server):
+    """A document of many pages, each with several chunks."""
+
+    async def add():
+        text = "Page {0} begins. " + "The keeper of page {0} noted the ships, the wind and the state of the lamp. " * 40
+        async with EngineClient(server.url, KEY) as engine:
+            file = io.BytesIO(pdf(*(text.format(number) for number in range(1, PAGES + 1))))
+            return (await engine.add_file("a-long-book.pdf", file, wait=60))["document_id"]
+
+    return asyncio.run(add())
+
+
+@pytest.fixture(scope="module")
+def diary(server):
+    """400 notes of one tag."""
+
+    async def add():
+        async with EngineClient(server.url, KEY) as engine:
+            for number in range(400):
+                await engine.add_note(text=f"Entry {number} of the diary: nothing happened.", tags=["the-diary"])
+            await until_idle(engine)
+        return "the-diary"
+
+    return asyncio.run(add())
+
+
+async def test_from_a_hit_in_a_long_document_its_neighbours_are_one_short_call_away(agent, book):
+    found = await call(agent, "kb_search", query="Page 41 begins", document_id=book, top=1)
+    [hit] = found["results"]
+    around = await agent.call_tool("kb_get", {"document_id": book, "chunk_id": hit["chunk_id"], "around": 2})
+    indexes = [chunk["index"] for chunk in around.structured_content["chunks"]]
+    assert indexes == list(range(hit["index"] - 2, hit["index"] + 3))
+    assert tokens(said(around)) < 1500
+
+
+async def test_reading_on_both_ways_comes_to_the_whole_text_exactly(agent, engine, book):
+    whole = "".join(chunk["text"] for chunk in (await engine.document(book))["chunks"])
+    part = await call(agent, "kb_get", document_id=book, page=30)
+    texts = {chunk["index"]: chunk["text"] for chunk in part["chunks"]}
+    for step in (-1, 1):
+        arguments = directions(part, step)
+        while arguments:
+            now = await call(agent, "kb_get", document_id=book, **arguments)
+            texts |= {chunk["index"]: chunk["text"] for chunk in now["chunks"]}
+            arguments = directions(now, step)
+    assert "".join(texts[index] for index in sorted(texts)) == whole
+
+
+def directions(part, step):
+    """The arguments that an answer gives for reading on, before (-1) or after (1)."""
+    ways = [way.strip(" .") for way in part.get("rest", "").split(". ") if way]
+    wanted = [way for way in ways if way.startswith("Before") == (step < 0)]
+    if not wanted:
+        return None
+    pairs = wanted[0].partition("kb_get(")[2].rstrip(").").split(", ")
+    return {name: int(value) for name, value in (pair.split("=") for pair in pairs) if name != "document_id"}
+
+
+@pytest.mark.parametrize(
+    ("place", "answer"),
+    [
+        ({"from_chunk": 10**6}, r"from_chunk: document \d+ has the chunks 0 to \d+\. .*chunk_id=1000000"),
+        ({"chunk_id": 10**9}, r"chunk_id: document \d+ has no chunk"),
+        ({"page": 619}, rf"has the pages 1 to {PAGES}"),
+        ({"heading": "Nowhere"}, "heading: "),
+        ({"page": 1, "query": "x"}, "give at most one"),
+    ],
+)
+async def test_a_place_out_of_range_is_an_error_that_names_the_range(agent, book, place, answer):
+    assert re.search(answer, await refusal(agent, "kb_get", document_id=book, **place))
+
+
+async def test_a_document_is_read_where_it_answers_a_question(agent, book):
+    part = await call(agent, "kb_get", document_id=book, query="Page 17 begins", around=0)
+    assert part["chunks"][0]["place"]["page"] == 17
+
+
+async def test_everything_of_a_tag_is_listed_complete_with_its_total(agent, diary):
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = await call(agent, "kb_list", tags=[diary], limit=200, sort="oldest", cursor=cursor)
+        assert page["total"] == 400
+        seen += page["documents"]
+        cursor = page["next_cursor"]
+    assert [each["title"].split()[1] for each in seen] == [str(number) for number in range(400)]
+    assert {"id", "title", "date", "tags"} <= seen[0].keys()
+
+
+async def test_forty_notes_are_listed_in_under_1500_tokens(agent, diary):
+    result = await agent.call_tool("kb_list", {"tags": [diary], "limit": 40})
+    assert len(result.structured_content["documents"]) == 40
+    assert tokens(said(result)) < 1500
+    assert f"40 of 400: cursor='{result.structured_content['next_cursor']}'" in said(result)
+
+
+async def test_lists_go_by_time_and_by_tags_that_must_not_be(agent, engine, word):
+    for name, tags in (("old", ["x"]), ("new", ["y"])):
+        text = f"---\ndate: 2020-0{len(tags)}-01\n---\n{word} {name}"
+        await engine.add_note(text=text, tags=[word, *tags], wait=10)
+    await engine.update_note(
+        (await call(agent, "kb_list", tags=[word], tag_not=["y"]))["documents"][0]["id"], append="z"
+    )
+    newest = await call(agent, "kb_list", tags=[word])
+    assert [each["tags"] for each in newest["documents"]] == [sorted([word, "x"]), sorted([word, "y"])]
+    assert (await call(agent, "kb_list", tags=[word], before="2021", after="2020-01"))["total"] == 2
+    assert (await call(agent, "kb_list", tags=[word], updated_after="yesterday", tag_any=["y", "z"]))["total"] == 1
+    assert (await call(agent, "kb_list", tags=[word], before="2001"))["total"] == 0
+
+
+@pytest.mark.parametrize("text", ["03/04/2026", "soon", "32 Nov 2026"])
+async def test_a_date_that_could_be_several_is_refused_with_examples(agent, text):
+    for tool, arguments in (("kb_list", {}), ("kb_search", {"query": "x"})):
+        assert (await refusal(agent, tool, after=text, **arguments)).startswith(f"after: {text!r} is no date")
+
+
+async def test_a_search_within_filters_finds_what_lies_there(agent, engine, word):
+    for number, tag in enumerate(("a", "b", "c")):
+        await engine.add_note(text=f"{word} {number}", tags=[f"{word}{tag}"], source_path=f"{word}/{tag}", wait=10)
+    for filters, expected in (
+        ({"tag_any": [f"{word}a", f"{word}b"]}, {0, 1}),
+        ({"tag_not": [f"{word}a"]}, {1, 2}),
+        ({"source_prefix": f"{word}/c"}, {2}),
+        ({"after": "yesterday", "before": "2100"}, {0, 1, 2}),
+        ({"updated_after": "2100"}, set()),
+    ):
+        found = await call(agent, "kb_search", query=word, fts_only=True, **filters)
+        assert {int(each["text"].split()[1]) for each in found["results"]} == expected, filters
+
+
+async def test_the_newest_of_what_was_found_comes_first_and_documents_are_grouped(agent, engine, word):
+    first, second = [(await engine.add_note(text=f"{word} {n}", wait=10))["document_id"] for n in ("one", "two")]
+    await engine.update_note(first, append=f"{word} {word}")
+    found = await call(agent, "kb_search", query=word, fts_only=True, sort="recent", group_by="document")
+    assert [each["document_id"] for each in found["results"]] == [first, second]
+
+
+async def test_one_line_of_a_long_note_is_edited_in_under_400_tokens(agent, word):
+    log = "\n".join(f"{number:03} {word}: the harbour master noted a ship of {number} tons." for number in range(150))
+    note = await done(agent, await call(agent, "kb_addnote", text=log))
+    edit = {
+        "document_id": note,
+        "old": f"077 {word}: the harbour master noted a ship",
+        "new": f"077 {word}: noted a raft",
+    }
+    result = await agent.call_tool("kb_update_note", edit)
+    assert tokens(json.dumps(edit)) + tokens(said(result)) + tokens(json.dumps(result.structured_content)) < 400
+    text = "".join(chunk["text"] for chunk in (await call(agent, "kb_get", document_id=note, from_chunk=0))["chunks"])
+    assert f"077 {word}: noted a raft of 77 tons." in text
+
+
+async def test_of_two_agents_on_one_note_the_later_one_sees_what_the_first_wrote(agent, word):
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{word}\nbudget: 1000 EUR\nfor lamps"))
+    version = (await call(agent, "kb_get", document_id=note))["content_hash"][:16]
+    await call(agent, "kb_update_note", document_id=note, old="1000", new="2100", if_match=version)
+    later = {"text": f"{word}\nbudget: 1500 EUR\nfor lamps", "if_match": version}
+    refused = await refusal(agent, "kb_update_note", document_id=note, **later)
+    assert refused.startswith(f"if_match: note {note} was changed by someone else; it is version ")
+    assert "-budget: 2100 EUR\n+budget: 1500 EUR" in refused
+    now = refused.partition("it is version ")[2].split()[0]
+    await call(agent, "kb_update_note", document_id=note, old="2100", new="2600", if_match=now)
+
+
+async def test_tags_and_title_change_also_of_a_file_as_far_as_it_can(agent, book, word):
+    tagged = await call(agent, "kb_update_note", document_id=book, tags_add=[word])
+    assert word in tagged["tags"]
+    await call(agent, "kb_update_note", document_id=book, tags_remove=[word])
+    assert "only notes can be updated" in await refusal(agent, "kb_update_note", document_id=book, title="x")
+
+
+async def test_a_note_is_there_with_its_id_when_the_answer_comes_and_is_replaced_by_its_key(agent, word):
+    first, again = [
+        await done(agent, await call(agent, "kb_addnote", text=f"{word} {n}", source_path=f"keys/{word}"))
+        for n in ("one", "two")
+    ]
+    assert first == again
+    [found] = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    assert found["text"] == f"{word} two"
+
+
+async def test_a_file_of_3_mb_is_put_to_the_address(agent, word):
+    content = pdf(f"The report of {word}") + b"\n%" + b"x" * 3_000_000
+    start = {"filename": "report.pdf", "total_size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    url = (await call(agent, "kb_upload_start", **start, tags=[word], source_path=f"reports/{word}"))["upload_url"]
+    async with httpx2.AsyncClient() as http:
+        assert (await http.put(url, content=content[:-1])).status_code == 422
+        assert (await http.put(url, content=content + b"x")).status_code == 422
+        assert "sha256" in (await http.put(url, content=b"X" + content[1:])).json()["detail"]
+        reply = await http.put(url, content=content)
+        assert reply.status_code == 201
+        assert (await http.put(url, content=content)).status_code == 404
+        assert (await http.put(url.rpartition("/")[0] + "/x", content=b"x")).status_code == 404
+    document_id = await done(agent, reply.json())
+    document = await call(agent, "kb_get", document_id=document_id)
+    assert (document["source_path"], document["tags"]) == (f"reports/{word}", [word])
+
+
+async def test_a_text_file_is_sent_as_its_text_and_new_content_replaces_it(agent, word):
+    for price in (10, 12):
+        added = await call(
+            agent, "kb_upload_start", filename="prices.txt", text=f"{word} costs {price}", source_path=f"prices/{word}"
+        )
+        await done(agent, added)
+    assert (await call(agent, "kb_list", source_prefix=f"prices/{word}"))["total"] == 1
+
+
+@pytest.mark.parametrize("name", ["a.mp3", "holiday.JPG", "backup.zip"])
+async def test_a_file_that_cannot_be_read_is_refused_before_it_is_sent(agent, name):
+    refused = await refusal(agent, "kb_upload_start", filename=name, total_size=10)
+    assert refused.startswith("filename: it is a")
+    assert "reads no text" in refused
+
+
+async def test_a_search_that_only_comes_near_says_so(agent, word):
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} the ferry leaves at six", tags=[word]))
+    weak = await agent.call_tool("kb_search", {"query": "zxqv wqpl", "tags": [word]})
+    assert "none of these holds a word of the query" in said(weak)
+    assert "Weak" not in said(await agent.call_tool("kb_search", {"query": "ferry", "tags": [word]}))
+
+
+@pytest.mark.parametrize("meant", [str.upper, "#{}".format, "{},".format])
+async def test_a_tag_is_understood_but_for_case_and_signs(agent, word, meant):
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} x", tags=[word]))
+    for tool, arguments in (("kb_search", {"query": "x"}), ("kb_list", {})):
+        found = await agent.call_tool(tool, {**arguments, "tags": [meant(word).strip(",")]})
+        assert f"{word} x" in said(found)
+
+
+async def test_a_tag_that_is_not_there_names_the_nearest(agent, word):
+    await done(agent, await call(agent, "kb_addnote", text=f"{word} x", tags=[f"{word}-harbour"]))
+    found = await agent.call_tool("kb_list", {"tags": [f"{word}-harbor"]})
+    assert f'did you mean "{word}-harbour" (1)' in said(found)
+
+
+@pytest.mark.parametrize("doc_type", ["PDF", ".pdf", "Pdf"])
+async def test_a_type_is_understood_in_any_case(agent, book, doc_type):
+    found = await call(agent, "kb_list", doc_type=doc_type, limit=200)
+    assert book in [each["id"] for each in found["documents"]]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_what_is_in_the_knowledge_base_is_in_the_instructions_and_the_status(server, engine, book, mode):
+    await engine.add_note(text="a counted note", tags=["counted-tag"], wait=30)
+    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode=mode) as agent:
+        assert "Types: " in agent.instructions
+        assert "pdf (" in agent.instructions
+        assert (await call(agent, "kb_status"))["tags"]["counted-tag"] == 1

@@ -1,0 +1,43 @@
+"""The surface with the tools search and fetch alone."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from kb.client.client import EngineClient
+from tests.conftest import KEY, MCP_KEY
+from tests.mcp.conftest import call, connected, refusal
+
+
+@pytest.fixture(scope="module")
+def gateway(start_gateway, server):
+    settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_API_KEY": MCP_KEY, "KB_MCP_CHATGPT": "1"}
+    with start_gateway(**settings) as running:
+        yield running
+
+
+async def test_a_document_is_found_read_and_opened_at_its_address(gateway, server, word):
+    async with EngineClient(server.url, KEY) as engine:
+        await engine.add_note(text=f"{word} on the quay", title=f'Quay "{word}"', tags=["x"], wait=30)
+        await engine.add_note(text=f"{word} {word} web", source_path=f"https://example.org/{word}", wait=30)
+    async with connected(gateway, "/chatgpt/mcp", auth=MCP_KEY) as agent:
+        assert {tool.name for tool in await agent.list_tools()} == {"search", "fetch"}
+        results = (await call(agent, "search", query=word))["results"]
+        urls = {each["title"]: each["url"] for each in results}
+        assert f"https://example.org/{word}" in urls.values()
+        [found] = [each for each in results if "Quay" in each["title"]]
+        document = await call(agent, "fetch", id=found["id"])
+        assert (document["text"], document["url"]) == (f"{word} on the quay", found["url"])
+        assert "search names the ids" in await refusal(agent, "fetch", id="the quay")
+    async with httpx2.AsyncClient() as http:
+        assert (await http.get(found["url"])).text == f"{word} on the quay"
+        assert (await http.get(f"{found['url'][:-1]}x")).status_code == 404
+        other = found["url"].replace(f"/documents/{found['id']}/", f"/documents/{int(found['id']) + 1}/")
+        assert (await http.get(other)).status_code == 404
+        assert (await http.post(f"{gateway.url}/chatgpt/mcp", json={})).status_code == 401
+
+
+async def test_off_there_is_nothing_at_its_path(server):
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {MCP_KEY}"}) as http:
+        assert (await http.post(f"{server.url}/chatgpt/mcp", json={})).status_code == 404
