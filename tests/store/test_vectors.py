@@ -13,10 +13,12 @@ import pytest
 import sqlite_vec
 from hypothesis import settings
 
+from kb.search.fusion import rank
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.retrieve import Retriever
 from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
@@ -198,7 +200,8 @@ def test_a_search_sees_its_own_moment_while_codes_are_made(open_store):
             coded(store)
             fill(store, 1, start=600)
             assert selection.nearest(unit(7), 50).ids.tolist() == before
-            assert tx.index.select(Filter()).nearest(unit(7), 50).ids.tolist() == before
+            again = SqliteIndex(tx.connection, store._vectors, tx.words)
+            assert again.select(Filter()).nearest(unit(7), 50).ids.tolist() == before
 
 
 def test_a_reader_of_a_moment_long_gone_still_sees_it(open_store):
@@ -465,6 +468,88 @@ def test_a_code_that_goes_missing_while_the_others_are_made_is_made_too(open_sto
         coded(store)
         assert found(store, 6) == ["text 6"]
     assert_whole(tmp_path)
+
+
+def overwrite_vector(tmp_path, chunk_id, number):
+    damaged = unit(0)
+    damaged[3] = number
+    with database(tmp_path) as connection:
+        connection.execute("UPDATE chunks_vec SET embedding = ? WHERE chunk_id = ?", (damaged.tobytes(), chunk_id))
+
+
+@pytest.mark.parametrize("number", [3e38, 1e18, np.nan, np.inf])
+def test_a_vector_of_damaged_bytes_counts_as_none_and_spoils_no_other(open_store, tmp_path, number):
+    with open_store() as store:
+        fill(store, 30)
+    overwrite_vector(tmp_path, 5, number)
+    with open_store() as store:
+        assert fused(store) == [101]
+        fill(store, 20, start=300)
+        coded(store)
+        assert fused(store) == [101]
+        assert np.abs(store._vectors.quantizer.mean).max() < 1
+
+
+def fused(store):
+    with store.read() as tx:
+        vector = Future()
+        vector.set_result(unit(100))
+        query = Query("text", ("text",), EVERY)
+        ranked = rank(Retriever(tx.index, query, vector, Instruments()).candidates(400), 1)
+        assert all(np.isfinite(each.score) for each in ranked)
+        return [each.chunk_id for each in ranked]
+
+
+@pytest.mark.parametrize("table", ["vector_codes", "vector_copies", "vector_mean"])
+def test_a_page_that_cannot_be_read_stops_no_start_no_search_and_no_new_document(open_store, tmp_path, caplog, table):
+    with open_store() as store:
+        fill(store, 60)
+        coded(store)
+        expected = found(store, 77, limit=5, exact=True)
+    with database(tmp_path) as connection:
+        pages = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (table,)
+        ).fetchall()
+    with (tmp_path / "kb.db").open("r+b") as file:
+        for (page,) in pages:
+            file.seek(4096 * (page - 1))
+            file.write(b"\xff" * 4096)
+    with open_store() as store:
+        assert found(store, 77, limit=5) == expected
+        eventually("it is said", lambda: "'kb verify'" in caplog.text)
+        fill(store, 1, start=5000)
+        assert found(store, 5005, limit=1) == ["text 5005"]
+        assert found(store, 77, limit=5, exact=True) == expected
+
+
+def test_damaged_copies_are_given_up_once_there_are_none_to_make(open_store):
+    with open_store() as store:
+        documents = fill(store, 41)
+        coded(store)
+        store._vectors._report(np.array([1, 2, 3]))
+        with store.write() as tx:
+            for document in documents:
+                tx.documents.delete(document)
+        eventually("they are given up", lambda: not store._vectors.is_damaged)
+
+
+def test_of_equal_vectors_the_oldest_are_found(open_store):
+    with open_store() as store:
+        with store.write() as tx:
+            write(tx, [1000 + number for number in range(100)])
+            write(tx, [7] * 300)
+        oldest = list(range(101, 106))
+        assert near(store, 7, 5) == oldest
+        with store.write() as tx:
+            write(tx, [7] * 600)
+        coded(store)
+        assert near(store, 7, 5) == oldest
+        assert near(store, 7, 5, exact=True) == oldest
+
+
+def near(store, seed, limit, **options):
+    with store.read() as tx:
+        return tx.index.select(EVERY).nearest(unit(seed), limit, **options).ids.tolist()
 
 
 def test_the_recall_is_measured_on_what_is_searched(open_store):

@@ -98,6 +98,7 @@ class Verification:
             ("full text", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
             ("codes", self._codes, Remedy.CODES),
+            ("copies", self._copies, Remedy.CODES),
             ("notes", self._notes, Remedy.BACKUP),
             ("clock", self._clock, Remedy.NOTICE),
         )
@@ -198,6 +199,11 @@ class Verification:
         parts = (np.array(copied[start : start + PART], np.int64) for start in range(0, len(copied), PART))
         if damaged := len(copied) - sum(read_copies(self._connection, ids, dimensions)[0].size for ids in parts):
             yield f"{damaged} copies of vectors are damaged"
+
+    def _copies(self) -> Iterator[str]:
+        for chunk_id, raw, copy in self._rows(VectorTable.of(self._connection).with_copies):
+            if copy is not None and copy[: len(raw)] != raw:
+                yield f"the copy of the vector of chunk {chunk_id} is another"
 
     def _notes(self) -> Iterator[str]:
         notes = "SELECT id, content_hash FROM documents WHERE doc_type = 'note'"
