@@ -58,6 +58,8 @@ async def test_a_delete_that_does_not_fit_leaves_the_document_and_its_file(on_a_
             await api.delete_document(job["document_id"])
         assert await api.file(job["document_id"]) == many.encode()
     await api.delete_document(job["document_id"])
+    assert len(list((disk / "files").glob("*/*"))) == 1
+    await api.delete_document(job["document_id"], purge=True)
     assert not list((disk / "files").glob("*/*"))
 
 

@@ -143,6 +143,7 @@ class FormerSelection:
         self._snapshot = snapshot
         self._ids = ids
         self._gone = gone
+        self._gone_ids = np.fromiter(gone, np.int64, len(gone))
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
@@ -154,9 +155,8 @@ class FormerSelection:
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
-        gone = np.array([id_ for id_ in self._ids.tolist() if self._gone.get(id_) is not None], np.int64)
-        there = self._ids[~np.isin(self._ids, np.fromiter(self._gone, np.int64, len(self._gone)))]
-        near = self._snapshot.nearest(vector, limit, there, exact=exact)
+        is_gone = np.isin(self._ids, self._gone_ids)
+        near, gone = self._snapshot.nearest(vector, limit, self._ids[~is_gone], exact=exact), self._ids[is_gone]
         ids = np.concatenate([near.ids, gone])
         scores = np.concatenate([near.scores, self.cosines(vector, gone)])
         order = np.argsort(ids)
@@ -164,7 +164,7 @@ class FormerSelection:
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector; 0 for one without a vector."""
-        is_there = np.array([id_ not in self._gone for id_ in ids.tolist()], np.bool_)
+        is_there = ~np.isin(ids, self._gone_ids)
         scores = np.zeros(ids.size)
         scores[is_there] = self._snapshot.cosines(vector, ids[is_there])
         for place in np.flatnonzero(~is_there):
