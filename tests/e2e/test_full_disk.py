@@ -8,10 +8,13 @@ from functools import partial
 import httpx2
 import pytest
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFull, StoreError
 from kb.client.client import EngineClient
+from kb.maintenance.backup import back_up
+from kb.maintenance.doctor import examine
+from kb.settings import Settings
 from kb.worker.job import MAX_ATTEMPTS
-from tests.http.conftest import added, finished
+from tests.http.conftest import added, finished, until_idle
 from tests.support.disks import filled, small_disk
 from tests.support.eventually import eventually_async
 
@@ -85,3 +88,66 @@ async def test_a_full_disk_fails_no_job(start_server, tmp_path):
             async with EngineClient(server.url) as api:
                 assert (await finished(api, accepted))["status"] == "done"
                 assert await found(api, "keeper ships")
+
+
+async def note(api, number):
+    await api.add_note(text=f"Note {number}.")
+
+
+async def upload(api, number):
+    await api.add_file(f"{number}.txt", f"File {number}.".encode() * 300)
+
+
+async def update(api, number):
+    await api.update_note(1, f"The old lighthouse, seen {number} times.")
+
+
+async def tag(api, number):
+    await api.change_tags(1, add=[f"tag{number}"])
+
+
+async def delete(api, number):
+    await api.delete_document(number + 2)
+
+
+async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_acknowledged_stays(on_a_small_disk):
+    api, disk, _ = on_a_small_disk
+    for number in range(30):
+        await api.add_note(text=f"The old lighthouse and ship {number}.")
+    await until_idle(api)
+    for write in (note, upload, update, tag, delete):
+        before = await documents(api)
+        with filled(disk):
+            done = await until_refused(api, write)
+            after = await documents(api)
+            assert before.keys() - after.keys() == (
+                {number + 2 for number in range(done)} if write is delete else set()
+            )
+            assert {id_ for id_ in before.keys() & after.keys() if after[id_] != before[id_]} <= {1}
+            assert await found(api, "lighthouse")
+            with pytest.raises(StoreError, match="cannot be written"):
+                back_up(Settings(data_dir=disk), disk / "backups", keep=1)
+        await write(api, done)
+        await until_idle(api)
+        assert faults_of(disk) == []
+    back_up(Settings(data_dir=disk), disk / "backups", keep=1)
+
+
+async def documents(api):
+    return {each["id"]: each async for each in api.iter_documents()}
+
+
+async def until_refused(api, write):
+    """How many writes were acknowledged: the log beside the database may have room for a few."""
+    for number in range(1000):
+        try:
+            await write(api, number)
+        except DiskFull:
+            return number
+    return pytest.fail("the disk is full, and everything was taken")
+
+
+def faults_of(folder):
+    """What the doctor finds but that the disk is small."""
+    examined = examine(Settings(data_dir=folder))
+    return [fault for name, (faults, _) in examined.items() for fault in faults if name != "space"]
