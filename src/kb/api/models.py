@@ -183,6 +183,12 @@ class NoteUpdate(Request):
     text: NoteText
 
 
+class Move(Request):
+    """Where a document comes from."""
+
+    source_path: SourcePath
+
+
 class TagChange(Request):
     """Tags to add to a document and to remove from it; a tag in both lists stays."""
 
@@ -278,6 +284,12 @@ class DocumentList(Reply):
 
     documents: list[Document]
     next_cursor: str | None
+
+
+class DocumentCount(Reply):
+    """How many documents there are."""
+
+    documents: int
 
 
 class Deleted(Reply):

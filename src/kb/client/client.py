@@ -172,6 +172,14 @@ class EngineClient:
             for document in page["documents"]:
                 yield document
 
+    async def count_documents(self, **query: object) -> int:
+        """GET /documents/count; `query` as for `documents`."""
+        return int((await self._call("GET", "documents/count", params=_given(**query)))["documents"])
+
+    async def move_document(self, document_id: int, source_path: str) -> JSON:
+        """PATCH /documents/{id}: its file has another path now."""
+        return await self._call("PATCH", f"documents/{document_id}", json={"source_path": source_path})
+
     def document_pages(self, limit: int | None = None, **query: object) -> AsyncIterator[JSON]:
         """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
         return self._pages("documents", limit, query)

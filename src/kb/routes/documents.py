@@ -20,11 +20,13 @@ from kb.api.models import (
     Deleted,
     DocType,
     Document,
+    DocumentCount,
     DocumentList,
     DocumentsCursor,
     DocumentText,
     DocumentWithChunks,
     Instant,
+    Move,
     Sort,
     SourcePath,
     SourcePrefix,
@@ -37,6 +39,7 @@ from kb.documents import tags
 from kb.documents.delete import delete
 from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import existing_document
+from kb.documents.move import move
 from kb.documents.staging import BLOCK_SIZE
 from kb.routes.dependencies import MAX_ID, Id, Limit, QueryModel, ServicesDep
 from kb.routes.filters import filter_of
@@ -63,8 +66,8 @@ class ChunksQuery(QueryModel):
     chunks: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The most of them; all if left out.")] = None
 
 
-class ListQuery(QueryModel):
-    """What to list."""
+class CountQuery(QueryModel):
+    """Which documents are meant."""
 
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
@@ -74,6 +77,11 @@ class ListQuery(QueryModel):
     doc_type: DocType | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
+
+
+class ListQuery(CountQuery):
+    """What to list."""
+
     sort: Annotated[Sort, Field(description="`recent`: the last changed or added first.")] = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
@@ -91,6 +99,14 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
         next_cursor = tx.documents.cursor_after(page[limit - 1].id) if more else None
     documents = [Document.model_validate(document) for document in page[:limit]]
     return DocumentList(documents=documents, next_cursor=next_cursor)
+
+
+@router.get("/documents/count", tags=["documents"], summary="Count documents")
+def count_documents(services: ServicesDep, query: Annotated[CountQuery, Query()]) -> DocumentCount:
+    """How many documents pass every filter."""
+    check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
+    with services.store.read() as tx:
+        return DocumentCount(documents=tx.documents.count(filter_of(query.tag, query)))
 
 
 @router.get(
@@ -155,6 +171,14 @@ def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
 def as_attachment(filename: str) -> str:
     """Return the header that names a download (RFC 6266)."""
     return f"attachment; filename*=utf-8''{quote(filename, safe='')}"
+
+
+@router.patch(
+    "/documents/{document_id}", tags=["documents"], summary="Move a document", responses=problems(404, 409, 507)
+)
+def move_document(document_id: Id, change: Move, services: ServicesDep) -> Document:
+    """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
+    return Document.model_validate(move(services.store, document_id, change.source_path))
 
 
 @router.delete(

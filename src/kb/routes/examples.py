@@ -48,6 +48,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
     "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
     "NoteUpdate": {"text": "The lamp is lit at seven in winter."},
+    "Move": {"source_path": "/home/ada/notes/lighthouse.md"},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
     "SearchReply": {
         "results": [
@@ -63,6 +64,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "DocumentWithChunks": DOCUMENT
     | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None},
+    "DocumentCount": {"documents": 229},
     "DocumentText": {
         "document_id": 42,
         "title": "Harbour",

@@ -33,6 +33,12 @@ class Documents(Protocol):
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
     def cursor_after(self, document_id: int) -> str: ...
+    def count(self, where: Filter) -> int:
+        """Return how many documents the filter admits."""
+
+    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
+        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
+
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
@@ -48,6 +54,9 @@ class Documents(Protocol):
 
     def rename(self, document_id: int, filename: str) -> None:
         """Set what the document's file is called; nothing else changes."""
+
+    def move(self, document_id: int, source_path: str) -> None:
+        """Set where the document comes from, and with it what came in its file; nothing else changes."""
 
     def delete(self, document_id: int) -> None:
         """Leave no chunk, FTS entry or vector behind (requirement E-6), and nothing that tells of it in its jobs."""

@@ -12,12 +12,14 @@ NOTE = "note"
 
 
 def updatenote(document_id: Id, text: Text = None, json: Json = False) -> None:
-    """Replace a note's text at once. Without TEXT, the note opens in $VISUAL or $EDITOR.
+    """Edit or replace a note.
 
-    What the editor leaves unchanged is not sent, and what someone else changed meanwhile is not overwritten.
+    Without TEXT, and nothing piped, the note opens in $VISUAL or $EDITOR. What you leave unchanged is not sent, and
+    someone else's change is never overwritten.
     With --json, prints the note as it is now.
     """
-    note, is_sent = edit(document_id) if text is None else (update(document_id, read_text(text)), True)
+    given = read_text(text)
+    note, is_sent = edit(document_id) if given is None else (update(document_id, given), True)
     if json:
         output.print_json(note)
     else:

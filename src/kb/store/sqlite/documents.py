@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.store.rows import Extent
-from kb.store.sqlite.document_query import page_of
+from kb.store.sqlite.document_query import admitted, page_of
 from kb.store.sqlite.row_mapping import Execute, array, chunk_of, document_of, field_values, mapped, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     import apsw
     import numpy as np
@@ -66,6 +66,17 @@ class SqliteDocuments:
         changed: str = self._execute(self._sql["select_changed_at"], (document_id,)).get
         return f"{document_id}.{changed.encode().hex()}"
 
+    def count(self, where: Filter) -> int:
+        """Return how many documents the filter admits."""
+        condition, parameters = admitted(self._execute, where)
+        number: int = self._execute(f"SELECT count(*) FROM documents WHERE {condition}", parameters).get
+        return number
+
+    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
+        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
+        wanted = {"doc_type": doc_type, "length": len(min(beginnings)), "beginnings": array(beginnings)}
+        return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
+
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the oldest note, or else file, that holds this content under this path."""
         wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
@@ -95,6 +106,14 @@ class SqliteDocuments:
     def rename(self, document_id: int, filename: str) -> None:
         """The same file came in under another name."""
         self._execute(self._sql["update_filename"], (filename, document_id))
+
+    def move(self, document_id: int, source_path: str) -> None:
+        """Set where the document comes from; the paths of what came in its file begin with that one."""
+        before = self._execute("SELECT source_path FROM documents WHERE id = ?", (document_id,)).get or ""
+        self._execute(self._sql["update_source_path"], (source_path, document_id))
+        for part, path in self._execute(self._sql["select_parts"], (document_id,)).fetchall():
+            if path and path.startswith(before):
+                self.move(part, source_path + path[len(before) :])
 
     def delete(self, document_id: int) -> None:
         """Delete the document with all that belongs to it, such as attachments; tags nobody carries any more go too."""
