@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -35,12 +34,16 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 def write_running(folder: Path, running: Running | None) -> None:
     """Say in a folder's lock which engine uses it, or that none does any more; whoever cannot, does without."""
+    import json  # the command line starts without it
+
     with suppress(OSError):  # a full disk; or Windows, which lets nobody write what is locked
         (folder / LOCK).write_text(json.dumps(running._asdict()) if running else "")
 
 
 def find_running(folder: Path) -> Running | None:
     """Return the engine that uses a folder, if its process is there."""
+    import json
+
     try:
         with (folder / LOCK).open("rb") as file:
             running = Running(**json.loads(file.read(MAX_BYTES)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
@@ -45,8 +46,9 @@ def save(
 
 
 def _has_other_title(content: Content, document: Document) -> bool:
-    """Return whether the content brings a title of its own; one that was given stays where none is."""
-    return content.title != document.title and (content.title_given or not document.title_given)
+    """Return whether the content brings a title: one that was given, or the new name of the file it is called after."""
+    is_called_after_file = bool(content.filename) and document.title == PurePath(document.filename or "").stem
+    return content.title != document.title and (content.title_given or is_called_after_file)
 
 
 def _reads_otherwise(tx: Transaction, content: Content, document: Document) -> bool:

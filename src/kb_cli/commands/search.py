@@ -44,6 +44,8 @@ def search(
     A search looks for words and for meaning, so that it nearly always finds something; when no document holds a word of
     the query it says so. With several tags, a document must have all of them.
     """
+    if not " ".join(query).strip():
+        raise exit_codes.UsageError("Say what to look for, such as 'kb search spare key'.")
     request = filters.to_request("tags") | {
         "query": " ".join(query),
         "top": top,
