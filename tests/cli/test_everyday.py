@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from kb_cli.main import as_options, run
 from tests.cli.conftest import read
 from tests.cli.test_sync import ended
 from tests.support.eventually import SECONDS
@@ -167,25 +168,36 @@ def test_tags_within_a_note_count(kb, tag):
     assert document["title"].startswith(f"#{tag} meeting")
 
 
+@pytest.fixture
+def printed(capsys):
+    """What kb prints, run in this process."""
+
+    def printed(*words):
+        assert run(as_options(list(words))) == 0
+        return capsys.readouterr().out
+
+    return printed
+
+
 @pytest.mark.parametrize("words", [["-h"], ["help"], ["search", "-h"], ["help", "search"]])
-def test_help_is_found_however_it_is_asked_for(outside, words):
-    shown = outside(*words)
-    command = "search" if "search" in words else ""
-    assert (shown.returncode, shown.stdout) == (0, outside(*command.split(), "--help").stdout)
+def test_help_is_found_however_it_is_asked_for(printed, words):
+    command = ["search"] if "search" in words else []
+    assert printed(*words) == printed(*command, "--help")
 
 
 @pytest.mark.parametrize("word", ["version", "-V"])
-def test_the_version_is_found_however_it_is_asked_for(outside, word):
-    assert outside(word).stdout == outside("--version").stdout
+def test_the_version_is_found_however_it_is_asked_for(printed, word):
+    assert printed(word) == printed("--version")
 
 
 @pytest.mark.parametrize(
     ("word", "command"),
     [("rm", "delete"), ("show", "get"), ("edit", "updatenote"), ("note", "addnote"), ("ls", "list")],
 )
-def test_a_command_goes_by_its_usual_name_too(outside, word, command):
-    assert outside(word, "--help").stdout.startswith(f"Usage: kb {word} ")
-    assert outside(word, "--help").stdout.partition("\n")[2] == outside(command, "--help").stdout.partition("\n")[2]
+def test_a_command_goes_by_its_usual_name_too(printed, word, command):
+    usage, _, rest = printed(word, "--help").partition("\n")
+    assert usage.startswith(f"Usage: kb {word} ")
+    assert rest == printed(command, "--help").partition("\n")[2]
 
 
 def test_a_tag_or_a_type_that_does_not_exist_is_named_with_the_nearest_one(kb, tag):
