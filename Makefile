@@ -1,16 +1,48 @@
 # Everything is installed into .venv; make and Python 3.11+ are all that is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+FITS := import sys, ensurepip; print("yes" if sys.version_info >= (3, 11) else "")
+NEEDED = kb needs Python 3.11 or newer with venv; '$(PYTHON)' is $(or $(shell $(PYTHON) -V 2>&1),not there). \
+  Name another one, as in 'make serve PYTHON=python3.12'; Debian and Ubuntu have venv in the package python3-venv
+MAKE_VENV = $(if $(shell $(PYTHON) -c '$(FITS)' 2>/dev/null),,$(error $(NEEDED)))$(PYTHON) -m venv
+
+# What an older Python left, or one that is gone, is of no use to any other.
+ifneq ($(wildcard .venv/pyvenv.cfg),)
+ifeq ($(shell $(BIN)/python -c '$(FITS)' 2>/dev/null),)
+$(info .venv is not of a Python that fits: it is made anew)
+$(shell rm -rf .venv)
+endif
+endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-crash test-reference test-schema fuzz \
-  conformance clients soak hostile fmt lint types bench bench-quality bench-scale bench-tokens requirements audit sbom clean
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test test-docs test-images test-long test-crash test-reference \
+  test-schema fuzz conformance clients soak hostile fmt lint types bench bench-quality bench-scale bench-tokens requirements audit sbom clean
 
 setup: .venv/runtime.stamp
 
 serve: .venv/runtime.stamp
 	@$(BIN)/kb serve
+
+# kb for every shell: an environment of its own, of which only the command kb is on the PATH.
+TOOL := $(HOME)/.local/lib/kb
+COMMAND := $(HOME)/.local/bin/kb
+
+install:
+	$(MAKE_VENV) --clear $(TOOL)
+	$(TOOL)/bin/python $(BUILD_TOOLS)
+	$(TOOL)/bin/uv pip install -q --python $(TOOL)/bin/python --require-hashes -r requirements/runtime.txt
+	$(TOOL)/bin/uv pip install -q --python $(TOOL)/bin/python --no-deps --no-build-isolation .
+	@mkdir -p $(dir $(COMMAND))
+	@ln -sf $(TOOL)/bin/kb $(COMMAND)
+	@echo "kb is installed: $(COMMAND). 'kb serve' runs it here, 'kb service install' for good."
+	@case ":$$PATH:" in *":$(dir $(COMMAND)):"* | *":$(patsubst %/,%,$(dir $(COMMAND))):"*) ;; \
+	  *) echo "Your PATH lacks $(dir $(COMMAND)): add it in your shell's profile." ;; esac
+
+uninstall:
+	@if [ -x $(COMMAND) ]; then $(COMMAND) service uninstall --quiet || true; fi
+	rm -rf $(TOOL) $(COMMAND)
+	@echo "kb is gone; your data are still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
 
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.
 COMPOSE = docker compose -f compose/compose.yaml \
@@ -40,6 +72,7 @@ test: .venv/dev.stamp
 # The site of the docs: build/docs/index.html. What is made from the program is made anew.
 docs: .venv/dev.stamp
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+	@echo "The docs are in $(CURDIR)/build/docs/index.html"
 
 # That site in a browser, which Debian calls chromium-driver; tests/docs/browser.sh brings it to a Debian machine.
 test-docs: .venv/dev.stamp
@@ -151,7 +184,7 @@ clean:
 BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
 
 .venv/bin/uv: requirements/build.txt
-	$(PYTHON) -m venv .venv
+	$(MAKE_VENV) .venv
 	$(BIN)/python $(BUILD_TOOLS)
 	@touch $@
 

@@ -30,6 +30,7 @@ from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
 from kb.documents.originals import Originals
+from kb.documents.reread import queue_outdated
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
@@ -191,6 +192,7 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
     )
+    queue_outdated(store, originals, settings.staging_dir)
     worker.start()
     stack.callback(worker.stop)
     if settings.backup_dir:

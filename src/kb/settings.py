@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
+from kb.api.running import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,11 +114,6 @@ class EngineAccess(EngineKey):
     allowed_hosts: str = ""
 
 
-def default_data_dir() -> Path:
-    """`$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
-
-
 class Settings(EngineAccess):
     """What the engine can be told.
 
@@ -155,7 +151,7 @@ class Settings(EngineAccess):
         backup_keep: how many of them stay.
     """
 
-    data_dir: UserPath = Field(default_factory=default_data_dir)
+    data_dir: UserPath = Field(default_factory=data_folder)
     database_url: str | None = None
     model_dir: UserPath | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"

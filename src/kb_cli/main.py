@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "updatenote": "kb_cli.commands.updatenote:updatenote",
     "search": "kb_cli.commands.search:search",
     "get": "kb_cli.commands.get:get",
+    "open": "kb_cli.commands.open:open_",
     "list": "kb_cli.commands.list:list_",
     "delete": "kb_cli.commands.delete:delete",
     "history": "kb_cli.commands.history:history",
@@ -41,6 +42,7 @@ COMMANDS: Final = {
     "tags": "kb_cli.commands.tags:tags",
     "jobs": "kb_cli.commands.jobs:jobs",
     "status": "kb_cli.commands.status:status",
+    "stats": "kb_cli.commands.stats:stats",
     "config": "kb_cli.commands.config:config",
     "mcp": "kb_cli.commands.mcp:mcp",
     "backup": "kb_cli.commands.backup:backup",
@@ -51,14 +53,28 @@ COMMANDS: Final = {
     "stdio": "kb_cli.commands.stdio:stdio",
     "reindex": "kb_cli.commands.reindex:reindex",
     "serve": "kb_cli.commands.serve:serve",
+    "service": "kb_cli.commands.service:service",
     "device": "kb_cli.commands.device:device",
     "model": "kb_cli.commands.model:model",
     "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
 }
+ALIASES: Final = {
+    "rm": "delete",
+    "show": "get",
+    "cat": "get",
+    "edit": "updatenote",
+    "note": "addnote",
+    "new": "addnote",
+    "find": "search",
+    "ls": "list",
+}
+"""What people call some commands out of habit."""
+
 HELP: Final = (
     "A fully local knowledge base for people and their AI agents.\n\n"
-    "The engine is looked for at KB_ENGINE_URL (http://127.0.0.1:8000 if unset) and gets the key KB_API_KEY. "
-    "Both can also stand in ~/.config/kb/config.toml, as engine_url and api_key, and in profiles there such as "
+    "kb talks to the engine at KB_ENGINE_URL, or else to the one that runs on this machine "
+    "(http://127.0.0.1:8000), with the key KB_API_KEY. Both can also stand in ~/.config/kb/config.toml, "
+    "as engine_url and api_key, and in profiles there such as "
     "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what counts."
 )
 EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
@@ -70,11 +86,17 @@ class LazyCommands(UserDict[str, Any]):
     """The commands by name; a command's module is imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a command's type is not public
+        from kb_cli.examples import EXAMPLES
+
+        name = ALIASES.get(name, name)
         module, _, function = self.data[name].partition(":")
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         command_class = TextCommand if name in ("addnote", "updatenote") else None
-        app.command(name, cls=command_class)(getattr(import_module(module), function))
+        app.command(name, cls=command_class, epilog=EXAMPLES[name])(getattr(import_module(module), function))
         return build_command(app)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in ALIASES
 
 
 class TextCommand(TyperCommand):
@@ -84,7 +106,7 @@ class TextCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
         """Parse the arguments. One that only looks like a misspelt option does not become, or replace, a note."""
-        options = {"--help"}.union(*(parameter.opts for parameter in self.params))
+        options = {"--help", "-h"}.union(*(parameter.opts for parameter in self.params))
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
                 raise exit_codes.UsageError(
@@ -101,7 +123,12 @@ class RootGroup(TyperGroup):
         self.commands = LazyCommands(COMMANDS)
 
 
-app = typer.Typer(cls=RootGroup, help=HELP, epilog=EPILOG, rich_markup_mode=None)
+app = typer.Typer(
+    cls=RootGroup,
+    help=HELP,
+    epilog=EPILOG,
+    rich_markup_mode=None,
+)
 
 
 def print_version(wanted: bool) -> None:
@@ -114,7 +141,7 @@ def print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
     profile: Profile = None,
 ) -> None:
@@ -126,7 +153,7 @@ def main() -> None:
     """Run the command line."""
     open_streams()
     try:
-        code = run(sys.argv[1:] or ["--help"])
+        code = run(as_options(sys.argv[1:] or ["--help"]))
         sys.stdout.flush()
     except BrokenPipeError:
         code = exit_codes.PIPE_CLOSED
@@ -136,6 +163,13 @@ def main() -> None:
     if code in (exit_codes.PIPE_CLOSED, exit_codes.LOCAL):
         discard_output()
     sys.exit(code)
+
+
+def as_options(args: list[str]) -> list[str]:
+    """Return the arguments with options in the place of `kb help`, `kb help COMMAND` and `kb version`."""
+    if args[0] == "help":
+        return [*args[1:], "--help"]
+    return ["--version", *args[1:]] if args[0] == "version" else args
 
 
 def open_streams() -> None:

@@ -9,7 +9,9 @@ import os
 import signal
 import socket
 import sys
+import time
 from asyncio import get_running_loop
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,15 +19,19 @@ import uvicorn
 from pydantic import Field
 
 from kb.api.errors import SettingError
+from kb.api.running import Running, data_folder, find_running, write_running
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.filesystem import raise_file_limit
 from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
 from kb_cli.connection import Connection, Connections
+from kb_cli.runtime import banner
 from kb_cli.runtime.deadline import end_in_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
     from types import FrameType
 
     from starlette.applications import Starlette
@@ -99,13 +105,42 @@ def run(**flags: object) -> None:
         StartError: something stops the start.
     """
     environment = with_flags(os.environ, **flags)
-    configure(LogSettings.read(environment))
+    log = LogSettings.read(environment)
+    is_for_person = banner.is_for_person(environment)
+    configure(log.model_copy(update={"log_level": "warning"}) if is_for_person else log)
     settings = Settings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open(settings, chosen, environment)
     os.umask(0o077)  # what is written here is its owner's, in whatever folder
-    with listen(settings) as listener:
-        run_loop(serve(listener, compose(chosen, ENGINE, environment), settings))
+    folder = data_folder(environment)
+    with listen(settings, folder) as listener:
+        url = address_of(listener)
+        if is_for_person:
+            banner.say_starting(folder)
+        tell = partial(banner.say_ready, url, folder, list(chosen)) if is_for_person else None
+        announce = partial(announced, folder if ENGINE in chosen else None, url, tell)
+        run_loop(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
+
+
+@contextmanager
+def announced(folder: Path | None, url: str, tell: Callable[[], None] | None) -> Iterator[None]:
+    """Say meanwhile, to the command line on this machine, where the engine of a folder is found."""
+    if folder:
+        write_running(folder, Running(os.getpid(), url, time.time()))
+    if tell:
+        tell()
+    try:
+        yield
+    finally:
+        if folder:
+            write_running(folder, None)
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address for clients on this machine."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - where one listens, none connects
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def refuse_open(settings: Settings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
@@ -146,7 +181,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def listen(settings: Settings) -> socket.socket:
+def listen(settings: Settings, folder: Path | None = None) -> socket.socket:
     """The socket. Whoever connects before the apps have started waits.
 
     Raises:
@@ -157,13 +192,22 @@ def listen(settings: Settings) -> socket.socket:
         listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise SettingError(f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}") from None
+        running = find_running(folder) if folder else None
+        remedy = f"kb runs at {running}" if running else "--port takes another one"
+        raise SettingError(
+            f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}"
+        ) from None
     # Connections inherit it; without it each answer waits for the acknowledgement of the one before (40 ms).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
-async def serve(listener: socket.socket, app: Starlette, settings: Settings | None = None) -> None:
+async def serve(
+    listener: socket.socket,
+    app: Starlette,
+    settings: Settings | None = None,
+    announce: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
     """Start the apps, answer requests, stop the apps."""
     settings = settings or Settings()
     connections = Connections(most_connections(settings.max_connections), settings.receive_seconds)
@@ -178,7 +222,8 @@ async def serve(listener: socket.socket, app: Starlette, settings: Settings | No
         headers=HEADERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    async with app.router.lifespan_context(app):
+    async with app.router.lifespan_context(app), AsyncExitStack() as stack:
+        stack.enter_context(announce())
         # What start-up made stays: collections that walk through all of it are what makes the slowest requests slow.
         gc.collect()
         gc.freeze()

@@ -43,7 +43,8 @@ def test_get_wants_one_document_said_one_way(kb):
 @pytest.mark.requirement("L-2")
 def test_list_filters_orders_and_limits(kb, notes, tag):
     ids = [document["id"] for document in kb.json("list", "--tags", tag)["documents"]]
-    assert ids == notes
+    assert ids == notes[::-1]
+    assert [each["id"] for each in kb.json("list", "--tags", tag, "--oldest")["documents"]] == notes
     kb("tag", notes[0], "--add", "touched")
     assert kb.json("list", "--tags", tag, "--recent", "-n", "1")["documents"][0]["id"] == notes[0]
     assert kb.json("list", "--tags", f"{tag},touched")["documents"][0]["id"] == notes[0]
@@ -67,13 +68,13 @@ def test_list_follows_the_pages(kb, notes, tag):
 
 
 def test_list_gives_scripts_one_line_with_tabs_for_each_document(kb, notes, tag):
-    rows = [line.split("\t") for line in kb("list", "--tags", tag).stdout.splitlines()]
+    rows = [line.split("\t") for line in kb("list", "--tags", tag, "--oldest").stdout.splitlines()]
     assert [int(row[0]) for row in rows] == notes
     assert rows[0][3] == f"one {tag}"
 
 
 def test_list_gives_a_terminal_columns_with_a_header(kb, notes, tag):
-    _, shown = kb.in_terminal("list", "--tags", tag, env={"TERM": "dumb"})
+    _, shown = kb.in_terminal("list", "--oldest", "--tags", tag, env={"TERM": "dumb"})
     header, first, *_ = shown.splitlines()
     assert header.index("TITLE") == first.index("one")
 

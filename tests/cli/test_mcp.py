@@ -140,3 +140,33 @@ def test_tags_types_and_profiles_are_completed(kb, tag, outside, profiles, shell
     assert "work" in offered("--profile w")
     assert "claude-desktop" in offered("mcp cl")
     assert "Traceback" not in offered(f"search --tags {tag}", KB_ENGINE_URL="http://127.0.0.1:9")
+
+
+def test_what_a_client_needs_is_written_into_its_file_beside_what_is_there(outside):
+    file = outside.folder / ".cursor/mcp.json"
+    file.parent.mkdir()
+    before = '{"mcpServers": {"other": {"url": "http://other"}}, "theme": "dark"}'
+    file.write_text(before)
+    settings = {"KB_ENGINE_URL": "http://kb.example:8000", "KB_MCP_API_KEY": KEY}
+    written = outside("mcp", "cursor", "--write", env=settings)
+    assert (written.returncode, written.stderr) == (0, "")
+    content = json.loads(file.read_text())
+    assert content["mcpServers"]["kb"] == {"url": URL, "headers": {"Authorization": f"Bearer {KEY}"}}
+    assert (content["mcpServers"]["other"], content["theme"]) == ({"url": "http://other"}, "dark")
+    assert file.stat().st_mode & 0o077 == 0
+    assert outside("mcp", "cursor", "--write").returncode == 0
+    assert file.with_name("mcp.json.before-kb").read_text() == before
+    file.write_text("// a comment\n{}")
+    refused = outside("mcp", "cursor", "--write")
+    assert (refused.returncode, file.read_text()) == (2, "// a comment\n{}")
+    assert outside("mcp", "--write").returncode == outside("mcp", "zed", "--write").returncode == 2
+
+
+@pytest.mark.parametrize("client", ["lmstudio", "copilot-cli", "cline"])
+def test_more_clients_get_address_and_key(printed, client):
+    assert json.loads(printed(client))["mcpServers"]["kb"]["url"] == URL
+
+
+def test_clients_without_a_file_of_json_get_theirs(printed):
+    assert f'"uri": "{URL}"' in printed("goose")
+    assert printed("open-webui").startswith(f"URL: {URL}\nAuthorization: Bearer ")

@@ -27,10 +27,10 @@ def vault(tmp_path, tag):
     return vault
 
 
-def test_a_vault_goes_in_and_shows_titles_tags_and_dates_as_written(kb, vault, tag):
+def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_matter(kb, vault, tag):
     ended = kb("add", "vault", "--wait")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout == "301 files: 301 searchable, 300 passed over (300 .png)\n"
+    assert ended.stdout == "301 files: 301 added, 300 passed over (300 .png)\n"
     documents = kb.json("list", "--all", "--tags", tag)["documents"]
     assert len(documents) == 300
     shown = {document["title"]: document for document in documents}
@@ -46,9 +46,20 @@ def test_a_vault_goes_in_and_shows_titles_tags_and_dates_as_written(kb, vault, t
     assert "2017-02-15" in found[1]
     assert f"inline/2, project, {tag}" in found[1]
     assert "[[note 43]]" in kb("get", "--path", vault / "area 2" / "note 42.md").stdout
+    for query in ("what is still open", "tags", "date 2001-02-01", f"aliases {tag}"):
+        for result in kb.json("search", query, "--under", vault, "-n", 100)["results"]:
+            assert "tags:" not in result["text"]
+            assert "---" not in result["text"]
+    [passage] = kb.json("search", f"Alias42{tag}", "-n", "1")["results"]
+    assert passage["place"]["line_start"] == 9  # as in the file, below its front matter
+    (vault / "bare.md").write_text(f"---\ntags: [{tag}]\nstatus: open\n---\n")
+    assert "bare.md: the file holds no text" in kb("sync", "vault").stderr
+    again = kb("sync", "vault")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith("302 files: all up to date, 1 unreadable")
 
 
 def test_what_is_named_is_sent_whatever_it_is_called(kb, vault):
     ended = kb("add", "vault/attachments/picture 3.png", "--wait")
     assert ended.returncode == 1
-    assert ended.stdout == "1 file: 0 searchable, 1 failed\n"
+    assert ended.stdout == "1 file: 1 failed\n"

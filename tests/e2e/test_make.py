@@ -120,6 +120,57 @@ def test_a_second_run_installs_nothing(installed_clone):
     assert len(steps(installed_clone, "test")) == 1
 
 
+def old_python(path):
+    """A Python that is too old."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.10.12\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_that_is_too_old_is_named_before_anything_is_installed(clone):
+    python = old_python(clone / "old")
+    ended = subprocess.run(
+        ["make", "serve", f"PYTHON={python}"],
+        cwd=clone,
+        env=as_from_a_shell(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert f"kb needs Python 3.11 or newer with venv; '{python}' is Python 3.10.12" in ended.stderr
+    assert "make serve PYTHON=python3.12" in ended.stderr
+    assert not (clone / ".venv").exists()
+
+
+def test_what_an_older_python_left_is_made_anew(clone):
+    old_python(clone / ".venv/bin/python")
+    (clone / ".venv/pyvenv.cfg").write_text("version = 3.10.12\n")
+    (clone / ".venv/bin/uv").touch()
+    (clone / ".venv/runtime.stamp").touch()
+    assert "python3 -m venv .venv" in steps(clone, "setup")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_make_install_brings_a_command_and_nothing_else_and_uninstall_leaves_the_data(clone, tmp_path):
+    home = tmp_path / "home"
+    (home / ".local/share/kb").mkdir(parents=True)
+    (home / ".local/share/kb/kb.db").touch()
+    environment = as_from_a_shell() | {"HOME": str(home), "PATH": f"{home}/.local/bin:{os.environ['PATH']}"}
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        environment.pop(name, None)
+    output_of("make", "install", cwd=clone, env=environment)
+    assert [path.name for path in (home / ".local/bin").iterdir()] == ["kb"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert output_of("kb", "--version", cwd=elsewhere, env=environment) == "kb 3.0.0\n"
+    output_of("make", "uninstall", cwd=clone, env=environment)
+    left = [path for path in (home / ".local").rglob("*") if path.is_file() or path.is_symlink()]
+    assert left == [home / ".local/share/kb/kb.db"]
+
+
 @pytest.mark.requirement("R-1")
 @pytest.mark.requirement("R-2")
 async def test_make_serve_serves_engine_mcp_and_pages_in_one_process_until_ctrl_c(installed_clone, model_files):

@@ -299,3 +299,35 @@ def test_entities_do_not_multiply(read):
     entities = "".join(f"<!ENTITY e{n + 1} '{f'&e{n};' * 10}'>" for n in range(9))
     bomb = f"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY e0 'ha'>{entities}]><a>&e9;</a>"
     assert len(read(bomb, "a.xml").text) <= len(bomb)
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<p>See <a href='https://sea.org/tides'>Tide tables</a>.</p>", "See Tide tables (https://sea.org/tides).\n"),
+        ("<p><a href='mailto:ada@sea.org'>Ada</a></p>", "Ada (mailto:ada@sea.org)\n"),
+        ("<p><a href='https://sea.org/'>https://sea.org/</a></p>", "https://sea.org/\n"),
+        ("<p><a href='https://sea.org/'>sea.org</a></p>", "sea.org\n"),
+        ("<p><a href='/here'>Here</a> <a href='#top'>Top</a> <a href='javascript:x()'>X</a></p>", "Here Top X\n"),
+        ("<nav><a href='https://sea.org/a'>Home</a></nav><p>x</p>", "Home\n\nx\n"),
+        (f"<p><a href='https://sea.org/?{'t' * 500}'>Offer</a></p>", "Offer\n"),
+        ("<table><tr><td><a href='https://sea.org/a'>A</a></td><td>b</td></tr></table>", "A (https://sea.org/a) | b\n"),
+        ("<h1><a href='https://sea.org/a'>Tides</a></h1><p>x</p>", "Tides\n\nx\n"),
+        ("<p><a href='https://sea.org/a'><img src='a.png'></a></p><p>x</p>", "https://sea.org/a\n\nx\n"),
+    ],
+)
+def test_links_to_other_sites_keep_their_addresses(read, markup, text):
+    assert read(markup).text == text
+
+
+def test_bookmarks_keep_their_addresses(read):
+    exported = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
+<TITLE>Bookmarks</TITLE><H1>Bookmarks</H1>
+<DL><p><DT><H3>Sea</H3><DL><p>
+<DT><A HREF="https://sea.org/tides" ADD_DATE="1700000000">Tide tables</A>
+<DT><A HREF="https://sea.org/knots">Knots</A>
+</DL><p></DL><p>"""
+    text = read(exported).text
+    assert "Tide tables (https://sea.org/tides)\n" in text
+    assert "Knots (https://sea.org/knots)\n" in text

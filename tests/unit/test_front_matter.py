@@ -105,3 +105,11 @@ def test_hashtags_in_the_text_are_tags_as_in_obsidian(body, tags):
 
 def test_a_code_span_ends_with_as_many_backticks_as_it_begins_with():
     assert read(b"`` #a ` #b `` #c ``` #d `e` \\`#f` #g").tags == ("c", "d", "g")
+
+
+@pytest.mark.parametrize("fence", ["---", "+++"])
+def test_front_matter_is_fields_and_no_text_and_the_lines_below_keep_their_numbers(fence):
+    matter = "title: T\ntags: [a]\nstatus: open" if fence == "---" else "title = 'T'\ntags = ['a']\nstatus = 'open'"
+    said = markdown(matter, "# Heading\n\nText.\n", fence)
+    assert (said.title, said.tags) == ("T", ("a",))
+    assert said.text == "\n\n\n\n\n# Heading\n\nText.\n"

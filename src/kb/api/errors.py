@@ -106,6 +106,13 @@ class JobDone(KbError):
     code = "job-done"
 
 
+class PathTaken(KbError):
+    """Another document comes from this path."""
+
+    status = 409
+    code = "path-taken"
+
+
 class TooManyTags(KbError):
     """The document would have more tags than KB_MAX_TAGS allows."""
 

@@ -217,6 +217,12 @@ class NoteUpdate(Request):
     tags_remove: Tags = []
 
 
+class Move(Request):
+    """Where a document comes from."""
+
+    source_path: SourcePath
+
+
 class TagChange(Request):
     """Tags to add to a document and to remove from it; a tag in both lists stays."""
 

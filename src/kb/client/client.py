@@ -175,6 +175,14 @@ class EngineClient:
             for document in page["documents"]:
                 yield document
 
+    async def count_documents(self, **query: object) -> int:
+        """Return how many documents there are on all pages; `query` as for `documents`."""
+        return int((await self.documents(limit=1, total=True, **query))["total"])
+
+    async def move_document(self, document_id: int, source_path: str) -> JSON:
+        """PATCH /documents/{id}: its file has another path now."""
+        return await self._call("PATCH", f"documents/{document_id}", json={"source_path": source_path})
+
     def document_pages(self, limit: int | None = None, **query: object) -> AsyncIterator[JSON]:
         """Yield pages until there are `limit` documents, or all of them; `query` as for `documents`."""
         return self._pages("documents", limit, query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb.store.protocol import Transaction
-    from kb.store.rows import Author, Content
+    from kb.store.rows import Author, Content, Document
 
 
 def save(
@@ -25,13 +26,14 @@ def save(
 ) -> tuple[int, bool]:
     """Write content that came in; return the document's id, and whether it held this content (requirement E-11).
 
-    The same content under the same path is the same document, whose tags grow; new content under a known path, or a
-    new title, replaces what the document there holds, and the tags that only the old content asked for go; everything
-    else is a new document, whatever is in the bin. `part_of` is the document whose file the content came in.
+    The same content under the same path is the same document, whose tags grow; new content under a known path, a new
+    title, or another reading of the same file replaces what the document there holds, and the tags that only the old
+    content asked for go; everything else is a new document, whatever is in the bin. `part_of` is the document whose
+    file the content came in.
     """
     tags = [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
-    is_changed = same is None or (content.title_given and same.title != content.title)
+    is_changed = same is None or _has_other_title(content, same) or _reads_otherwise(tx, content, same)
     if document is None and source_path is not None:
         document = tx.documents.at_path(source_path)
     if document is None:
@@ -45,3 +47,18 @@ def save(
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
     return document.id, same is not None
+
+
+def _has_other_title(content: Content, document: Document) -> bool:
+    """Return whether the content brings a title: one that was given, or the new name of the file it is called after."""
+    is_called_after_file = bool(content.filename) and document.title == PurePath(document.filename or "").stem
+    return content.title != document.title and (content.title_given or is_called_after_file)
+
+
+def _reads_otherwise(tx: Transaction, content: Content, document: Document) -> bool:
+    """Return whether an older reader made another text of the file."""
+    text = "".join(chunk.text for chunk in content.chunks)
+    if tx.documents.extent(document.id).characters != len(text):
+        return True
+    [first, *_] = tx.documents.chunks(document.id, limit=1)
+    return not text.startswith(first.text)

@@ -29,6 +29,7 @@ from kb.api.models import (
     DocumentText,
     DocumentWithChunks,
     Instant,
+    Move,
     Sort,
     SourcePath,
     SourcePrefix,
@@ -41,6 +42,7 @@ from kb.documents import tags
 from kb.documents.delete import delete, purge
 from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import check_moment, existing_document, former_document
+from kb.documents.move import move
 from kb.documents.staging import BLOCK_SIZE
 from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, AuthorDep, Id, Limit, QueryModel, ServicesDep
@@ -192,6 +194,14 @@ def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
 def as_attachment(filename: str) -> str:
     """Return the header that names a download (RFC 6266)."""
     return f"attachment; filename*=utf-8''{quote(filename, safe='')}"
+
+
+@router.patch(
+    "/documents/{document_id}", tags=["documents"], summary="Move a document", responses=problems(404, 409, 507)
+)
+def move_document(document_id: Id, change: Move, services: ServicesDep) -> Document:
+    """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
+    return Document.model_validate(move(services.store, document_id, change.source_path))
 
 
 @router.delete(

@@ -61,6 +61,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
     "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
     "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},
+    "Move": {"source_path": "/home/ada/notes/lighthouse.md"},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
     "Revert": {"version": 1},
     "UndoRequest": {"since": "2026-02-01T09:00:00Z", "key": "5f1c2a90", "dry_run": True},

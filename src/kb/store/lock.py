@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from kb.api.errors import StoreError
+from kb.api.running import find_running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,4 +26,6 @@ def sole_user(path: Path) -> Iterator[None]:
         with FileLock(path, timeout=0):
             yield
     except Timeout:
-        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}); stop it first.") from None
+        running = find_running(path.parent)
+        where = f"; it runs already at {running}" if running else ""
+        raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}; stop it first.") from None

@@ -51,8 +51,13 @@ class Documents(Protocol):
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
 
-    def count(self, where: Filter) -> int: ...
+    def count(self, where: Filter) -> int:
+        """Return how many documents the filter admits."""
+
     def cursor_after(self, document: Document) -> str: ...
+    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
+        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
+
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
@@ -75,6 +80,9 @@ class Documents(Protocol):
 
     def rename(self, document_id: int, filename: str) -> None:
         """Set what the document's file is called; nothing else changes."""
+
+    def move(self, document_id: int, source_path: str) -> None:
+        """Set where the document comes from, and with it what came in its file; nothing else changes."""
 
     def delete(self, document_id: int) -> None:
         """Delete a document for good, from the bin, too, with its former versions and what came inside it.

@@ -3,20 +3,24 @@
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
-from kb_cli.runtime.paths import to_source_path
+from kb_cli.runtime.paths import absolute, to_source_path
+from kb_cli.sync.archive import is_archive, unpacked
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.remote import fetch_files
+from kb_cli.sync.remote import fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
+from kb_cli.sync.web import fetch, is_address
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -24,7 +28,8 @@ if TYPE_CHECKING:
 
 def add(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATHS", help="Files, folders, patterns; - for standard input.")
+        list[str],
+        typer.Argument(metavar="PATHS", help="Files, folders, patterns, or web addresses; - for standard input."),
     ],
     tags: Tags = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title; only for a single file.")] = None,
@@ -37,27 +42,41 @@ def add(
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """Add files, and folders with all that is in them.
+    """Add files, folders with all that is in them, or web pages.
 
-    What is there already is not sent again, so a broken off command goes on when it is given again. Of folders, what is
-    hidden is left out, and what a .kbignore there names in the syntax of .gitignore; pictures, sound, archives and the
-    like are passed over, and links out of the folder are not followed. What is named itself goes in.
+    Run it again whenever you like: unchanged files are skipped, and an interrupted command continues. Left out of
+    folders is what is hidden, what a .gitignore or .kbignore there names, private keys, node_modules and the like;
+    pictures, sound and archives are passed over, and links out of the folder are not followed. What you name yourself
+    goes in; an archive (.zip) that you name by itself goes in as the files in it.
+
+    A web address is fetched from here, and again whenever you add it again.
 
     With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
     or with --wait the finished job, or null if the document has this content already.
     """
+    tagged = split_tags(tags)
     if STDIN in paths:
         if len(paths) > 1:
             raise exit_codes.UsageError("Standard input (-) goes in by itself.")
-        item = FileItem(STDIN, source_path or STDIN, split_tags(tags))
+        item = FileItem(STDIN, source_path or STDIN, tagged)
         add_stdin(item, title, source_path, wait)
         return report([item], Selection(), wait, json)
+    if any(map(is_address, paths)):
+        items = [FileItem(address, source_path or address, tagged) for address in paths]
+        add_pages(items, title, wait)
+        return report(items, Selection(), wait, json)
+    if len(paths) == 1 and is_archive(Path(paths[0]).expanduser()):
+        return add_archive(Path(paths[0]).expanduser(), source_path, exclude or (), tagged, wait, json)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
     if (title or source_path) is not None and len(selection.files) != 1:
         raise exit_codes.UsageError(
             f"--title and --source-path are for a single file, and these are {len(selection.files)}."
         )
-    items = [FileItem(str(file), source_path or to_source_path(file), split_tags(tags)) for file in selection.files]
+    named = {absolute(Path(path).expanduser()) for path in paths}
+    items = [
+        FileItem(str(file), source_path or to_source_path(file), tagged, is_named=file in named)
+        for file in selection.files
+    ]
     add_files(items, title, wait, quiet=json)
     return report(items + unreadable_items(selection), selection, wait, json)
 
@@ -71,7 +90,7 @@ def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bo
 
     async def upload(client: "EngineClient") -> None:
         remote = await fetch_files(client, (each.source_path for each in items))
-        uploader = Uploader(client, remote, DigestCache(), title, quiet=quiet)
+        uploader = Uploader(client, remote, await fetch_rejected(client), DigestCache(), title, quiet=quiet)
         await uploader.upload_all(items)
         if wait:
             await uploader.wait_all(items)
@@ -81,7 +100,7 @@ def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bo
     except KeyboardInterrupt:
         accepted = sum(each.job is not None or each.document_id is not None for each in items)
         raise exit_codes.Interrupted(
-            f"interrupted: {accepted} of {len(items)} are in or on their way; the same command goes on"
+            f"interrupted: {accepted} of {len(items)} are in or on the way; run the same command again to continue"
         ) from None
 
 
@@ -101,12 +120,46 @@ def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: 
         call_async(upload)
 
 
+def add_pages(items: list[FileItem], title: str | None, wait: bool) -> None:
+    """Send what is at addresses of the web; documents that came from there are replaced.
+
+    Raises:
+        UsageError: there is a path among them, or one title for several.
+    """
+    if not all(is_address(each.path) for each in items):
+        raise exit_codes.UsageError("Addresses and files go in by commands of their own.")
+    if len(items) > 1 and (title or len({each.source_path for each in items}) == 1):
+        raise exit_codes.UsageError(f"--title and --source-path are for a single page, and these are {len(items)}.")
+
+    async def upload(client: "EngineClient", item: FileItem, name: str, content: BinaryIO) -> None:
+        item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=item.source_path)
+        if wait:
+            item.finish(await client.wait_for_job(item.job["job_id"]))
+
+    for item in items:
+        with fetch(item.path) as (name, content):
+            call_async(partial(upload, item=item, name=name, content=content))
+
+
+def add_archive(
+    archive: Path, source_path: str | None, exclude: list[str] | tuple[()], tags: list[str], wait: bool, json: bool
+) -> int:
+    """Send the files in an archive, under its path as if it were a folder; return the exit code."""
+    prefix = source_path or to_source_path(archive)
+    with unpacked(archive, exclude) as (folder, selection):
+        items = [
+            FileItem(str(file), f"{prefix}/{file.relative_to(folder).as_posix()}", tags) for file in selection.files
+        ]
+        add_files(items, None, wait, quiet=json)
+    return report(items, selection, wait, json)
+
+
 def report(items: list[FileItem], selection: Selection, wait: bool, json: bool) -> int:
     """Print what became of the files, and return the exit code."""
-    failed = [each for each in items if each.error]
-    print_failures(failed)
+    new = [each for each in items if each.error and each.is_news]
+    print_failures(new)
     if json:
         output.print_json([each.to_json() for each in items])
     else:
         output.print_line(summarize(items, selection, waited=wait))
-    return exit_codes.FAILURE if failed else exit_codes.OK
+    return exit_codes.FAILURE if new else exit_codes.OK

@@ -1,5 +1,6 @@
 """kb addnote."""
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,10 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
+
+INLINE_TAG = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])([\w/-]*\w)")
+"""As `kb.formats.readers.front_matter` has it for Markdown files."""
+CODE = re.compile(r"(?s)```.*?```|`[^`\n]*`")
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -24,12 +29,16 @@ def addnote(
     wait: Wait = False,
     json: Json = False,
 ) -> int:
-    """Add a note. Without TEXT, it is written in $VISUAL or $EDITOR.
+    """Add a note.
+
+    Without TEXT, it is what comes through a pipe, or else you write it in $VISUAL or $EDITOR. Words in it such as
+    #roof or #house/roof become tags.
 
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
     note = {"title": title, "tags": split_tags(tags), "source_path": source_path}
-    answer = edit(note, wait) if text is None else send(note | {"text": read_text(text)}, wait)
+    given = read_text(text)
+    answer = edit(note, wait) if given is None else send(note | {"text": given}, wait)
     if json:
         output.print_json(answer)
     elif answer["status"] == "failed":
@@ -39,6 +48,11 @@ def addnote(
     else:
         output.print_line(f"job {answer['job_id']} takes the note in")
     return exit_codes.FAILURE if answer["status"] == "failed" else exit_codes.OK
+
+
+def inline_tags(text: str) -> list[str]:
+    """Return the #tags in a text, those in code left out."""
+    return INLINE_TAG.findall(CODE.sub(" ", text))
 
 
 def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
@@ -51,6 +65,7 @@ def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
 
 def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Send a new note; return the engine's receipt, or the finished job."""
+    note["tags"] = list(dict.fromkeys([*note["tags"], *inline_tags(note["text"])]))
 
     async def add(client: "EngineClient") -> dict[str, Any]:
         receipt = await client.add_note(**note)

@@ -1,7 +1,7 @@
 """kb get."""
 
 from collections.abc import Awaitable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,7 +24,9 @@ def get(
     text: Annotated[bool, typer.Option("--text", help="Print the text exactly, and nothing else.")] = False,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="FILE", help="Write the file it came from to FILE, or - for standard output."),
+        typer.Option(
+            "--file", metavar="FILE", help="Write its file to FILE, into a folder, or to standard output (-)."
+        ),
     ] = None,
     as_of: AsOf = None,
     json: Json = False,
@@ -55,15 +57,27 @@ def get(
 
 
 async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]], target: Path) -> None:
-    """Write the file that a document came from; nothing that is there is written over.
+    """Write the file that a document came from, into a folder under its own name; nothing is written over.
 
     Raises:
         LocalError: it cannot be written there.
     """
-    content = await client.file((await document)["id"])
+    fields = await document
+    content = await client.file(fields["id"])
     if str(target) == STDIN:
         output.write_bytes(content)
         return
+    name = PurePath(fields["source_path"] or fields["title"]).name
+    write_new(target, name, content)
+
+
+def write_new(target: Path, name: str, content: bytes) -> None:
+    """Write a new file, under its own name into a folder.
+
+    Raises:
+        LocalError: it cannot be written there.
+    """
+    target = target / name if target.is_dir() else target
     try:
         with target.open("xb") as file:
             file.write(content)
@@ -108,4 +122,4 @@ def print_document(document: dict[str, Any]) -> None:
             "hash": document["content_hash"],
         }
     )
-    output.print_line("\n" + text_of(document).rstrip("\n"))
+    output.print_line("\n" + text_of(document).strip("\n"))

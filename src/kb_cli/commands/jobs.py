@@ -8,6 +8,7 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
+from kb_cli.sync.remote import is_fault_of_engine
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 FOLLOW_SECONDS = 0.2
 RETRY = "retry"
 DROP = "drop"
+DISMISS = "dismiss"
 Status = Literal["queued", "running", "done", "failed"]
 """As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_completion.py)."""
 
@@ -22,7 +24,10 @@ Status = Literal["queued", "running", "done", "failed"]
 def jobs(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID | retry ID | drop ID", help="Only this job, or those to try again or to drop."),
+        typer.Argument(
+            metavar="ID | retry ID | drop ID | dismiss [ID]",
+            help="Only this job, or those to try again, to drop or to dismiss.",
+        ),
     ] = None,
     status: Annotated[
         Status | None,
@@ -38,14 +43,18 @@ def jobs(
 
     With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content
     was kept: those that failed because of the engine. 'kb jobs drop ID' removes jobs that are not done, with what they
-    waited with; documents stay as they are. With --follow and --json, prints one job a line.
+    waited with; documents stay as they are. 'kb jobs dismiss' takes failed jobs off the list, those with these IDs or
+    all whose file could not be read; such a file is tried again when it is next sent. With --follow and --json, prints
+    one job a line.
     """
     if words and words[0] == RETRY:
         return retry(parse_ids(words[1:]), json)
     if words and words[0] == DROP:
         return drop(parse_ids(words[1:]), json)
+    if words and words[0] == DISMISS:
+        return dismiss(parse_ids(words[1:]) if words[1:] else None, json)
     if words and len(words) > 1:
-        raise exit_codes.UsageError("Give one ID, or 'retry' or 'drop' and the IDs.")
+        raise exit_codes.UsageError("Give one ID, or 'retry', 'drop' or 'dismiss' and the IDs.")
     job_id = parse_ids(words)[0] if words else None
     if follow:
         return call_async(lambda client: follow_jobs(client, job_id, json))
@@ -93,6 +102,31 @@ def drop(ids: list[int], json: bool) -> int:
         for receipt in receipts:
             output.print_line(f"job {receipt['job_id']}, which was {receipt['was']}, is dropped")
     return code
+
+
+def dismiss(ids: list[int] | None, json: bool) -> int:
+    """Take failed jobs off the list, all whose content is at fault if none is named, and return the exit code."""
+    failed = {job["id"]: job for job in call(fetch_failed)}
+    code = exit_codes.OK
+    for job_id in ids or ():
+        if job_id not in failed:
+            output.print_error(f"Job {job_id} has not failed: 'kb jobs drop {job_id}' drops it.")
+            code = exit_codes.REFUSED
+    wanted = [
+        job_id for job_id, job in failed.items() if (job_id in ids if ids is not None else not is_fault_of_engine(job))
+    ]
+    receipts, failure = call_for_each(wanted, lambda client, job_id: client.drop_job(job_id))
+    if json:
+        output.print_json(receipts)
+    else:
+        for receipt in receipts:
+            output.print_line(f"job {receipt['job_id']} is dismissed")
+    return code or failure
+
+
+async def fetch_failed(client: "EngineClient") -> list[dict[str, Any]]:
+    """Return all failed jobs."""
+    return [job async for job in client.iter_jobs(status="failed")]
 
 
 async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) -> int:

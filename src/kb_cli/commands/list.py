@@ -1,39 +1,57 @@
 """kb list."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
+from kb_cli.runtime.hints import explain_nothing
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
 
 
 @with_filters
 def list_(
     *,
     filters: Filters,
-    recent: Annotated[bool, typer.Option("--recent", help="The last added or changed first.")] = False,
+    oldest: Annotated[bool, typer.Option("--oldest", help="In the order in which they were added.")] = False,
+    recent: Annotated[bool, typer.Option("--recent", hidden=True, help="As is the case anyway.")] = False,
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
     everything: Annotated[bool, typer.Option("--all", help="All documents there are.")] = False,
     as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
-    """List documents.
+    """List documents, the last added or changed first.
 
     Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a
     document gives itself; without one it is when it was added or last changed.
     """
-    query = filters.to_request("tag") | {"sort": "recent" if recent else None, "as_of": parse_moment(as_of)}
-    answer = call(lambda client: join(client.document_pages(None if everything else limit, **query)))
+    query = filters.to_request("tag") | {"as_of": parse_moment(as_of)}
+    sort = "id" if oldest and not recent else "recent"
+    answer = call(lambda client: fetch(client, None if everything else limit, query, sort))
+    documents = answer["documents"]
     if json:
         output.print_json(answer)
     elif ids:
-        output.write("".join(f"{document['id']}\n" for document in answer["documents"]))
-    else:
-        print_documents(answer["documents"])
+        output.write("".join(f"{document['id']}\n" for document in documents))
+    elif documents:
+        print_documents(documents)
+    if documents and len(documents) < answer["total"] and not json:
+        output.print_error(f"{len(documents)} of {answer['total']}; --all shows all")
+    elif not documents and not (json or ids):
+        output.print_error(explain_nothing(filters))
+
+
+async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
+    """Return pages of documents as if they were one, and how many there are in `total`."""
+    answer = await join(client.document_pages(limit, **query, sort=sort))
+    number = len(answer["documents"])
+    return answer | {"total": await client.count_documents(**query) if answer["next_cursor"] else number}
 
 
 async def join(pages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json as json_
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -21,6 +22,8 @@ class Client(NamedTuple):
     title: str
     place: str
     configuration: Callable[[str, dict[str, str]], str]
+    file: str = ""
+    """Its file of JSON, if kb can write it."""
 
 
 def complete_clients(incomplete: str) -> list[str]:
@@ -33,6 +36,9 @@ def mcp(
         str | None,
         typer.Argument(metavar="CLIENT", help="Only this client, such as cursor.", autocompletion=complete_clients),
     ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write it into the client's own file; what is there stays, with a backup.")
+    ] = False,
     collections: Annotated[bool, typer.Option("--collections", help="The endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:
@@ -45,6 +51,9 @@ def mcp(
     headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     if client is not None and client not in CLIENTS:
         raise UsageError(f"There is no client {client!r} here; there are {', '.join(CLIENTS)}.")
+    if write:
+        output.print_line(write_configuration(client, url, headers))
+        return
     chosen = {name: each for name, each in CLIENTS.items() if client in (None, name)}
     if json:
         configurations = {
@@ -59,6 +68,40 @@ def mcp(
                 f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in CLIENTS.values()
             )
         )
+
+
+def write_configuration(client: str | None, url: str, headers: dict[str, str]) -> str:
+    """Merge what a client needs into its file; return what was done.
+
+    Raises:
+        UsageError: it has no file of JSON, or what is there is none.
+    """
+    if client is None or not CLIENTS[client].file:
+        able = ", ".join(name for name, each in CLIENTS.items() if each.file)
+        raise UsageError(f"--write goes with one of these clients: {able}.")
+    file = Path(CLIENTS[client].file).expanduser()
+    before = file.read_bytes() if file.exists() else b""
+    try:
+        content = json_.loads(before or "{}")
+        [(table, servers)] = json_.loads(CLIENTS[client].configuration(url, headers)).items()
+        content.setdefault(table, {}).update(servers)
+    except (ValueError, AttributeError):
+        raise UsageError(f"{file} is no plain JSON: paste what 'kb mcp {client}' prints.") from None
+    backup = file.with_name(f"{file.name}.before-kb")
+    if before and not backup.exists():
+        replace_file(backup, before)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, (to_json(content) + "\n").encode())
+    kept = f"; what was there is in {backup}" if before else ""
+    return f"{CLIENTS[client].title} knows kb now, by {file}{kept}. Start it anew."
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file whole or not at all, for its owner alone: it holds a key."""
+    scratch = file.with_name(f".{file.name}.kb")
+    scratch.touch(mode=0o600)
+    scratch.write_bytes(content)
+    scratch.replace(file)
 
 
 def claude_command(url: str, headers: dict[str, str]) -> str:
@@ -80,6 +123,17 @@ def codex_config(url: str, headers: dict[str, str]) -> str:
     return f"[mcp_servers.{NAME}]\nurl = {json_.dumps(url)}" + (f"\nhttp_headers = {{ {pairs} }}" if pairs else "")
 
 
+def goose_config(url: str, headers: dict[str, str]) -> str:
+    """Return YAML; JSON is YAML too."""
+    extension = {"name": NAME, "type": "streamable_http", "enabled": True, "uri": url, "headers": headers}
+    return f"extensions:\n  {NAME}: {json_.dumps(extension)}"
+
+
+def plain_address(url: str, headers: dict[str, str]) -> str:
+    """For clients whose settings are a form."""
+    return "\n".join([f"URL: {url}", *(f"{name}: {value}" for name, value in headers.items())])
+
+
 def json_config(table: str, address: str, **more: object) -> Callable[[str, dict[str, str]], str]:
     """Make JSON with a table of servers; clients differ in what they call the table and the address."""
 
@@ -97,11 +151,30 @@ def to_json(configuration: dict[str, Any]) -> str:
 CLIENTS = {
     "claude-code": Client("Claude Code", "run", claude_command),
     "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings, Developer)", stdio_config),
-    "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url")),
-    "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http")),
+    "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url"), "~/.cursor/mcp.json"),
+    "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http"), ".vscode/mcp.json"),
     "codex": Client("Codex", "~/.codex/config.toml", codex_config),
-    "gemini": Client("Gemini CLI", "~/.gemini/settings.json", json_config("mcpServers", "httpUrl")),
-    "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json", json_config("mcpServers", "serverUrl")),
+    "gemini": Client(
+        "Gemini CLI", "~/.gemini/settings.json", json_config("mcpServers", "httpUrl"), "~/.gemini/settings.json"
+    ),
+    "windsurf": Client(
+        "Windsurf",
+        "~/.codeium/windsurf/mcp_config.json",
+        json_config("mcpServers", "serverUrl"),
+        "~/.codeium/windsurf/mcp_config.json",
+    ),
+    "lmstudio": Client("LM Studio", "~/.lmstudio/mcp.json", json_config("mcpServers", "url"), "~/.lmstudio/mcp.json"),
+    "cline": Client(
+        *("Cline", "cline_mcp_settings.json (MCP Servers, Configure)"),
+        json_config("mcpServers", "url", type="streamableHttp"),
+    ),
+    "copilot-cli": Client(
+        *("GitHub Copilot CLI", "~/.copilot/mcp-config.json"),
+        json_config("mcpServers", "url", type="http", tools=["*"]),
+        "~/.copilot/mcp-config.json",
+    ),
+    "goose": Client("Goose", "~/.config/goose/config.yaml", goose_config),
+    "open-webui": Client("Open WebUI", "Admin Settings, External Tools, type MCP (Streamable HTTP)", plain_address),
     "opencode": Client("opencode", "opencode.json", json_config("mcp", "url", type="remote", enabled=True)),
     "zed": Client("Zed", "settings.json", json_config("context_servers", "url")),
     "other": Client("Any client that starts programs", "its configuration", stdio_config),

@@ -8,7 +8,7 @@ import typer
 from kb_cli.runtime import output
 from kb_cli.runtime.optional import require
 
-EXTRAS = "engine,cpu,export"
+EXTRAS = "engine,gateway,cpu,export"
 
 
 def model(

@@ -1,15 +1,17 @@
 """kb search."""
 
-import os
 import re
+from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
+from kb_cli.runtime.hints import explain_nothing
+from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ INDENT = "    "
 MORE = " …"
 LEAD = 60
 """How many characters an excerpt shows before the first word that was looked for."""
-URL_SCHEMES = ("http://", "https://")
+MOST_OF_DOCUMENT = 3
+"""How many passages of one document a terminal shows; the others are counted."""
 
 
 @with_filters
@@ -38,7 +41,13 @@ def search(
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
-    """Find the passages that answer a query, best first. Tags must all match."""
+    """Find the passages that answer a query, best first.
+
+    A search looks for words and for meaning, so that it nearly always finds something; when no document holds a word of
+    the query it says so. With several tags, a document must have all of them.
+    """
+    if not " ".join(query).strip():
+        raise exit_codes.UsageError("Say what to look for, such as 'kb search spare key'.")
     request = filters.to_request("tags") | {
         "query": " ".join(query),
         "top": top,
@@ -49,63 +58,58 @@ def search(
         "as_of": parse_moment(as_of),
     }
     answer = call(lambda client: client.search(**request))
-    report(answer, ids=ids, json=json)
+    report(answer, filters, ids=ids, json=json, vec_only=vec_only)
     if not answer["results"]:
         return exit_codes.FAILURE
     if open_:
-        open_source(answer["results"][0])
+        best = answer["results"][0]
+        open_source(best, line_of(best))
     return exit_codes.OK
 
 
-def report(answer: dict[str, Any], *, ids: bool, json: bool) -> None:
+def line_of(result: dict[str, Any]) -> int:
+    """Return the line of a passage's first highlight, or its own."""
+    text: str = result["text"]
+    begin = len(text) - len(text.lstrip())
+    first = min((start for start, _ in result["highlights"]), default=begin)
+    return int(result["place"]["line_start"]) + text.count("\n", begin, first)
+
+
+def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, vec_only: bool) -> None:
     """Print what was found."""
     results = answer["results"]
     if json:
         output.print_json(answer)
     elif not results:
-        output.print_error(explain_empty(answer))
+        output.print_error(explain_empty(answer, filters))
     elif ids:
         output.write("".join(f"{each}\n" for each in dict.fromkeys(result["document_id"] for result in results)))
     else:
+        if all(result["fts_score"] is None for result in results) and not vec_only:
+            output.print_error("no document holds a word of this; the nearest in meaning:")
         print_results(results)
 
 
-def explain_empty(answer: dict[str, Any]) -> str:
-    """Say that nothing was found, and whether it may only be a matter of waiting."""
+def explain_empty(answer: dict[str, Any], filters: Filters) -> str:
+    """Say that nothing was found, why if that is known, and whether it may only be a matter of waiting."""
     pending = answer.get("pending")
-    return "nothing was found" + (f"; {pending} jobs are still on their way in" if pending else "")
-
-
-def open_source(result: dict[str, Any]) -> None:
-    """Open what a result is from with the program that this machine has for it.
-
-    Raises:
-        LocalError: it is not on this machine, or is a program itself.
-    """
-    source = result["source_path"] or ""
-    if not (source.startswith(URL_SCHEMES) or Path(source).is_file()):
-        document_id = result["document_id"]
-        reason = f"{source} is not on this machine" if source else f"document {document_id} is no file"
-        raise exit_codes.LocalError(f"{reason}: 'kb get {document_id}' shows its text.")
-    if is_program(source):
-        raise exit_codes.LocalError(f"{source} is a program, and is not started from here.")
-    if typer.launch(source):
-        raise exit_codes.LocalError(f"No program opens {source} here.")
-
-
-def is_program(path: str) -> bool:
-    """Return whether opening it would start it: where documents say that they come from is others' word."""
-    if os.name == "nt":
-        return Path(path).suffix.upper() in os.environ.get("PATHEXT", "").upper().split(os.pathsep)
-    return os.access(path, os.X_OK)
+    reason = f": {explain_nothing(filters)}" if any(vars(filters).values()) else ""
+    return f"nothing was found{reason}" + (f"; {pending} jobs are still on the way in" if pending else "")
 
 
 def print_results(results: list[dict[str, Any]]) -> None:
     """Print the passages for a person; what matches the query stands out."""
+    shown: Counter[int] = Counter()
+    most = MOST_OF_DOCUMENT if output.is_terminal() else len(results)
     for rank, result in enumerate(results, 1):
-        output.write("\n" if rank > 1 else "")
-        print_heading(rank, result)
-        output.print_rich(excerpt(result["text"], result.get("highlights", [])))
+        shown[result["document_id"]] += 1
+        if shown[result["document_id"]] <= most:
+            output.write("\n" if rank > 1 else "")
+            print_heading(rank, result)
+            output.print_rich(excerpt(result["text"], result.get("highlights", [])))
+    for document_id, count in shown.items():
+        if count > most:
+            output.write(f"\n{INDENT}+{count - most} more in document {document_id}: 'kb get {document_id}'\n")
 
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
@@ -159,15 +163,17 @@ def name_hidden(styled: "Text") -> "Text":
 
 
 def flatten(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
-    """Return the text in one line with its highlights, beginning a little before the first of them."""
+    """Return the text with its highlights, beginning a little before the first of them; a terminal gets its lines."""
     from rich.text import Text
 
     styled = Text(output.escape_controls(text))
     for start, end in highlights:
         styled.stylize("bold red", start, end)
     styled = name_hidden(styled)
+    is_kept = output.is_terminal()
     words = list(re.finditer(r"\S+", styled.plain))
     first = next((start for start, _ in highlights), 0)
     begin = 0 if first <= LEAD else next((i for i, word in enumerate(words) if word.start() >= first - LEAD), 0)
-    line = Text(" ").join(styled[word.start() : word.end()] for word in words[begin:])
-    return Text("… ") + line if begin else line
+    lines = groupby(words[begin:], lambda word: styled.plain.count("\n", 0, word.start()) if is_kept else 0)
+    shown = Text("\n").join(Text(" ").join(styled[word.start() : word.end()] for word in line) for _, line in lines)
+    return Text("… ") + shown if begin else shown

@@ -28,5 +28,5 @@ def serve(
     try:
         from kb_cli.server import run
     except ModuleNotFoundError as error:
-        raise LocalError(f"{error.name} is not installed; the engine needs 'kb[engine,cpu]'.") from None
+        raise LocalError(f"{error.name} is not installed; the engine needs 'kb-local[engine,gateway,cpu]'.") from None
     run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)

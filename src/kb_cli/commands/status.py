@@ -1,7 +1,10 @@
 """kb status."""
 
+from datetime import datetime, timedelta
+from shutil import disk_usage
 from typing import Any
 
+from kb.api.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
@@ -32,9 +35,26 @@ def print_status(answer: dict[str, Any]) -> None:
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
             "parser": format_parser(answer.get("parser")),
             "history": format_history(answer.get("history")),
+            **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
         }
     )
+
+
+def describe_machine(engine_url: str) -> dict[str, object]:
+    """Return what can be known of an engine that runs here: where its data are, and since when it runs."""
+    from rich.filesize import decimal
+
+    folder = data_folder()
+    running = find_running(folder)
+    if running is None or running.url != engine_url:
+        return {}
+    since = datetime.fromtimestamp(running.since).astimezone()
+    hours, minutes = divmod((datetime.now().astimezone() - since) // timedelta(minutes=1), 60)
+    return {
+        "data": f"{folder}, {decimal(disk_usage(folder).free)} free",
+        "up since": f"{since:%Y-%m-%d %H:%M} ({hours} h {minutes} min), process {running.pid}",
+    }
 
 
 def format_parser(parser: dict[str, Any] | None) -> str | None:

@@ -36,8 +36,8 @@ def sync(
     """Make the knowledge base hold what a folder holds.
 
     New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
-    sent. A file that moved within the folder keeps its tags with --delete. As with add, a .kbignore says what to
-    leave out, and links out of the folder are not followed.
+    sent. A file that was renamed or moved within the folder stays the same document, with its id, dates and tags. As
+    with add, .gitignore and .kbignore say what to leave out, and links out of the folder are not followed.
 
     With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths.
     """
@@ -59,7 +59,7 @@ def sync(
         return exit_codes.OK
     result = call_async(lambda client: sync_folder(client, local, digests, quiet=json))
     print_result(result, json=json)
-    return exit_codes.FAILURE if result.failed else exit_codes.OK
+    return exit_codes.FAILURE if any(each.is_news for each in result.failed) else exit_codes.OK
 
 
 def print_plan(plan: dict[str, list[str]], json: bool) -> None:

@@ -29,19 +29,21 @@ def updatenote(
     title: Title = None,
     json: Json = False,
 ) -> None:
-    """Change a note at once: all of its text, or a part. Without either, it opens in $VISUAL or $EDITOR.
+    """Edit or replace a note, or a part of it.
 
-    What the editor leaves unchanged is not sent, and what someone else changed meanwhile is not overwritten.
+    Without TEXT, and nothing piped, the note opens in $VISUAL or $EDITOR. What you leave unchanged is not sent, and
+    someone else's change is never overwritten.
     With --json, prints the note as it is now.
     """
-    given = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
-    change = {name: value for name, value in given.items() if value is not None}
-    if text is not None and change.keys() - {"title"}:
+    options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
+    change = {name: value for name, value in options.items() if value is not None}
+    if text and change.keys() - {"title"}:
         raise UsageError("TEXT is the whole new text: leave out --old, --new, --append and --prepend.")
-    if text is None and not change:
+    given = read_text(text) if text or not change else None
+    if given is None and not change:
         note, is_sent = edit(document_id)
     else:
-        note, is_sent = update(document_id, None if text is None else read_text(text), if_match=None, **change), True
+        note, is_sent = update(document_id, given, **change), True
     if json:
         output.print_json(note)
     else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from kb.api.errors import SettingError
+from kb.api.running import data_folder, find_running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,12 +119,17 @@ def load_config() -> Config:
 
 
 def _file_settings(values: Mapping[str, str], where: str) -> dict[str, Setting]:
-    return {name: Setting(value, f"{where}{name}") for name, value in values.items() if value}
+    return {name: Setting(_normalized(name, value), f"{where}{name}") for name, value in values.items() if value}
 
 
 def _environment_settings() -> dict[str, Setting]:
     values = {name: (os.environ.get(variable), variable) for name, variable in VARIABLES.items()}
-    return {name: Setting(value, variable) for name, (value, variable) in values.items() if value}
+    return {name: Setting(_normalized(name, value), variable) for name, (value, variable) in values.items() if value}
+
+
+def _normalized(name: str, value: str) -> str:
+    """Return a value as it is used: addresses come from browsers, which end them with a slash."""
+    return value if name in SECRETS else value.rstrip("/")
 
 
 def _without_foreign_keys(settings: dict[str, Setting], variables: dict[str, Setting]) -> dict[str, Setting]:
@@ -140,9 +146,20 @@ def _without_foreign_keys(settings: dict[str, Setting], variables: dict[str, Set
 
 def _with_defaults(settings: dict[str, Setting]) -> dict[str, Setting]:
     settings = dict(settings)
-    engine_url = settings.setdefault("engine_url", Setting(DEFAULT_ENGINE_URL, "default")).value
-    settings.setdefault("mcp_url", Setting(engine_url.rstrip("/") + MCP_PATH, "from engine_url"))
+    if "engine_url" not in settings:
+        settings["engine_url"] = _engine_here()
+    settings.setdefault("mcp_url", Setting(settings["engine_url"].value + MCP_PATH, "from engine_url"))
     return settings
+
+
+@cache
+def _engine_here() -> Setting:
+    """Return the address of the engine that runs on this machine, or else the one it would have."""
+    if running := find_running(data_folder()):
+        return Setting(running.url, f"the engine that runs here (process {running.pid})")
+    if port := os.environ.get("KB_PORT"):
+        return Setting(f"http://127.0.0.1:{port}", "KB_PORT")
+    return Setting(DEFAULT_ENGINE_URL, "default")
 
 
 def _check(settings: dict[str, Setting]) -> None:

@@ -7,7 +7,7 @@ place of is not Typer's public API; tests/cli/test_convert.py says when it is no
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from typer import BadParameter, Context
 from typer.core import TyperArgument, TyperOption
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from typer import Typer
 
 
+HELP_OPTIONS: Final = ["--help", "-h"]
+
+
 def build_command(app: Typer) -> Any:  # noqa: ANN401 - a command's type is not public
     """Return the command that Typer builds, with the conversions of `converter_for` where it knows the type."""
     command: Any = get_command(app)
-    for parameter in command.get_params(Context(command)):
+    for parameter in command.get_params(Context(command, help_option_names=HELP_OPTIONS)):
         if isinstance(parameter, TyperArgument):
             parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment]
         if isinstance(parameter, (TyperArgument, TyperOption)):

@@ -8,7 +8,7 @@ from typing import Any
 from kb_cli.runtime.exit_codes import LocalError
 
 
-def require(module: str, extras: str = "engine,cpu") -> Any:  # noqa: ANN401 - a module
+def require(module: str, extras: str = "engine,gateway,cpu") -> Any:  # noqa: ANN401 - a module
     """Return a module of the engine; `extras` are what it needs.
 
     Raises:
@@ -17,4 +17,4 @@ def require(module: str, extras: str = "engine,cpu") -> Any:  # noqa: ANN401 - a
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise LocalError(f"{error.name} is not installed; this needs 'kb[{extras}]'.") from None
+        raise LocalError(f"{error.name} is not installed; this needs 'kb-local[{extras}]'.") from None

@@ -1,6 +1,8 @@
 """Options that several commands share."""
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -14,6 +16,7 @@ import typer
 from kb.api.doc_types import DOC_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.hints import nearest
 from kb_cli.runtime.paths import to_source_path, to_source_prefix
 
 T = TypeVar("T")
@@ -65,7 +68,9 @@ Profile = Annotated[
         "--profile", metavar="NAME", help="Which server of the configuration file.", autocompletion=complete_profiles
     ),
 ]
-Text = Annotated[str | None, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")]
+Text = Annotated[
+    list[str] | None, typer.Argument(metavar="TEXT", help="The text, all words of it, or - for standard input.")
+]
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class Filters:
         """
         if "" in (self.path, self.under):
             raise UsageError("--path and --under need a path.")
+        if self.doc_type is not None and self.doc_type not in DOC_TYPES:
+            raise UsageError(f"There is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
             "source_path": self.path and (to_source_path(self.path) if Path(self.path).exists() else self.path),
@@ -157,13 +164,25 @@ def parse_moment(word: str | None) -> str | None:
     return parse_date(word)
 
 
-def read_text(argument: str) -> str:
-    """Return the argument itself, or what standard input holds if it is `-`."""
-    if argument != STDIN:
-        return argument
+def read_text(words: list[str] | None) -> str | None:
+    """Return the words in a line, or for `-` what standard input holds; without words what comes through a pipe.
+
+    None if there is nothing of this, and an editor is wanted.
+    """
     import sys
 
+    if words and words != [STDIN]:
+        return " ".join(words)
+    if not (words or is_piped(sys.stdin.fileno())):
+        return None
     try:
-        return sys.stdin.buffer.read().decode()
+        text = sys.stdin.buffer.read().decode()
+        return text if text or words else None
     except UnicodeDecodeError:
         raise UsageError("What comes on standard input is not UTF-8 text.") from None
+
+
+def is_piped(descriptor: int) -> bool:
+    """Return whether a program or a file stands at the other end, and no terminal, and not nothing."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)

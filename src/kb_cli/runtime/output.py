@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -170,13 +171,24 @@ def is_path(cell: str) -> bool:
 
 
 def format_path(path: str, used: int) -> Text:
-    """Return a path in one line; on a terminal as much of its end as has room behind `used` columns."""
+    """Return a path in one line; on a terminal as much of its end as has room behind `used` columns, to click on."""
+    from urllib.parse import quote
+
     from rich.text import Text
 
     line = Text(one_line(path), style="dim")
     if is_terminal():
+        line.plain = abbreviate_home(line.plain)
         truncate_start(line, console_for_stdout().width - used)
+        if is_path(path):
+            line.stylize(f"link file://{quote(path)}")
     return line
+
+
+def abbreviate_home(path: str) -> str:
+    """Return a path with `~` in the place of the user's own folder."""
+    home = Path.home().as_posix()
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
 def truncate_start(cell: Text, width: int) -> None:

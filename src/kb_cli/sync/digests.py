@@ -9,13 +9,8 @@ from pathlib import Path
 
 @dataclass
 class DigestCache:
-    """The SHA-256 of files, kept while a file looks unchanged: a watched folder is read again and again.
+    """The SHA-256 of files, kept while a file looks unchanged: a watched folder is read again and again."""
 
-    Args:
-        rejected: what the engine could not read, by path: the digest and the reason.
-    """
-
-    rejected: dict[str, tuple[str, str]] = field(default_factory=dict)
     _digests: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
     def digest(self, path: str) -> str:

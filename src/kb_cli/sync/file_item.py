@@ -21,6 +21,10 @@ class FileItem:
         document_id: the document that has its content.
         error: why it did not go in.
         is_known_error: whether that is known since an earlier round, and the file was not sent again.
+        is_named: whether someone named it, and not a folder that it is in.
+        is_empty: whether there is nothing in it, so that it was not sent.
+        is_new: whether the engine had nothing at its path.
+        moved_from: the source path that its document had before.
     """
 
     path: str
@@ -30,16 +34,26 @@ class FileItem:
     document_id: int | None = None
     error: str | None = None
     is_known_error: bool = False
+    is_named: bool = False
+    is_empty: bool = False
+    is_new: bool = True
+    moved_from: str | None = None
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the engine had it already."""
-        return self.job is None and self.error is None and self.document_id is not None
+        """Whether the engine had it already, and at this place."""
+        is_there = self.job is None and self.error is None and self.document_id is not None
+        return is_there and self.moved_from is None
 
     @property
     def is_news(self) -> bool:
         """Whether something became of it that was not reported before."""
-        return not (self.is_unchanged or self.is_known_error)
+        return not (self.is_unchanged or self.is_known_error or self.is_empty)
+
+    @property
+    def act(self) -> str:
+        """What was done with it, in a word."""
+        return "moved" if self.moved_from else "added" if self.is_new else "changed"
 
     def finish(self, job: dict[str, Any]) -> None:
         """Note what became of its job."""

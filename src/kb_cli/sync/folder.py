@@ -9,7 +9,8 @@ from kb.api.errors import NotFound
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.remote import RemoteFile, fetch_files_below
+from kb_cli.sync.moves import find_moves, move_documents
+from kb_cli.sync.remote import RemoteFile, fetch_files_below, fetch_rejected
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
@@ -98,8 +99,8 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
         refuse_empty(folder, selection, remote)
-        keep_tags_of_moved(items, remote, digests)
-    uploader = Uploader(client, remote, digests, quiet=quiet)
+    await move_documents(client, find_moves(items, gone(items, selection, folder, remote), remote, digests), remote)
+    uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
     await uploader.upload_all(items)
     await uploader.wait_all(items)
     result = SyncResult(selection, items + unreadable_items(selection))
@@ -114,13 +115,17 @@ async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) 
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
         refuse_empty(folder, selection, remote)
+    moves = find_moves(items, gone(items, selection, folder, remote), remote, digests)
+    moved_to = {item.source_path for item, _ in moves}
+    moved_from = {path for _, path in moves}
     present = [each for each in items if each.source_path in remote]
     return {
-        "add": [each.source_path for each in items if each.source_path not in remote],
+        "add": [each.source_path for each in items if each.source_path not in remote.keys() | moved_to],
+        "move": [f"{path} -> {item.source_path}" for item, path in moves],
         "replace": [
             each.source_path for each in present if digests.digest(each.path) != remote[each.source_path].content_hash
         ],
-        "delete": sorted(missing_documents(items, selection, folder, remote)) if folder.delete else [],
+        "delete": sorted(gone(items, selection, folder, remote).keys() - moved_from) if folder.delete else [],
     }
 
 
@@ -131,7 +136,7 @@ async def delete_missing(
     for file in remote.values():
         if file.job_id is not None:
             await client.wait_for_job(file.job_id)
-    missing = missing_documents(result.items, result.selection, folder, await fetch_files_below(client, folder.prefix))
+    missing = gone(result.items, result.selection, folder, await fetch_files_below(client, folder.prefix))
 
     async def delete(path: str) -> None:
         try:
@@ -143,7 +148,7 @@ async def delete_missing(
     return sorted(missing)
 
 
-def missing_documents(
+def gone(
     items: Iterable[FileItem], selection: Selection, folder: Folder, remote: Mapping[str, RemoteFile]
 ) -> dict[str, int]:
     """Return the documents whose file is gone, by source path; what is in an unreadable folder is not gone."""
@@ -174,17 +179,3 @@ def refuse_empty(folder: Folder, selection: Selection, remote: Mapping[str, Remo
             f"{folder.path} holds no files, and {len(remote)} documents would be deleted. Is its disk there? "
             "If so, say --yes."
         )
-
-
-def keep_tags_of_moved(items: Iterable[FileItem], remote: Mapping[str, RemoteFile], digests: DigestCache) -> None:
-    """Tag new files as the documents of the same content whose file is gone."""
-    items = list(items)
-    local = {each.source_path for each in items}
-    missing = {file.content_hash: file.tags for path, file in remote.items() if path not in local}
-    for each in items if missing else ():
-        if each.source_path not in remote:
-            try:
-                tags = missing.get(digests.digest(each.path), frozenset())
-            except OSError:
-                continue
-            each.tags = list(dict.fromkeys([*each.tags, *sorted(tags)]))

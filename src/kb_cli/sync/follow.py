@@ -12,7 +12,7 @@ from kb.api.errors import KbError, Unauthorized
 from kb_cli.runtime.call import explain_key
 from kb_cli.runtime.output import print_error
 from kb_cli.sync.folder import sync_folder
-from kb_cli.sync.report import print_result
+from kb_cli.sync.report import print_changes, print_result
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -74,11 +74,13 @@ async def sync_once(client: EngineClient, folder: Folder, digests: DigestCache, 
         print_error(explain_key())
         return False
     except KbError as error:
-        print_error(error.detail)
+        print_error(f"{error.detail} Watching goes on by itself when it is back.")
         return False
     except TyperException as error:
         print_error(error.format_message())
         return False
-    if is_first or result.is_news:
+    if is_first:
         print_result(result, json=False)
+    else:
+        print_changes(result, folder.prefix)
     return True

@@ -23,6 +23,8 @@ MAX_SINGLE_QUERIES: Final = 50
 MAX_QUERIES: Final = 8
 """At once."""
 NOTE: Final = "note"
+FAULT_OF_ENGINE: Final = "The engine "
+"""How the reasons begin of jobs that failed for none of their own (`kb.worker.job`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,20 @@ async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, Remo
     files: dict[str, RemoteFile] = {}
     await collect(client.iter_documents(source_prefix=prefix), files)
     return files | pending
+
+
+async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:
+    """Return what the engine could not read, by source path: the content's hash and the reason of the newest job."""
+    rejected: dict[str, tuple[str, str]] = {}
+    async for job in client.iter_jobs(status="failed"):
+        if job["source_path"] and not is_fault_of_engine(job):
+            rejected.setdefault(job["source_path"], (job["content_hash"], job["error"]))
+    return rejected
+
+
+def is_fault_of_engine(job: dict[str, Any]) -> bool:
+    """Return whether a job failed for a reason that may be gone the next time; its content was kept."""
+    return str(job["error"]).startswith(FAULT_OF_ENGINE)
 
 
 async def collect(documents: AsyncIterator[dict[str, Any]], files: dict[str, RemoteFile]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.runtime import output
@@ -29,8 +31,20 @@ def print_result(result: SyncResult, *, json: bool) -> None:
     if json:
         output.print_json({"files": [each.to_json() for each in result.items], "deleted": result.deleted})
     else:
-        deleted = f", {len(result.deleted)} deleted" if result.deleted else ""
-        output.print_line(summarize(result.items, result.selection, waited=True) + deleted)
+        output.print_line(summarize(result.items, result.selection, deleted=len(result.deleted), waited=True))
+
+
+def print_changes(result: SyncResult, prefix: str) -> None:
+    """Print what a round did, a line for each file with the time; paths without their `prefix`."""
+    print_failures([each for each in result.failed if each.is_news])
+    time = datetime.now().astimezone().strftime("%H:%M:%S")
+    for each in result.items:
+        if is_done(each):
+            path = each.source_path.removeprefix(prefix)
+            moved = f"{each.moved_from.removeprefix(prefix)} to {path}" if each.moved_from else path
+            output.print_line(f"{time} {each.act} {moved}")
+    for path in result.deleted:
+        output.print_line(f"{time} deleted {path.removeprefix(prefix)}")
 
 
 def print_failures(failed: Sequence[FileItem]) -> None:
@@ -47,12 +61,18 @@ def print_failures(failed: Sequence[FileItem]) -> None:
         output.print_error(f"{count_files(len(items))}: {reason}: {names}" + (", …" if len(items) > EXAMPLES else ""))
 
 
-def summarize(items: Sequence[FileItem], selection: Selection, *, waited: bool) -> str:
+def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int = 0, waited: bool) -> str:
     """Return what became of the files, in one line."""
-    failed = sum(bool(each.error) for each in items)
+    done = Counter(each.act if waited or each.moved_from else "on the way in" for each in items if is_done(each))
+    failed = sum(bool(each.error) and not each.is_known_error for each in items)
+    known = sum(each.is_known_error for each in items)
     unchanged = sum(each.is_unchanged for each in items)
-    parts = [f"{len(items) - failed - unchanged} {'searchable' if waited else 'on their way in'}"]
-    parts += [f"{unchanged} unchanged"] if unchanged else []
+    parts = [f"{count} {act}" for act, count in sorted(done.items())]
+    parts += [f"{deleted} deleted"] if deleted else []
+    if unchanged:
+        parts.append(f"{unchanged} up to date" if parts or failed else "all up to date")
+    parts += [f"{count} empty" for count in [sum(each.is_empty for each in items)] if count]
+    parts += [f"{known} unreadable ('kb jobs --status failed' says why)"] if known else []
     parts += [f"{failed} failed"] if failed else []
     if selection.skipped:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
@@ -60,7 +80,12 @@ def summarize(items: Sequence[FileItem], selection: Selection, *, waited: bool) 
     if selection.outside:
         links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
         parts.append(f"{links} out of the folder not followed (--follow-links follows)")
-    return f"{count_files(len(items))}: {', '.join(parts)}"
+    return f"{count_files(len(items))}: {', '.join(parts or ['nothing to do'])}"
+
+
+def is_done(item: FileItem) -> bool:
+    """Return whether something became of a file."""
+    return item.is_news and not item.error
 
 
 def count_files(number: int) -> str:

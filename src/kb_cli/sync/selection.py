@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-IGNORE_FILE: Final = ".kbignore"
+IGNORE_FILES: Final = (".gitignore", ".kbignore")
+"""What they name is left out of the folder they are in; what the last one says counts."""
+
+USUAL_FOLDERS: Final = {"node_modules", "bower_components", "venv", "__pycache__", "__MACOSX"}
+"""Folders that hold what programs put there; left out unless a file for that says otherwise."""
+
+PRIVATE_NAMES: Final = {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"}
+"""Keys and stores of passwords, likewise."""
+
 BINARY_SUFFIXES: Final = {
     ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
     ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".m4a",
@@ -48,10 +57,10 @@ class Selection:
 def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_links: bool = False) -> Selection:
     """Select the files at these paths.
 
-    Folders stand for all that is in them, patterns for all files and folders that they match. What is hidden, and what
-    a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of folders, and unless `follow_links` is
-    set, so are links to files elsewhere; `exclude` also counts for the files themselves, from the folder that they are
-    in.
+    Folders stand for all that is in them, patterns for all files and folders that they match. What is hidden or hardly
+    ever meant, and what a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax of .gitignore), is left out of
+    folders, and unless `follow_links` is set, so are links to files elsewhere; `exclude` also counts for the files
+    themselves, from the folder that they are in.
 
     Raises:
         UsageError: there is nothing at a path, or something that is no file.
@@ -127,18 +136,27 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequence[str]) -> Iterator[IgnoreRules]:
-    if any(entry.name == IGNORE_FILE for entry in entries):
-        try:
-            yield IgnoreRules(folder, (folder / IGNORE_FILE).read_text("utf-8-sig").splitlines())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{folder / IGNORE_FILE} cannot be read: {error}.") from None
+    names = {entry.name for entry in entries}
+    for name in IGNORE_FILES:
+        if name in names:
+            try:
+                yield IgnoreRules(folder, (folder / name).read_text("utf-8-sig").splitlines())
+            except (OSError, ValueError) as error:
+                raise UsageError(f"{folder / name} cannot be read: {error}.") from None
     if exclude:
         yield IgnoreRules(folder, exclude)
 
 
 def _is_ignored(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> bool:
     verdicts = (each.verdict(path, is_folder=is_folder) for each in reversed(rules))
-    return next((verdict for verdict in verdicts if verdict is not None), False)
+    return next((verdict for verdict in verdicts if verdict is not None), _is_usual(path, is_folder=is_folder))
+
+
+def _is_usual(path: Path, *, is_folder: bool) -> bool:
+    """Return whether hardly anyone means it."""
+    if is_folder:
+        return path.name in USUAL_FOLDERS
+    return path.name in PRIVATE_NAMES or path.suffix.lower() in PRIVATE_SUFFIXES
 
 
 def _select(path: Path, selection: Selection) -> None:

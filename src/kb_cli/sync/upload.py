@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import KbError
@@ -33,6 +33,7 @@ class Uploader:
     Args:
         client: the way to the engine.
         remote: what the engine has, by source path.
+        rejected: what it could not read, likewise: the digest and the reason.
         digests: those of the files.
         title: the title of the file, if there is but one.
         quiet: show no progress.
@@ -40,6 +41,7 @@ class Uploader:
 
     client: EngineClient
     remote: Mapping[str, RemoteFile]
+    rejected: Mapping[str, tuple[str, str]]
     digests: DigestCache
     title: str | None = None
     quiet: bool = False
@@ -54,6 +56,10 @@ class Uploader:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
         try:
             item.source_path.encode()
+            item.is_new = item.source_path not in self.remote
+            item.is_empty = item.is_new and not item.is_named and is_empty(item.path)
+            if item.is_empty:
+                return
             if await self._is_stored(item) or await self._is_rejected(item):
                 advance(file_size(Path(item.path)))
                 return
@@ -74,7 +80,7 @@ class Uploader:
 
     async def _is_stored(self, item: FileItem) -> bool:
         remote = self.remote.get(item.source_path)
-        if remote is None or self.title not in (None, remote.title):
+        if remote is None or self.title not in (None, remote.title) or is_named_otherwise(item, remote):
             return False
         if remote.content_hash != await asyncio.to_thread(self.digests.digest, item.path):
             return False
@@ -87,7 +93,7 @@ class Uploader:
         return True
 
     async def _is_rejected(self, item: FileItem) -> bool:
-        digest, reason = self.digests.rejected.get(item.path, (None, None))
+        digest, reason = self.rejected.get(item.source_path, (None, None))
         if digest is None or digest != await asyncio.to_thread(self.digests.digest, item.path):
             return False
         item.error, item.is_known_error = reason, True
@@ -104,9 +110,13 @@ class Uploader:
     async def wait(self, item: FileItem) -> None:
         """Wait until the file's document can be found, or note why not."""
         if item.job:
-            item.finish(job := await self.client.wait_for_job(item.job["job_id"]))
-            if item.error:
-                self.digests.rejected[item.path] = job["content_hash"], item.error
+            item.finish(await self.client.wait_for_job(item.job["job_id"]))
+
+
+def is_named_otherwise(item: FileItem, remote: RemoteFile) -> bool:
+    """Return whether a document is called after its file, which has another name now."""
+    before = PurePosixPath(item.moved_from or item.source_path).stem
+    return remote.title == before != PurePosixPath(item.source_path).stem
 
 
 class ProgressFile(io.FileIO):
@@ -133,6 +143,15 @@ class ProgressFile(io.FileIO):
         self._left -= len(data)
         self._advance(len(data))
         return data
+
+
+def is_empty(file: str) -> bool:
+    """Return whether there is nothing in a file.
+
+    Raises:
+        OSError: that cannot be known.
+    """
+    return Path(file).stat().st_size == 0
 
 
 def file_size(file: Path) -> int:

@@ -81,8 +81,8 @@ def _quantized(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
         return _cached(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install 'kb[engine]' whole,"
-            " or set KB_PRECISION=fp32."
+            f"KB_PRECISION: making the model in {precision} needs the package {error.name}: install"
+            " 'kb-local[engine]' whole, or set KB_PRECISION=fp32."
         ) from None
 
 
@@ -113,7 +113,8 @@ def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path],
             try:
                 return _load_cached(home / name, manifest)
             except InvalidArtifact as fault:
-                log.info("making the model %s: %s", home / name, fault)
+                is_there = (home / name).exists()
+                log.info("making the model %s%s", home / name, f" again: {fault}" if is_there else "")
                 convert(scratch)
                 _replace(scratch / name, home / name, scratch / "old")
     except OSError as error:

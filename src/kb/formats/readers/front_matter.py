@@ -13,6 +13,7 @@ import yaml
 
 from kb.formats.text.encoding import one_line
 
+FENCES: Final = ("---", "+++")
 # Between --- (YAML) or +++ (TOML), before anything else.
 _BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
 _TITLE: Final = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
@@ -30,13 +31,14 @@ _LONGEST_DATE: Final = 40
 
 
 class FrontMatter(NamedTuple):
-    """What stands before the text, which begins at `length`."""
+    """What stands before the text, which begins at `length`; it is text, too, unless it `is_understood`."""
 
     length: int = 0
     title: str | None = None
     tags: tuple[str, ...] = ()
     date: str | None = None
     aliases: tuple[str, ...] = ()
+    is_understood: bool = False
 
 
 def front_matter(text: str) -> FrontMatter:
@@ -55,6 +57,7 @@ def front_matter(text: str) -> FrontMatter:
         tags_of([*_listed(values.get("tags")), *_listed(values.get("tag"))]),
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
         tuple(filter(None, map(_line, _strings(values.get("aliases") or values.get("alias"))))),
+        is_understood=True,
     )
 
 

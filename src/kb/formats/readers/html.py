@@ -45,6 +45,13 @@ _LINES: Final = {
     *("li", "optgroup", "option", "search", "select", "summary", "td", "text", "textarea", "th", "tr"),
 }
 _BLOCKS: Final = _PARAGRAPHS | _LINES | {"br"}
+_APART: Final = {"nav", "header", "footer", "aside"}
+"""Parts of a page whose links are those of the whole site."""
+
+_ELSEWHERE: Final = re.compile(r"(?i)(?:https?|mailto|ftp):\S+\Z")
+_LONGEST_ADDRESS: Final = 200
+"""Longer ones are made for counting who clicks."""
+
 _LISTS: Final = {"ul", "ol", "menu"}
 # A table row with one of these inside lays out a part of the page; its cells are no values.
 _LAYOUT: Final = ("table", "pre", *_HEADINGS)
@@ -172,6 +179,7 @@ class _Writer:
         self._inline: list[str] = []
         self._marker = ""
         self._lists = 0
+        self._apart = 0
         self._preformatted = 0
 
     def write(self, root: etree._Element) -> None:
@@ -179,7 +187,7 @@ class _Writer:
         walker = etree.iterwalk(root, events=("start", "end"))
         for event, element in walker:
             if event == "end":
-                self._end(element.tag)
+                self._end(element)
                 self._add(element.tail)
             elif _is_unseen(element) or self._write_whole(element):
                 walker.skip_subtree()
@@ -193,7 +201,7 @@ class _Writer:
             return self._write_heading(element)
         if element.tag == "tr" and _is_data(element):
             self._flush()
-            if any(values := [_flat(cell) for cell in element if not _is_unseen(cell)]):
+            if any(values := [_flat(cell, with_links=True) for cell in element if not _is_unseen(cell)]):
                 self._text.line(" | ".join(values))
             return True
         return False
@@ -209,6 +217,7 @@ class _Writer:
 
     def _start(self, element: etree._Element) -> None:
         tag = element.tag
+        self._apart += tag in _APART
         self._flush_at(tag)
         self._lists += tag in _LISTS
         self._preformatted += tag == "pre"
@@ -218,7 +227,11 @@ class _Writer:
             self._break()
         self._add(_lead(element))
 
-    def _end(self, tag: str) -> None:
+    def _end(self, element: etree._Element) -> None:
+        tag = element.tag
+        self._apart -= tag in _APART
+        if tag == "a" and not self._apart:
+            self._add(_address(element))
         self._flush_at(tag)
         self._lists -= tag in _LISTS
         self._preformatted -= tag == "pre"
@@ -261,17 +274,18 @@ def _is_data(row: etree._Element) -> bool:
     return len(row) > 1 and not is_layout and not any(text and text.strip() for text in strays)
 
 
-def _flat(element: etree._Element) -> str:
+def _flat(element: etree._Element, *, with_links: bool = False) -> str:
     """The text of an element on one line, whatever blocks it is made of."""
-    return one_line("".join(_flat_pieces(element)).translate(_ZERO_WIDTH))
+    return one_line("".join(_flat_pieces(element, with_links=with_links)).translate(_ZERO_WIDTH))
 
 
-def _flat_pieces(root: etree._Element) -> Iterator[str]:
+def _flat_pieces(root: etree._Element, *, with_links: bool) -> Iterator[str]:
     walker = etree.iterwalk(root, events=("start", "end"))
     for event, element in walker:
         if element.tag in _BLOCKS:
             yield " "
         if event == "end":
+            yield _address(element) if with_links and element.tag == "a" else ""
             yield (element.tail or "") if element is not root else ""
         elif _is_unseen(element) or _is_permalink(element):
             walker.skip_subtree()
@@ -286,6 +300,17 @@ def _lead(element: etree._Element) -> str:
     before = element.getprevious()
     follows_link = element.tag == "a" and before is not None and before.tag == "a" and not before.tail
     return " " if follows_link else ""
+
+
+def _address(link: etree._Element) -> str:
+    """Return where a link leads, behind its text, if that is another site and the text does not say so."""
+    address = link.get("href", "").strip()
+    if not _ELSEWHERE.match(address) or len(address) > _LONGEST_ADDRESS:
+        return ""
+    text = one_line("".join(link.itertext()).translate(_ZERO_WIDTH))
+    if not text:
+        return f" {address} "
+    return "" if text.rstrip("/") in address else f" ({address})"
 
 
 def _is_permalink(element: etree._Element) -> bool:

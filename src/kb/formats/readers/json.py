@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from kb.formats.extracted import Extracted
+from kb.formats.readers.chats import read_chats
 from kb.formats.text.encoding import clean, decode
 
 _INDENTS: Final = (2, 0)
@@ -19,6 +20,8 @@ _SPACES: Final = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", "b": " ", "f": 
 def read(data: bytes) -> Extracted:
     """Read a JSON file, or several values on lines of their own, or what only looks like JSON."""
     source = decode(data)
+    if chats := read_chats(source):
+        return chats
     text = _laid_out(source) if _is_hard_to_read(source) else source
     return Extracted.of_text(clean(_ESCAPE.sub(_unescaped, text)))
 

@@ -1,4 +1,4 @@
-"""Markdown (CommonMark): the source itself, cut at its headings."""
+"""Markdown (CommonMark): the source itself without its front matter, cut at its headings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,16 @@ class _Block(NamedTuple):
 
 
 def read(data: bytes) -> Extracted:
-    """Read a Markdown file; headings inside code, quotes and lists are part of their section."""
-    text = decode(data)
-    front = front_matter(text)
-    blocks = list(_blocks(text, front.length))
+    """Read a Markdown file; headings inside code, quotes and lists are part of their section.
+
+    Front matter is fields, no text. Its lines stay, empty, so that those below it are numbered as in the file.
+    """
+    source = decode(data)
+    front = front_matter(source)
+    text = source
+    if front.is_understood:
+        text = "\n" * source.count("\n", 0, front.length) + source[front.length :]
+    blocks = list(_blocks(text, 0 if front.is_understood else front.length))
     headings = list(_headings(blocks))
     first = next((heading.title for heading in headings if heading.level == 1), None)
     inline = [tag for block in blocks for tag in inline_tags(block.text)]

@@ -24,7 +24,7 @@ from kb.store.sqlite.row_mapping import (
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import apsw
     import numpy as np
@@ -100,6 +100,11 @@ class SqliteDocuments:
         stamp, document_id = changed(document)
         return f"{document_id}.{stamp.encode().hex()}"
 
+    def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
+        """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
+        wanted = {"doc_type": doc_type, "length": len(min(beginnings)), "beginnings": array(beginnings)}
+        return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
+
     def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
         """Return the oldest note, or else file, that holds this content under this path."""
         wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
@@ -136,6 +141,14 @@ class SqliteDocuments:
     def rename(self, document_id: int, filename: str) -> None:
         """The same file came in under another name."""
         self._execute(self._sql["update_filename"], (filename, document_id))
+
+    def move(self, document_id: int, source_path: str) -> None:
+        """Set where the document comes from; the paths of what came in its file begin with that one."""
+        before = self._execute("SELECT source_path FROM documents WHERE id = ?", (document_id,)).get or ""
+        self._execute(self._sql["update_source_path"], (source_path, document_id))
+        for part, path in self._execute(self._sql["select_parts"], (document_id,)).fetchall():
+            if path and path.startswith(before):
+                self.move(part, source_path + path[len(before) :])
 
     def delete(self, document_id: int) -> None:
         """Delete a document, wherever it is, with its former versions and what came inside it, such as attachments."""

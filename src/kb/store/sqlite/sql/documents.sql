@@ -76,6 +76,15 @@ WHERE id = :id
 -- What the file is called that a document came from.
 UPDATE documents SET uploaded_as = ? WHERE id = ?
 
+-- name: update_source_path
+-- Where a document comes from.
+UPDATE documents SET source_path = ? WHERE id = ?
+
+-- name: select_beginning_with
+-- The documents of a type whose first chunk begins with one of some texts of one length.
+SELECT documents.id FROM documents JOIN chunks ON document_id = documents.id AND chunk_index = 0
+WHERE doc_type = :doc_type AND substr(text, 1, :length) IN (SELECT value FROM json_each(:beginnings))
+
 -- name: touch_document
 -- A document was changed.
 UPDATE documents SET updated_at = max(?, COALESCE(updated_at, created_at)) WHERE id = ?

@@ -1,0 +1,64 @@
+"""The engine that runs on this machine: it writes into the file that locks its folder where it is found."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOCK: Final = "kb.lock"
+MAX_BYTES: Final = 4096
+
+
+class Running(NamedTuple):
+    """An engine: its process, its address, and when it started (seconds since 1970)."""
+
+    pid: int
+    url: str
+    since: float
+
+    def __str__(self) -> str:
+        return f"{self.url} (process {self.pid})"
+
+
+def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the engine keeps its data: KB_DATA_DIR, or `$XDG_DATA_HOME/kb`, or `~/.local/share/kb`."""
+    if chosen := environment.get("KB_DATA_DIR"):
+        return Path(chosen).expanduser()
+    return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
+
+
+def write_running(folder: Path, running: Running | None) -> None:
+    """Say in a folder's lock which engine uses it, or that none does any more; whoever cannot, does without."""
+    import json  # the command line starts without it
+
+    with suppress(OSError):  # a full disk; or Windows, which lets nobody write what is locked
+        (folder / LOCK).write_text(json.dumps(running._asdict()) if running else "")
+
+
+def find_running(folder: Path) -> Running | None:
+    """Return the engine that uses a folder, if its process is there."""
+    import json
+
+    try:
+        with (folder / LOCK).open("rb") as file:
+            running = Running(**json.loads(file.read(MAX_BYTES)))
+        return running if _is_alive(running.pid) else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name == "nt":  # where signal 0 would be Ctrl-C
+        return True
+    try:
+        os.kill(pid, 0)
+    except PermissionError:  # another account's
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

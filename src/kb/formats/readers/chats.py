@@ -1,0 +1,163 @@
+"""Exports of ChatGPT and Claude: each conversation is a document of its own, with its date and its speakers."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kb.formats.extracted import Attachment, Extracted
+from kb.formats.text.encoding import clean, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MOST: Final = 100
+"""How many files are taken out of one: a larger export becomes exports, which become conversations."""
+
+_SPEAKERS: Final = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "Tool"}
+_IN_NO_NAME: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
+_NAME_CHARS: Final = 100
+_ID_CHARS: Final = 8
+_MARK: Final = re.compile(r"(?m)^(?=#{1,6}\s)")
+"""A heading within a turn, which goes below that of the turn."""
+
+Conversation = dict[str, Any]
+
+
+class Turn(NamedTuple):
+    """What someone said, and when."""
+
+    speaker: str
+    text: str
+    time: datetime | None
+
+
+def read_chats(source: str) -> Extracted | None:
+    """Return the conversations of an export as attachments; None if a text is no export."""
+    if '"mapping"' not in source and '"chat_messages"' not in source:
+        return None
+    try:
+        conversations = json.loads(source)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(conversations, list) or not conversations or not all(map(_is_conversation, conversations)):
+        return None
+    conversations.sort(key=_moment)
+    files = _exports(conversations) if len(conversations) > MOST else map(_file, conversations)
+    titles = [f"{_moment(each)[:10]} {_title(each)}".strip() for each in conversations]
+    text = f"{len(titles)} conversations\n\n" + "".join(f"{title}\n" for title in titles)
+    extracted = Extracted.of_text(clean(text), "Conversations")
+    return Extracted(extracted.title, extracted.text, extracted.sections, attachments=tuple(files))
+
+
+def _is_conversation(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get("mapping"), dict) or isinstance(value.get("chat_messages"), list)
+
+
+def _exports(conversations: list[Conversation]) -> Iterator[Attachment]:
+    """Yield exports of fewer conversations each; the oldest together, so that later exports hold the same ones."""
+    size = MOST
+    while size * MOST < len(conversations):
+        size *= MOST
+    for start in range(0, len(conversations), size):
+        batch = conversations[start : start + size]
+        name = f"{start + 1:05}-{start + size:05}.json"
+        yield Attachment(name, json.dumps(batch, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _file(conversation: Conversation) -> Attachment:
+    """Return a conversation as Markdown: a section for each turn."""
+    fields = {"title": _title(conversation), "date": _moment(conversation)}
+    matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
+    turns = "\n".join(
+        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_MARK.sub('##', turn.text)}\n"
+        for turn in _turns(conversation)
+        if turn.text.strip()
+    )
+    name = _IN_NO_NAME.sub("-", fields["title"])[:_NAME_CHARS].strip()
+    id_ = str(conversation.get("conversation_id") or conversation.get("id") or conversation.get("uuid") or "")
+    content = clean(f"---\n{matter}---\n\n{turns}")
+    return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))
+
+
+def _title(conversation: Conversation) -> str:
+    return one_line(str(conversation.get("title") or conversation.get("name") or "")) or "Conversation"
+
+
+def _moment(conversation: Conversation) -> str:
+    """Return when it began, in ISO 8601; empty if that is not known."""
+    time = _time(conversation.get("create_time") or conversation.get("created_at"))
+    return time.astimezone(UTC).isoformat() if time else ""
+
+
+def _turns(conversation: Conversation) -> Iterator[Turn]:
+    messages = conversation.get("chat_messages")
+    if isinstance(messages, list):
+        for message in messages:
+            if isinstance(message, dict):
+                yield Turn(_speaker(message.get("sender")), _claude_text(message), _time(message.get("created_at")))
+        return
+    for message in _branch(conversation["mapping"], conversation.get("current_node")):
+        author, content = message.get("author"), message.get("content")
+        role = author.get("role") if isinstance(author, dict) else None
+        if role != "system" and isinstance(content, dict):
+            yield Turn(_speaker(role), _chatgpt_text(content), _time(message.get("create_time")))
+
+
+def _branch(mapping: Mapping[str, Any], node: object) -> list[dict[str, Any]]:
+    """Return the messages on the way to the last one: a conversation that was edited has other branches."""
+    messages = []
+    seen = set()
+    if node not in mapping:
+        node = next((key for key in reversed(list(mapping)) if not (mapping[key] or {}).get("children")), None)
+    while isinstance(node, str) and node in mapping and node not in seen:
+        seen.add(node)
+        entry = mapping[node]
+        if not isinstance(entry, dict):
+            break
+        if isinstance(entry.get("message"), dict):
+            messages.append(entry["message"])
+        node = entry.get("parent")
+    return messages[::-1]
+
+
+def _chatgpt_text(content: Mapping[str, Any]) -> str:
+    parts = content.get("parts")
+    texts = parts if isinstance(parts, list) else [content.get("text")]
+    return "\n\n".join(text for part in texts if (text := part if isinstance(part, str) else _text_in(part)))
+
+
+def _claude_text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    texts = [_text_in(part) for part in content] if isinstance(content, list) else []
+    files = message.get("attachments")
+    texts += [
+        f"{each.get('file_name') or 'file'}:\n\n{each['extracted_content']}"
+        for each in (files if isinstance(files, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("extracted_content"), str)
+    ]
+    written = message.get("text")
+    return "\n\n".join(filter(None, texts)) or (written if isinstance(written, str) else "")
+
+
+def _text_in(part: object) -> str:
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _speaker(role: object) -> str:
+    return _SPEAKERS.get(str(role), one_line(str(role or "Someone")).capitalize())
+
+
+def _time(value: object) -> datetime | None:
+    """Return a moment that is seconds since 1970, or a text of ISO 8601."""
+    try:
+        if isinstance(value, (int, float)):
+            return datetime.fromtimestamp(value, UTC).replace(microsecond=0)
+        return datetime.fromisoformat(value).replace(microsecond=0) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,101 @@
+"""Examples of each command, which stand below its help."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LINES: Final = {
+    "add": (
+        "kb add ~/Documents/reports --tags work --wait",
+        "kb add lease.pdf --title 'Lease of the boat house'",
+    ),
+    "sync": (
+        "kb sync ~/vault --delete",
+        "kb sync ~/vault --delete --watch",
+    ),
+    "addnote": (
+        "kb addnote 'Anna prefers short answers' --tags people",
+        "pbpaste | kb addnote --title 'From the clipboard'",
+    ),
+    "updatenote": (
+        "kb updatenote 42",
+        "kb updatenote 42 'Anna prefers long answers now'",
+    ),
+    "search": (
+        "kb search how does Anna like her answers",
+        "kb search roof repair --tags house --after 2026-01-01 -n 5",
+    ),
+    "get": (
+        "kb get 42",
+        "kb get 42 --file ~/Downloads/",
+    ),
+    "open": (
+        "kb open 42",
+        "EDITOR=vim kb open 42",
+    ),
+    "list": (
+        "kb list",
+        "kb list --tags work --type pdf --all",
+    ),
+    "delete": (
+        "kb delete 42",
+        "kb delete 42 43 --yes",
+    ),
+    "tag": (
+        "kb tag 42 --add house,roof",
+        "kb list --under ~/old --ids | xargs kb tag --remove todo",
+    ),
+    "tags": (
+        "kb tags",
+        "kb tags --json",
+    ),
+    "jobs": (
+        "kb jobs --follow",
+        "kb jobs dismiss",
+    ),
+    "status": (
+        "kb status",
+        "kb status --json",
+    ),
+    "stats": (
+        "kb stats",
+        "kb stats --json",
+    ),
+    "config": (
+        "kb config",
+        "kb --profile work config",
+    ),
+    "mcp": (
+        "kb mcp claude-code",
+        "kb mcp cursor --write",
+    ),
+    "verify": (
+        "kb verify",
+        "kb verify --json",
+    ),
+    "reindex": (
+        "kb reindex",
+        "KB_PRECISION=int8 kb reindex",
+    ),
+    "serve": (
+        "kb serve",
+        "kb serve --port 8123 --data-dir ~/kb-work",
+    ),
+    "service": (
+        "kb service install",
+        "kb service status",
+    ),
+    "device": (
+        "kb device",
+        "kb device --json",
+    ),
+    "model": (
+        "kb model export BAAI/bge-small-en-v1.5 ~/models/bge",
+        "KB_MODEL_DIR=~/models/bge kb reindex",
+    ),
+    "healthcheck": (
+        "kb healthcheck",
+        "kb healthcheck && echo alive",
+    ),
+}
+EXAMPLES: Final = {name: "\n  ".join(("\b\nExamples:", *lines)) for name, lines in LINES.items()}

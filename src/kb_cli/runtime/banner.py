@@ -1,0 +1,41 @@
+"""What `kb serve` tells a person at a terminal, in the place of a log."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kb import __version__
+from kb_cli.runtime.output import abbreviate_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+
+def is_for_person(environment: Mapping[str, str]) -> bool:
+    """Return whether someone reads the log as it comes, and has not asked for another one."""
+    return sys.stderr.isatty() and not (environment.get("KB_LOG_LEVEL") or environment.get("KB_LOG_FORMAT"))
+
+
+def say_starting(folder: Path) -> None:
+    """Say what a start takes its time for."""
+    is_first = not (folder / "models").is_dir()
+    why = "; the first start fetches the model, which takes up to a minute" if is_first else ""
+    print(f"kb {__version__} starts{why} …", file=sys.stderr)
+
+
+def say_ready(url: str, folder: Path, apps: Iterable[str]) -> None:
+    """Say where it is found, where its data are, and what to do next."""
+    agents = ("  kb mcp                                 what connects your agents",) if "mcp" in apps else ()
+    lines = (
+        f"kb is ready at {url} (Ctrl-C stops it). Its data are in {abbreviate_home(str(folder))}.",
+        "",
+        "Next, in another terminal:",
+        "  kb addnote 'the key is under the mat'  or: kb add ~/Documents",
+        "  kb search where is the key",
+        *agents,
+        "",
+        f"The HTTP API: {url}/docs. Log: KB_LOG_LEVEL=info.",
+    )
+    print("\n".join(lines), file=sys.stderr, flush=True)

@@ -1,0 +1,33 @@
+"""What to say when nothing was found: most often a word is misspelt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kb_cli.runtime.options import Filters
+
+
+def explain_nothing(filters: Filters) -> str:
+    """Return why no document passes the filters, as far as that can be known."""
+    from kb_cli.runtime.completion import fetch_tags
+    from kb_cli.runtime.options import split_tags
+
+    wanted = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
+    tags = fetch_tags() if wanted else []
+    for tag in wanted:
+        if tag not in tags:
+            return f"no document has the tag {tag!r}{nearest(tag, tags)}"
+    if any(vars(filters).values()):
+        return "no document passes these filters"
+    return "no document is here yet: 'kb add FOLDER' brings files in, and 'kb addnote' a note"
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the word that may be meant, as the end of a sentence; nothing if none is near."""
+    from difflib import get_close_matches
+
+    matches = get_close_matches(word, list(words), n=1)
+    return f"; there is {matches[0]!r}" if matches else ""

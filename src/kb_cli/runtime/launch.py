@@ -1,0 +1,79 @@
+"""Opening what a document came from: in the user's editor, or in the program that this machine has for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from kb_cli.runtime.editor import editor_command
+from kb_cli.runtime.exit_codes import LocalError
+
+URL_SCHEMES: Final = ("http://", "https://")
+IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")
+"""Types of documents that people read in an editor."""
+
+COLON_EDITORS: Final = {"code": ("-g",), "codium": ("-g",), "cursor": ("-g",), "subl": (), "zed": (), "hx": ()}
+"""Editors that take a line as FILE:LINE, and the option for that; all others take +LINE FILE."""
+
+
+def open_source(document: dict[str, Any], line: int | None = None) -> None:
+    """Open what a document or a result is from, at a line of it if there is an editor.
+
+    Raises:
+        LocalError: it is not on this machine, or is a program itself, or nothing opens it.
+    """
+    source, document_id = document["source_path"] or "", document["document_id"]
+    if not (source.startswith(URL_SCHEMES) or Path(source).is_file()):
+        reason = f"{source} is not on this machine" if source else f"document {document_id} is no file"
+        raise LocalError(f"{reason}: 'kb get {document_id}' shows its text.")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    if editor and document["doc_type"] in IN_EDITOR and not source.startswith(URL_SCHEMES):
+        run([*editor_command(editor), *at_line(editor_command(editor)[0], source, line)])
+    elif is_program(source):
+        raise LocalError(f"{source} is a program, and is not started from here.")
+    else:
+        launch(source)
+
+
+def at_line(editor: str, file: str, line: int | None) -> list[str]:
+    """Return the arguments with which an editor opens a file at a line."""
+    if line is None:
+        return [file]
+    name = Path(editor).stem
+    return [*COLON_EDITORS[name], f"{file}:{line}"] if name in COLON_EDITORS else [f"+{line}", file]
+
+
+def launch(target: str) -> None:
+    """Open a file or an address with the program that this machine has for it."""
+    if sys.platform == "win32":
+        os.startfile(target)  # noqa: S606 - that is what was asked for
+        return
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    try:
+        status = subprocess.run(  # noqa: S603 - one argument, which no shell reads
+            [opener, target], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ).returncode
+    except OSError:
+        status = 1
+    if status:
+        raise LocalError(f"No program opens {target} here.")
+
+
+def run(command: list[str]) -> None:
+    """Run an editor until it is closed."""
+    try:
+        status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
+    except OSError as error:
+        raise LocalError(f"The editor {command[0]} does not start: {error.strerror}.") from None
+    if status:
+        raise LocalError(f"The editor {command[0]} ended with status {status}.")
+
+
+def is_program(path: str) -> bool:
+    """Return whether opening it would start it: where documents say that they come from is others' word."""
+    if os.name == "nt":
+        return Path(path).suffix.upper() in os.environ.get("PATHEXT", "").upper().split(os.pathsep)
+    return os.access(path, os.X_OK)

@@ -1,0 +1,70 @@
+"""Archives of notes, such as Notion exports: the files in them go in as if they were unpacked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from kb_cli.runtime.exit_codes import LocalError, UsageError
+from kb_cli.sync.selection import select_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kb_cli.sync.selection import Selection
+
+SUFFIX: Final = ".zip"
+MAX_FILES: Final = 100_000
+MAX_BYTES: Final = 10 << 30
+MAX_DEPTH: Final = 2
+"""Exports come as archives of archives, and no deeper."""
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether it is an archive to unpack, and no document that is one inside."""
+    return path.suffix.lower() == SUFFIX and path.is_file()
+
+
+@contextmanager
+def unpacked(archive: Path, exclude: Sequence[str]) -> Iterator[tuple[Path, Selection]]:
+    """Unpack an archive for as long as the block runs; the folder, and the files in it.
+
+    Raises:
+        UsageError: it is damaged or encrypted, or holds more than anyone means.
+    """
+    with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
+        folder = Path(scratch)
+        try:
+            _unpack(archive, folder)
+            for _ in range(MAX_DEPTH):
+                for inner in [path for path in folder.rglob("*") if is_archive(path)]:
+                    _unpack(inner, inner.parent)
+                    inner.unlink()
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            raise UsageError(f"{archive} cannot be unpacked: {error}.") from None
+        except OSError as error:
+            raise LocalError(f"{archive} cannot be unpacked: {error.strerror}.") from None
+        yield folder, select_files([str(folder)], exclude)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    with zipfile.ZipFile(archive) as content:
+        entries = [entry for entry in content.infolist() if not entry.is_dir()]
+        if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_BYTES:
+            raise UsageError(f"{archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
+        for entry in entries:
+            target = folder / _inner_path(entry.filename)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with content.open(entry) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+
+
+def _inner_path(name: str) -> PurePosixPath:
+    """Return a path that leads out of no folder."""
+    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+    return PurePosixPath(*parts or ["file"])

@@ -1,0 +1,63 @@
+"""Files that were renamed or moved: their documents stay the same, with their ids, dates and tags."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from kb.api.errors import KbError
+from kb_cli.runtime import exit_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kb.client.client import EngineClient
+    from kb_cli.sync.digests import DigestCache
+    from kb_cli.sync.file_item import FileItem
+    from kb_cli.sync.remote import RemoteFile
+
+Moves = list[tuple["FileItem", str]]
+"""Files, and the source paths that their documents have."""
+
+
+def find_moves(
+    items: Sequence[FileItem], gone: Mapping[str, int], remote: Mapping[str, RemoteFile], digests: DigestCache
+) -> Moves:
+    """Return the new files that hold what a file held that is gone; one of the same name goes before another."""
+    candidates: dict[str, list[str]] = defaultdict(list)
+    for path in gone:
+        if content_hash := remote[path].content_hash:
+            candidates[content_hash].append(path)
+    moves: Moves = []
+    for item in items if candidates else ():
+        paths = candidates.get(_digest(item, digests), []) if item.source_path not in remote else []
+        if paths:
+            best = max(paths, key=lambda path: _name(path) == _name(item.source_path))
+            paths.remove(best)
+            moves.append((item, best))
+    return moves
+
+
+async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, RemoteFile]) -> None:
+    """Give the documents their files' new paths, also in `remote`; one that the engine does not move is sent anew."""
+    for item, path in moves:
+        try:
+            await client.move_document(remote[path].document_id or 0, item.source_path)
+        except KbError as error:
+            if exit_codes.code_of(error) not in (exit_codes.REFUSED, exit_codes.NOT_FOUND):
+                raise
+            continue
+        item.moved_from = path
+        remote[item.source_path] = remote.pop(path)
+
+
+def _digest(item: FileItem, digests: DigestCache) -> str:
+    try:
+        return digests.digest(item.path)
+    except OSError:
+        return ""
+
+
+def _name(path: str) -> str:
+    return PurePosixPath(path).name
