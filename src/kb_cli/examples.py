@@ -41,6 +41,26 @@ LINES: Final = {
         "kb delete 42",
         "kb delete 42 43 --yes",
     ),
+    "history": (
+        "kb history 42",
+        "kb history 42 --json",
+    ),
+    "revert": (
+        "kb revert 42 3",
+        "kb revert 42 3 --why 'the new text was wrong'",
+    ),
+    "restore": (
+        "kb restore 42",
+        "kb restore ~/backups/kb",
+    ),
+    "bin": (
+        "kb bin",
+        "kb bin --json",
+    ),
+    "undo": (
+        "kb undo --since 10m",
+        "kb undo --since 10m --yes",
+    ),
     "tag": (
         "kb tag 42 --add house,roof",
         "kb list --under ~/old --ids | xargs kb tag --remove todo",
@@ -69,9 +89,25 @@ LINES: Final = {
         "kb mcp claude-code",
         "kb mcp cursor --write",
     ),
-    "verify": (
-        "kb verify",
-        "kb verify --json",
+    "backup": (
+        "kb backup ~/backups/kb",
+        "kb backup verify ~/backups/kb",
+    ),
+    "export": (
+        "kb export ~/kb-export",
+        "kb export ~/kb-notes --plain",
+    ),
+    "import": (
+        "kb import ~/kb-export",
+        "KB_DATA_DIR=~/kb-new kb import ~/kb-export",
+    ),
+    "doctor": (
+        "kb doctor",
+        "kb doctor --fix",
+    ),
+    "stdio": (
+        "kb stdio",
+        "kb mcp claude-desktop",
     ),
     "reindex": (
         "kb reindex",
