@@ -164,7 +164,7 @@ class Index(Protocol):
     @property
     def analyzer(self) -> Analyzer: ...
     def select(self, where: Filter) -> Selection: ...
-    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
