@@ -1,6 +1,6 @@
 """What 100,000 documents cost that 1,000 do not: two real servers in one run, asked in turn.
 
-    python -m bench.scale [DOCUMENTS]      100,000 when not given
+    python -m bench.pages [DOCUMENTS]      100,000 when not given
 
 The documents are notes of one chunk with synthetic vectors, written through the store before the servers start.
 """

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ ACTS: dict[str, dict[str, Any]] = {
     "grouped": {"group_by": "document"},
 }
 MEMORY = 1e6
+IDLE = 0.02
+"""Seconds of CPU time in a second that a server takes with nothing to do."""
 
 
 class Client:
@@ -55,11 +57,13 @@ class Client:
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         """Return what the server answers."""
-        connection = self._connection()
         content = json.dumps(body) if body is not None else None
-        connection.request(method, f"/api/v1/{path}", content, {"content-type": "application/json"})
-        response = connection.getresponse()
-        answer = response.read()
+        request = method, f"/api/v1/{path}", content, {"content-type": "application/json"}
+        try:
+            response, answer = self._send(*request)
+        except ConnectionError:  # the server closes what was idle for some seconds
+            self._connection().close()
+            response, answer = self._send(*request)
         if response.status >= 300:
             raise RuntimeError(f"{response.status} {answer!r}")
         return json.loads(answer) if answer else None
@@ -67,6 +71,12 @@ class Client:
     def search(self, query: str, **options: object) -> Any:  # noqa: ANN401 - JSON
         """Search."""
         return self.call("POST", "search", {"query": query, **options})
+
+    def _send(self, *request: Any) -> tuple[HTTPResponse, bytes]:  # noqa: ANN401 - as `HTTPConnection.request`
+        connection = self._connection()
+        connection.request(*request)
+        response = connection.getresponse()
+        return response, response.read()
 
     def _connection(self) -> HTTPConnection:
         if not hasattr(self._local, "connection"):
@@ -144,6 +154,14 @@ def writes(client: Client, texts: Sequence[str]) -> Figures:
     return {key: value for name, each in times.items() for key, value in spread(name, each).items()}
 
 
+def settle(server: Server) -> None:
+    """Wait until the server has read the words that it reads after its start."""
+    before = -1.0
+    while (now := server.cpu()) - before > IDLE:
+        before = now
+        time.sleep(1)
+
+
 def measure(folder: Path, size: int, embedder: Embedder, texts: Sequence[str]) -> Figures:
     """Return every figure of a database."""
     disk = sum(file.stat().st_size for file in folder.glob("kb.db*"))
@@ -156,6 +174,7 @@ def measure(folder: Path, size: int, embedder: Embedder, texts: Sequence[str]) -
             "peak at start MB": server.memory("VmHWM") / MEMORY,
             "disk bytes a passage": disk / size,
         }
+        settle(server)
         figures |= searches(client, embedder, texts)
         figures |= processing(server, client, embedder, texts[:ROUNDS])
         figures |= concurrency(client, embedder, texts)
