@@ -30,7 +30,7 @@ ESTIMATED = 10
 GATHERED = 0.25
 """Up to this share of the rows, gathering their codes is cheaper than a scan of all."""
 
-SAMPLED = 65_536
+SAMPLED = 16_384
 FARTHEST = np.iinfo(np.uint16).max
 
 

@@ -131,6 +131,7 @@ class SqliteStore:
                 " and 'kb reindex' makes them again from the texts."
             ) from error
         self.words = Words(self._writer, words_limit)
+        self._writer.pragma("shrink_memory")  # the pages of all that was read are in its cache
         self._keeper = VectorKeeper(self, self._vectors)
         self._keeper.notice()
 
