@@ -93,7 +93,7 @@ def compare_searches(folder: Path, embedder: Embedder, words: Sequence[str]) -> 
     with FollowingPool(1) as pool:
         recalls = [RecallMonitor(store, Instruments()) for store in stores]
         services = [
-            SearchService(store, embedder, pool, Instruments(), recall, 1)
+            SearchService(store, embedder, pool, Instruments(), recall)
             for store, recall in zip(stores, recalls, strict=True)
         ]
         for number, query in enumerate(queries * 10):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
-from contextlib import ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,7 +70,7 @@ logger = logging.getLogger(__name__)
 
 API = "/api/v1"
 MAX_SEARCHES = 6
-"""How many searches use the model at once: fewer than the store has connections for readers."""
+"""How many searches run at once, however many cores there are: fewer than the store has connections for readers."""
 
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
@@ -197,19 +198,27 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     stack.callback(worker.stop)
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
-    pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
-    queue = SearchQueue(settings.max_searches)
+    at_once = min(available_cores() + 1, MAX_SEARCHES)
+    pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
+    queue = SearchQueue(settings.max_searches, at_once)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
-    search_service = SearchService(store, embedder, pool, instruments, recall, MAX_SEARCHES, available_cores())
+    search_service = SearchService(store, embedder, pool, instruments, recall)
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
+    trim_memory()
     return Services(settings, store, embedder, worker, originals, search_service, stop, queue)
 
 
 def retention_of(settings: Settings) -> Retention:
     """Return how long what was changed or deleted is kept."""
     return Retention(settings.history_days, settings.history_mb << 20, settings.bin_days)
+
+
+def trim_memory() -> None:
+    """Give back what the start has freed, which glibc would keep."""
+    with suppress(AttributeError, OSError, TypeError):  # there is another library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -206,6 +206,8 @@ def test_a_search_as_of_a_moment_works_with_few_vectors_and_with_many(path):
             near = selection.nearest(vector, 1)
             [hit] = tx.index_at(then).hits(near.ids.tolist())
             assert (hit.text, hit.document_id) == ("apple 4", ids[4])
+            every = selection.nearest(vector, 100).ids
+            assert sorted(tx.index_at(then).documents_of(every)) == ids
             assert near.scores[0] == pytest.approx(1, abs=1e-3)
             assert selection.full_text(("apple",), 100).ids.size == 30
 

@@ -118,7 +118,7 @@ class Machine:
         self.store = self.opened.enter_context(closing(SqliteStore(self.path, space())))
         pool = self.opened.enter_context(FollowingPool(1))
         recall = self.opened.enter_context(closing(RecallMonitor(self.store, Instruments())))
-        self.service = SearchService(self.store, self.embedder, pool, Instruments(), recall, 1)
+        self.service = SearchService(self.store, self.embedder, pool, Instruments(), recall)
 
     def text(self):
         return " ".join(self.random.choices(WORDS, k=self.random.randint(1, 6)))

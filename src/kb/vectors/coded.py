@@ -33,7 +33,7 @@ GATHERED = 0.25
 BLOCK = 8192
 """How many vectors are read at a time."""
 
-SAMPLED = 65_536
+SAMPLED = 16_384
 FARTHEST = np.iinfo(np.uint16).max
 
 

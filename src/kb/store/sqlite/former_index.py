@@ -85,11 +85,14 @@ class FormerIndex:
         ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
         return FormerSelection(self.words, self._snapshot, ids, self._gone)
 
-    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
-        current = [id_ for id_ in chunk_ids if id_ not in self._former]
-        found = dict(zip(current, self._index.documents_of(current), strict=True))
-        return [found[id_] if id_ in found else self._former[id_].document.id for id_ in chunk_ids]
+        is_former = np.isin(chunk_ids, np.fromiter(self._former, np.int64, len(self._former)))
+        documents = np.empty(chunk_ids.size, np.int64)
+        documents[is_former] = [self._former[id_].document.id for id_ in chunk_ids[is_former].tolist()]
+        documents[~is_former] = self._index.documents_of(chunk_ids[~is_former])
+        found: list[int] = documents.tolist()
+        return found
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""

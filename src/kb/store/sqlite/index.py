@@ -56,11 +56,15 @@ class SqliteIndex:
         """Return the chunks that `where` admits."""
         return SqliteSelection(self._execute, self._snapshot, self._words, where)
 
-    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
-        rows = self._execute(statements("search")["select_documents_of"], (json.dumps(chunk_ids),))
-        found = dict(rows.fetchall())
-        return [found[chunk_id] for chunk_id in chunk_ids]
+        if self._words:
+            rows, _ = self._words.snapshot.rows_of(chunk_ids)
+            documents: list[int] = self._words.snapshot.documents[rows].tolist()
+            return documents
+        ids = chunk_ids.tolist()
+        found = dict(self._execute(statements("search")["select_documents_of"], (json.dumps(ids),)).fetchall())
+        return [found[chunk_id] for chunk_id in ids]
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""

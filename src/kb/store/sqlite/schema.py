@@ -52,6 +52,16 @@ class VectorTable:
         )
 
     @property
+    def keys(self) -> str:
+        """The id of every vector."""
+        return f"SELECT {self.key} FROM chunks_vec"
+
+    @property
+    def scan(self) -> str:
+        """Every vector, in no order: SQLite would sort all of them in memory."""
+        return f"SELECT {self.key}, {self.embedding} FROM chunks_vec"
+
+    @property
     def lookup(self) -> str:
         """The vectors of an array of ids, in its order."""
         return (

@@ -128,6 +128,7 @@ class SqliteStore:
             check_in_step(self._writer)
             self._vectors = Vectors(self._writer, space.dimensions, flat_limit)
             self.words = Words(self._writer, words_limit)
+            self._writer.pragma("shrink_memory")  # the pages of all that was read are in its cache
         except (apsw.Error, ValueError) as error:
             raise damaged(path, error) from error
         self._keeper = VectorKeeper(self, self._vectors)

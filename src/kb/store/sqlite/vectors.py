@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT = 16
+BLOCK = 1024
+"""How many vectors are read at a time: Python objects of all of them would leave holes in memory."""
 
 
 class Vectors:
@@ -136,10 +139,14 @@ class Vectors:
 
     def flat_index(self, connection: apsw.Connection) -> FlatIndex:
         """Return all vectors of the moment that the connection's transaction sees."""
-        rows: list[Any] = connection.execute(self.table.select).fetchall()
-        ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, self._dimensions)
-        return FlatIndex.of(ids, usable(vectors))
+        ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(self.table.keys)], np.int64))
+        rows = Rows.of(ids, np.empty((ids.size, self._dimensions), np.float32)).with_room()
+        found = connection.execute(self.table.scan)
+        while block := list(islice(found, BLOCK)):
+            places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
+            vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
+            rows.data[places] = usable(vectors.reshape(-1, self._dimensions))
+        return FlatIndex(rows)
 
     def _open(self, connection: apsw.Connection) -> VectorIndex:
         if not self._exceeds(connection.execute(statements("documents")["count_chunks"]).get):
