@@ -158,8 +158,8 @@ MENDED = {
     "a reindex was cut off": ("leftovers", write("kb.db.new")),
     "a restore was cut off": ("leftovers", write("restoring-20260101T000000000000.part/kb.db")),
 }
-UNSEEN = {"a vector is of another text", "words are of another text"}
-"""Only who reads everything finds these; a search cannot."""
+UNSEEN = {"a vector is missing", "a vector is of another text", "words are of another text"}
+"""A chunk without a vector is found by its words; the others only who reads everything finds."""
 FOUND = {
     "a text was changed": ("notes", sql("UPDATE chunks SET text = 'Nothing is under the mat.' WHERE id = 1")),
     "a chunk is missing": (

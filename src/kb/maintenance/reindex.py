@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kb.api.errors import StoreError
 from kb.embed.open import open_embedder
 from kb.ingest.chunk import Chunker
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.rebuild import rebuild
+from kb.store.sqlite.vector_space import recorded_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kb.embed.protocol import Embedder
     from kb.settings import Settings
 
 
@@ -33,10 +37,36 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
     """
     path = database_path(settings.database_url, settings.data_dir)
     with sole_user(settings.data_dir / "kb.lock"), sole_user(database_lock(path)):
-        embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
-        chunker = Chunker(embedder)
+        model = _Model(settings)
+        model.space = model.made if anew else recorded_space(path)
+        rebuild(path, model.space, model.embed, on_chunks, anew=anew)
 
-        def embed(chunks: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-            return embedder.embed_passages([chunker.passage(header, text) for header, text in chunks])
 
-        rebuild(path, VectorSpace.of(embedder.spec), embed, on_chunks, anew=anew)
+class _Model:
+    """The model, started when the first vector is missing: most damage is elsewhere."""
+
+    space: VectorSpace
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def made(self) -> VectorSpace:
+        """What its vectors are of."""
+        return VectorSpace.of(self._embedder.spec)
+
+    def embed(self, chunks: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Return the vectors of headers and texts.
+
+        Raises:
+            StartError: the model cannot be used, or is not that of the other vectors.
+        """
+        if self.made != self.space:
+            raise StoreError(f"The vectors are of {self.space}, and the model makes those of {self.made}.")
+        chunker = Chunker(self._embedder)
+        return self._embedder.embed_passages([chunker.passage(header, text) for header, text in chunks])
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        settings = self._settings
+        return open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
