@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import apsw
 import numpy as np
@@ -23,6 +24,7 @@ from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
 from kb.telemetry.instruments import Instruments
+from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import Documents
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -567,6 +569,35 @@ def test_the_recall_is_measured_on_what_is_searched(open_store):
 
 def recall(registry, kind):
     return registry.get_sample_value(f"kb_vector_recall_{kind}")
+
+
+def test_of_equal_chunks_any_counts_for_the_recall():
+    chosen = {True: np.arange(10), False: np.arange(10, 20)}
+
+    class Equals:
+        """Every chunk is as near as any other."""
+
+        def read(self):
+            return nullcontext(SimpleNamespace(index=self))
+
+        def select(self, where):
+            return self
+
+        def nearest(self, vector, limit, *, exact):
+            return ScoredChunks(chosen[exact], np.full(10, 0.5))
+
+    instruments = Instruments()
+    with closing(RecallMonitor(Equals(), instruments, interval=0)) as monitor:
+        monitor.observe(unit(7), Filter())
+    assert recall(instruments.registry, "sum") == 1
+
+
+def test_a_query_that_comes_after_the_end_is_not_measured(open_store):
+    with open_store() as store:
+        monitor = RecallMonitor(store, Instruments(), interval=0)
+        monitor.close()
+        for _ in range(2):
+            monitor.observe(unit(7), Filter())
 
 
 class CodedDocuments(Documents):
