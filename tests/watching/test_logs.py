@@ -24,7 +24,8 @@ async def test_a_request_has_one_id_through_gateway_and_engine(start_stack):
     assert (call["tool"], call["outcome"]) == ("kb_addnote", "ok")
     told = [line for line in lines(engine) if line.get("request_id") == call["request_id"]]
     assert [line["message"] for line in told] == ["job accepted", "request"]
-    assert (told[1]["method"], told[1]["route"], told[1]["status"]) == ("POST", "/api/v1/jobs", 202)
+    assert (told[1]["method"], told[1]["route"]) == ("POST", "/api/v1/jobs")
+    assert told[1]["status"] in (200, 202)  # whether the note was there within a second
     assert told[0]["job_id"] == 1
 
 

@@ -6,7 +6,7 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from fastmcp.exceptions import NotFoundError
+from fastmcp.exceptions import NotFoundError, ToolError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from opentelemetry.trace import SpanKind
 from prometheus_client import CollectorRegistry, Histogram
@@ -45,8 +45,9 @@ class CallMetrics(Middleware):
                 result = await call_next(context)
                 outcome = "ok"
                 return result
-            except NotFoundError:
-                tool = UNKNOWN_TOOL
+            except ToolError as error:
+                if isinstance(error.__cause__, NotFoundError):
+                    tool = UNKNOWN_TOOL
                 raise
             finally:
                 seconds = perf_counter() - begun
