@@ -277,3 +277,8 @@ def test_a_server_tells_a_person_what_to_do_next_and_keeps_its_log_to_itself(out
     assert "Its data are in ~/data." in shown
     assert "kb search where is the key" in shown
     assert "INFO" not in shown
+
+
+def test_a_file_in_the_place_of_a_folder_is_named_with_the_command_for_it(kb, folder):
+    refused = kb("sync", "papers/rust.md")
+    assert (refused.returncode, refused.stderr) == (2, f"kb: {folder}/rust.md is a file: 'kb add' adds it\n")

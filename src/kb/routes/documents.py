@@ -197,7 +197,10 @@ def as_attachment(filename: str) -> str:
 
 
 @router.patch(
-    "/documents/{document_id}", tags=["documents"], summary="Move a document", responses=problems(404, 409, 507)
+    "/documents/{document_id}",
+    tags=["documents"],
+    summary="Move a document",
+    responses=problems(400, 404, 409, 413, 507),
 )
 def move_document(document_id: Id, change: Move, services: ServicesDep) -> Document:
     """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""

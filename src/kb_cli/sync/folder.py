@@ -56,6 +56,8 @@ class Folder:
         Raises:
             UsageError: there is none.
         """
+        if self.path.is_file():
+            raise UsageError(f"{self.path} is a file: 'kb add' adds it.")
         if not self.path.is_dir():
             raise UsageError(f"There is no folder {self.path}.")
 
