@@ -118,8 +118,9 @@ class Verification:
         return rows
 
     def file_hashes(self) -> Iterator[tuple[int, str]]:
-        """Yield the documents that came from files, and the hashes of these."""
-        yield from self._rows("SELECT id, content_hash FROM documents WHERE doc_type <> 'note'")
+        """Yield the documents and former versions that came from files, and the hashes of these."""
+        for table, key in (("documents", "id"), ("versions", "document_id")):
+            yield from self._rows(f"SELECT {key}, content_hash FROM {table} WHERE doc_type <> 'note'")
 
     def staged(self) -> Iterator[tuple[int, str]]:
         """Yield the jobs that wait with a file, and its name."""
