@@ -544,7 +544,7 @@ def test_damaged_lengths_leave_the_full_text_to_sqlite_and_say_so(tmp_path, capl
         with store.read() as tx:
             assert tx.words is None
         assert store.words_faults == 1
-        assert caplog.text.count("'kb verify'") == 1
+        assert caplog.text.count("'kb doctor'") == 1
         Writer(store, 2).add(2)
         with Upkeep(store, seconds=0.01):
             assert store.words_size == 0
@@ -562,7 +562,7 @@ def test_memory_that_is_wrong_again_after_it_was_read_again_is_given_up(tmp_path
             assert tx.words is None
             assert tx.index.select(Filter()).full_text(("lamp",), 10).ids.size
         assert store.words_faults == 2
-        assert caplog.text.count("'kb verify'") == 1
+        assert caplog.text.count("'kb doctor'") == 1
 
 
 def test_checks_go_on_after_one_that_failed_and_count_it(tmp_path):

@@ -518,7 +518,7 @@ def test_a_page_that_cannot_be_read_stops_no_start_no_search_and_no_new_document
             file.write(b"\xff" * 4096)
     with open_store() as store:
         assert found(store, 77, limit=5) == expected
-        eventually("it is said", lambda: "'kb verify'" in caplog.text)
+        eventually("it is said", lambda: "'kb doctor'" in caplog.text)
         fill(store, 1, start=5000)
         assert found(store, 5005, limit=1) == ["text 5005"]
         assert found(store, 77, limit=5, exact=True) == expected

@@ -94,7 +94,7 @@ class Vectors:
         self._may_write_codes = False
         logger.warning(
             "searches by vectors take longer, for their codes in the database are damaged (%s):"
-            " 'kb verify' says what else is, and 'kb reindex' makes the database anew",
+            " 'kb doctor' says what else is, and 'kb reindex' makes the database anew",
             error,
         )
 

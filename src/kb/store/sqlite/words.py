@@ -108,7 +108,7 @@ class Words:
         self._index = None
         logger.warning(
             "full text is searched on disk, which takes longer, for the database's is damaged (%s):"
-            " 'kb verify' says what is damaged",
+            " 'kb doctor' says what is damaged",
             reason,
         )
 
