@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import ANY
 
 import httpx2
 import pytest
@@ -113,10 +114,10 @@ def test_a_file_that_moves_keeps_its_tags(kb, synced, folder, tag):
     assert f"by-hand-{tag}" in moved["tags"]
 
 
-def test_what_is_ignored_does_not_go_in_and_goes_away_when_it_is_deleted(kb, synced, folder):
+def test_what_is_ignored_does_not_go_in_and_is_not_gone(kb, synced, folder):
     synced()
     (folder / ".kbignore").write_text("*.txt\n")
-    assert synced("--delete")["deleted"] == [f"{folder}/deep/cat.txt"]
+    assert synced("--delete") == {"files": ANY, "deleted": []}
     (folder / "deep" / ".kbignore").write_text("!cat.txt\n")
     assert len(synced()["files"]) == 2
     assert [each["path"] for each in synced("--exclude", "/rust.*")["files"]] == [f"{folder}/deep/cat.txt"]
@@ -346,3 +347,17 @@ def test_links_out_of_the_folder_are_not_followed_unless_that_is_said(kb, folder
     assert f"{folder}/readme.md" not in kb("list", "--under", folder).stdout
     assert "not followed" not in kb("sync", "papers", "--follow-links").stdout
     assert f"{folder}/readme.md" in kb("list", "--under", folder).stdout
+
+
+def test_a_file_that_is_left_out_from_now_on_keeps_its_document(kb, synced, folder):
+    (folder / "draft.md").write_text("A draft about tides.\n")
+    synced()
+    before = held(kb, folder)
+    (folder / ".gitignore").write_text("draft.md\n")
+    shutil.copy(folder / "draft.md", folder / "copy.md")
+    done = kb("sync", "papers", "--delete")
+    assert "1 left out by .gitignore" in done.stdout
+    assert "deleted" not in done.stdout
+    assert held(kb, folder).items() >= before.items()
+    (folder / "draft.md").unlink()
+    assert synced("--delete")["deleted"] == [str(folder / "draft.md")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from kb.client.client import EngineClient
@@ -153,21 +154,34 @@ async def delete_missing(
 def gone(
     items: Iterable[FileItem], selection: Selection, folder: Folder, remote: Mapping[str, RemoteFile]
 ) -> dict[str, int]:
-    """Return the documents whose file is gone, by source path; what is in an unreadable folder is not gone."""
+    """Return the documents whose file is gone, by source path; what is unreadable or left out is not gone."""
     local = {each.source_path for each in items}
     unreadable = tuple(f"{folder.source_path(path)}/" for path in selection.unreadable)
     return {
         path: file.document_id
         for path, file in remote.items()
-        if file.document_id is not None and not has_file(path, local) and not path.startswith(unreadable)
+        if file.document_id is not None
+        and not has_file(path, local)
+        and not path.startswith(unreadable)
+        and not is_on_disk(folder, path)
     }
 
 
 def has_file(path: str, local: set[str]) -> bool:
     """Return whether a source path is a local file's, or that of something that came with one."""
-    if path in local:
-        return True
-    return any(path[:at] in local for at, character in enumerate(path) if character == ATTACHMENT_SEPARATOR)
+    return any(each in local for each in possible_files(path))
+
+
+def is_on_disk(folder: Folder, path: str) -> bool:
+    """Return whether the file of a source path is there, whatever leaves it out."""
+    files = (folder.path / each.removeprefix(folder.prefix) for each in possible_files(path))
+    return any(os.path.lexists(file) and (file.is_symlink() or not file.is_dir()) for file in files)
+
+
+def possible_files(path: str) -> Iterator[str]:
+    """Yield a source path, and what it may have come with."""
+    yield path
+    yield from (path[:at] for at, character in enumerate(path) if character == ATTACHMENT_SEPARATOR)
 
 
 def refuse_empty(folder: Folder, selection: Selection, remote: Mapping[str, RemoteFile]) -> None:

@@ -77,6 +77,7 @@ def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int =
     if selection.skipped:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
         parts.append(f"{sum(selection.skipped.values())} passed over ({kinds})")
+    parts += [f"{count} left out by {name}" for name, count in sorted(selection.ignored.items())]
     if selection.outside:
         links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
         parts.append(f"{links} out of the folder not followed (--follow-links follows)")

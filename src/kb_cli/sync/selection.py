@@ -27,6 +27,9 @@ PRIVATE_NAMES: Final = {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
 PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"}
 """Keys and stores of passwords, likewise."""
 
+DEFAULT: Final = "default"
+"""What leaves these out."""
+
 BINARY_SUFFIXES: Final = {
     ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
     ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".m4a",
@@ -44,12 +47,14 @@ class Selection:
     Args:
         files: each once, in order.
         skipped: how many files were passed over, by their suffix.
+        ignored: how many files and folders were left out, by the name of what says so.
         unreadable: folders that cannot be listed.
         outside: links to files outside of the folder.
     """
 
     files: list[Path] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
+    ignored: dict[str, int] = field(default_factory=dict)
     unreadable: list[Path] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
 
@@ -69,7 +74,7 @@ def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_li
     for path in (path for name in names for path in _expand(name)):
         if path.is_dir():
             _walk(absolute(path), [], exclude, selection, None if follow_links else path.resolve())
-        elif not exclude or not IgnoreRules(path.parent, exclude).verdict(path, is_folder=False):
+        elif not exclude or not IgnoreRules("--exclude", path.parent, exclude).verdict(path, is_folder=False):
             selection.files.append(absolute(path))
     selection.files = list(dict.fromkeys(selection.files))
     return selection
@@ -89,13 +94,20 @@ def _expand(name: str) -> list[Path]:
 
 
 class IgnoreRules:
-    """What is left out of a folder, by patterns in the syntax of .gitignore that count from there."""
+    """What is left out of a folder, by patterns in the syntax of .gitignore that count from there.
 
-    def __init__(self, folder: Path, patterns: Iterable[str]) -> None:
+    Args:
+        name: where the patterns stand.
+        folder: where they count from.
+        patterns: the lines.
+    """
+
+    def __init__(self, name: str, folder: Path, patterns: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec
 
         from kb_cli.sync.ignore_pattern import LinearPattern
 
+        self.name = name
         self._folder = folder
         self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(patterns, LinearPattern, backend="simple")
 
@@ -116,9 +128,11 @@ def _walk(
     rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
     for entry in entries:
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
-        if entry.name.startswith(".") or _is_ignored(path, rules, is_folder=is_folder):
+        if entry.name.startswith("."):
             continue
-        if is_folder:
+        if reason := _ignored_by(path, rules, is_folder=is_folder):
+            selection.ignored[reason] = selection.ignored.get(reason, 0) + 1
+        elif is_folder:
             _walk(path, rules, exclude, selection, within)
         elif _is_file(entry):
             if within and entry.is_symlink() and not path.resolve().is_relative_to(within):
@@ -140,16 +154,20 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
     for name in IGNORE_FILES:
         if name in names:
             try:
-                yield IgnoreRules(folder, (folder / name).read_text("utf-8-sig").splitlines())
+                yield IgnoreRules(name, folder, (folder / name).read_text("utf-8-sig").splitlines())
             except (OSError, ValueError) as error:
                 raise UsageError(f"{folder / name} cannot be read: {error}.") from None
     if exclude:
-        yield IgnoreRules(folder, exclude)
+        yield IgnoreRules("--exclude", folder, exclude)
 
 
-def _is_ignored(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> bool:
-    verdicts = (each.verdict(path, is_folder=is_folder) for each in reversed(rules))
-    return next((verdict for verdict in verdicts if verdict is not None), _is_usual(path, is_folder=is_folder))
+def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> str | None:
+    """Return the name of what leaves a path out, or None."""
+    for each in reversed(rules):
+        verdict = each.verdict(path, is_folder=is_folder)
+        if verdict is not None:
+            return each.name if verdict else None
+    return DEFAULT if _is_usual(path, is_folder=is_folder) else None
 
 
 def _is_usual(path: Path, *, is_folder: bool) -> bool:
