@@ -157,7 +157,9 @@ def test_a_folder_says_what_to_leave_out_and_so_can_the_command(kb, folder):
     (folder / "deep" / "keep.txt").write_text("Kept all the same.\n")
     (folder / "photo.JPG").write_bytes(b"\xff\xd8\xff")
     ended = kb("add", "papers", "--exclude", "rust.*")
-    assert ended.stdout == "1 file: 1 on the way in, 1 passed over (1 .jpg)\n"
+    assert ended.stdout == (
+        "1 file: 1 on the way in, 1 passed over (1 .jpg), 1 left out by --exclude, 1 left out by .kbignore\n"
+    )
     assert added(kb.json("add", "papers")) == ["keep.txt", "rust.md"]
     assert added(kb.json("add", "papers/rust.md", "papers/**/*.txt", "--exclude", "rust.*")) == ["cat.txt", "keep.txt"]
     (folder / ".kbignore").write_text("\ufeffdeep/\r\n", encoding="utf-8")

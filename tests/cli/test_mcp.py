@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -45,10 +46,17 @@ def test_commands_and_toml_survive_a_key_with_quotes(printed):
 
 def test_clients_that_only_start_programs_start_kb_itself(printed):
     server = json.loads(printed("claude-desktop"))["mcpServers"]["kb"]
-    assert (server["command"], server["args"]) == ("kb", ["stdio"])
+    assert Path(server["command"]).is_file()
+    assert server["args"] == ["stdio"]
     assert server["env"] == {"KB_MCP_URL": URL, "KB_MCP_API_KEY": KEY}
     local = json.loads(printed("claude-desktop", url="http://127.0.0.1:1", key=""))["mcpServers"]["kb"]
     assert local["env"] == {"KB_MCP_URL": "http://127.0.0.1:1/mcp"}
+
+
+def test_a_program_that_starts_kb_gives_it_the_settings_of_this_shell(outside):
+    settings = {"KB_DATA_DIR": "data", "KB_API_KEY": "the engine's", "KB_MCP_API_KEY": "the agents'"}
+    env = json.loads(outside("mcp", "claude-desktop", env=settings).stdout)["mcpServers"]["kb"]["env"]
+    assert env == {**settings, "KB_DATA_DIR": str(outside.folder / "data"), "KB_MCP_URL": "http://127.0.0.1:8000/mcp"}
 
 
 def test_all_of_them_with_their_place_and_the_collections_too(printed, outside):
@@ -170,3 +178,21 @@ def test_more_clients_get_address_and_key(printed, client):
 def test_clients_without_a_file_of_json_get_theirs(printed):
     assert f'"uri": "{URL}"' in printed("goose")
     assert printed("open-webui").startswith(f"URL: {URL}\nAuthorization: Bearer ")
+
+
+def test_writing_again_keeps_links_other_settings_and_a_copy_of_each_file(outside):
+    file, link = outside.folder / "dotfiles.json", outside.folder / ".cursor/mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    file.write_text('{"mcpServers": null, "name": "Zoë"}')
+    assert outside("mcp", "cursor", "--write").returncode == 0
+    assert link.is_symlink()
+    assert "Zoë" in file.read_text()
+    content = json.loads(file.read_text())
+    content["mcpServers"]["kb"]["disabled"] = True
+    file.write_text(json.dumps(content))
+    assert outside("mcp", "cursor", "--write", env={"KB_ENGINE_URL": "http://kb.example"}).returncode == 0
+    server = json.loads(file.read_text())["mcpServers"]["kb"]
+    assert server == {"url": "http://kb.example/mcp", "disabled": True}
+    assert "null" in file.with_name("dotfiles.json.before-kb").read_text()
+    assert "disabled" in file.with_name("dotfiles.json.before-kb-2").read_text()

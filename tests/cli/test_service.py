@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import time
 
 import pytest
 
@@ -55,3 +58,27 @@ def test_where_there_is_no_systemd_it_says_so(outside):
 
 def test_what_is_not_installed_is_gone_already(outside, systemd):
     assert outside("service", "uninstall", env=systemd).stdout == "There is no service of kb here.\n"
+
+
+def test_installing_again_keeps_the_settings_and_a_copy_of_a_unit_that_someone_changed(outside, systemd):
+    first = outside("service", "install", env=systemd | {"KB_API_KEY": "it's a key", "KB_DATA_DIR": "data"})
+    assert "before-kb" not in first.stdout
+    unit = outside.folder / "config/systemd/user/kb.service"
+    unit.write_text("[Service]\n# by hand\n")
+    again = outside("service", "install", env=systemd | {"KB_PORT": "8751"})
+    assert "kb.service.before-kb" in again.stdout
+    assert "by hand" in unit.with_name("kb.service.before-kb").read_text()
+    words = shlex.split((outside.folder / "config/kb/service.env").read_text())
+    assert words == ["KB_API_KEY=it's a key", f"KB_DATA_DIR={outside.folder}/data", "KB_PORT=8751"]
+    assert "before-kb" not in outside("service", "install", env=systemd).stdout
+
+
+def test_no_service_starts_beside_an_engine_that_runs(outside, systemd):
+    data = outside.folder / "data"
+    data.mkdir()
+    running = {"pid": os.getpid(), "url": "http://127.0.0.1:8123", "since": time.time()}
+    (data / "kb.lock").write_text(json.dumps(running))
+    refused = outside("service", "install", env=systemd | {"KB_DATA_DIR": str(data)})
+    assert refused.returncode == 8
+    assert "An engine runs here already, http://127.0.0.1:8123" in refused.stderr
+    assert not (outside.folder / "config/systemd/user/kb.service").exists()

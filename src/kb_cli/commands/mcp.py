@@ -5,13 +5,17 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import typer
 
 from kb_cli.runtime import output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.files import back_up, replace_file
 from kb_cli.runtime.options import Json
+from kb_cli.runtime.program import own_settings, program
+from kb_cli.stdio import LOOPBACK
 
 NAME = "kb"
 
@@ -79,29 +83,27 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
     if client is None or not CLIENTS[client].file:
         able = ", ".join(name for name, each in CLIENTS.items() if each.file)
         raise UsageError(f"--write goes with one of these clients: {able}.")
-    file = Path(CLIENTS[client].file).expanduser()
+    file = Path(CLIENTS[client].file).expanduser().resolve()
     before = file.read_bytes() if file.exists() else b""
     try:
         content = json_.loads(before or "{}")
         [(table, servers)] = json_.loads(CLIENTS[client].configuration(url, headers)).items()
-        content.setdefault(table, {}).update(servers)
-    except (ValueError, AttributeError):
+        there = content.get(table) or {}
+        after = content | {table: there | {NAME: merged(there.get(NAME) or {}, servers[NAME])}}
+    except (ValueError, AttributeError, TypeError):
         raise UsageError(f"{file} is no plain JSON: paste what 'kb mcp {client}' prints.") from None
-    backup = file.with_name(f"{file.name}.before-kb")
-    if before and not backup.exists():
-        replace_file(backup, before)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, (to_json(content) + "\n").encode())
-    kept = f"; what was there is in {backup}" if before else ""
+    kept = f"; what was there is in {back_up(file)}" if before and after != content else ""
+    if after != content:
+        replace_file(file, (to_json(after) + "\n").encode())
     return f"{CLIENTS[client].title} knows kb now, by {file}{kept}. Start it anew."
 
 
-def replace_file(file: Path, content: bytes) -> None:
-    """Write a file whole or not at all, for its owner alone: it holds a key."""
-    scratch = file.with_name(f".{file.name}.kb")
-    scratch.touch(mode=0o600)
-    scratch.write_bytes(content)
-    scratch.replace(file)
+def merged(before: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a server: what is new, beside what someone else wrote there."""
+    tables = {
+        name: before[name] | value for name, value in server.items() if isinstance(value, dict) and name in before
+    }
+    return before | server | tables
 
 
 def claude_command(url: str, headers: dict[str, str]) -> str:
@@ -111,10 +113,14 @@ def claude_command(url: str, headers: dict[str, str]) -> str:
 
 
 def stdio_config(url: str, headers: dict[str, str]) -> str:
-    """For clients that only start programs. The key goes by the environment, which other users cannot read."""
+    """For clients that only start programs, with what a server needs that kb starts for them.
+
+    Keys go by the environment, which other users cannot read.
+    """
     key = headers.get("Authorization", "").removeprefix("Bearer ")
-    env = {"KB_MCP_URL": url} | ({"KB_MCP_API_KEY": key} if key else {})
-    return to_json({"mcpServers": {NAME: {"command": "kb", "args": ["stdio"], "env": env}}})
+    own = own_settings() if urlsplit(url).hostname in LOOPBACK else {}
+    env = own | {"KB_MCP_URL": url} | ({"KB_MCP_API_KEY": key} if key else {})
+    return to_json({"mcpServers": {NAME: {"command": program(), "args": ["stdio"], "env": env}}})
 
 
 def codex_config(url: str, headers: dict[str, str]) -> str:
@@ -145,7 +151,7 @@ def json_config(table: str, address: str, **more: object) -> Callable[[str, dict
 
 def to_json(configuration: dict[str, Any]) -> str:
     """Return JSON for a file that people edit."""
-    return json_.dumps(configuration, indent=2)
+    return json_.dumps(configuration, indent=2, ensure_ascii=False)
 
 
 CLIENTS = {

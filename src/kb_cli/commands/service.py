@@ -5,17 +5,20 @@ import plistlib
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import typer
 
+from kb.api.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.exit_codes import LocalError
+from kb_cli.runtime.files import back_up, replace_file
+from kb_cli.runtime.program import own_settings, program
 
 UNIT: Final = "kb.service"
 LABEL: Final = "local.kb"
-NOT_FOR_SERVER: Final = {"KB_ENGINE_URL", "KB_MCP_URL", "KB_PROFILE"}
 SYSTEMD: Final = """\
 [Unit]
 Description=kb, a local knowledge base
@@ -42,8 +45,8 @@ def service(
 ) -> int:
     """Run the engine in the background, from login on, and again whenever it ends by mistake.
 
-    'install' takes over the KB_ variables that are set now. On Linux it is a unit of systemd --user, on macOS an agent
-    of launchd. 'uninstall' leaves the data where they are.
+    'install' takes over the KB_ variables that are set now, beside those it took over before. On Linux it is a unit of
+    systemd --user, on macOS an agent of launchd. 'uninstall' leaves the data where they are.
     """
     acts = LAUNCHD_ACTS if sys.platform == "darwin" else SYSTEMD_ACTS
     done = acts[action]()
@@ -54,15 +57,20 @@ def service(
 
 def install_unit() -> str:
     """Write the unit, and start it now and at each login."""
-    write_private(environment_file(), "".join(f"{name}={shlex.quote(value)}\n" for name, value in own_settings()))
-    unit = unit_file()
-    unit.parent.mkdir(parents=True, exist_ok=True)
-    unit.write_text(SYSTEMD.format(command=program(), environment=environment_file()))
+    unit, environment = unit_file(), environment_file()
+    settings = merged_settings(read_environment(environment))
+    if unit.exists():
+        systemctl("stop", UNIT)
+    refuse_second(settings)
+    text = SYSTEMD.format(command=quoted(program()), environment=str(environment).replace("%", "%%"))
+    kept = f" What was there is in {back_up(unit)}." if unit.exists() and unit.read_text("utf-8") != text else ""
+    replace_file(environment, "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items()).encode())
+    replace_file(unit, text.encode())
     systemctl("daemon-reload")
     systemctl("enable", UNIT)
     systemctl("restart", UNIT)
     return (
-        f"kb runs in the background, by {unit}. Its log: journalctl --user -u {UNIT} -f\n"
+        f"kb runs in the background, by {unit}.{kept} Its log: journalctl --user -u {UNIT} -f\n"
         "To keep it running while nobody is logged in: loginctl enable-linger"
     )
 
@@ -92,20 +100,26 @@ def uninstall_unit() -> str:
 
 def install_agent() -> str:
     """Write the agent, and start it now and at each login."""
-    log = Path.home() / "Library/Logs/kb.log"
+    file, log = agent_file(), Path.home() / "Library/Logs/kb.log"
+    before = plistlib.loads(file.read_bytes()) if file.exists() else {}
+    settings = merged_settings(before.get("EnvironmentVariables", {}))
+    if not before:
+        refuse_second(settings)
     agent = {
         "Label": LABEL,
         "ProgramArguments": [program(), "serve"],
-        "EnvironmentVariables": dict(own_settings()),
+        "EnvironmentVariables": settings,
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
         "StandardErrorPath": str(log),
         "StandardOutPath": str(log),
     }
-    write_private(agent_file(), plistlib.dumps(agent).decode())
-    subprocess.run(["launchctl", "bootout", domain(), str(agent_file())], check=False, capture_output=True)  # noqa: S603, S607
-    run_quietly(["launchctl", "bootstrap", domain(), str(agent_file())])
-    return f"kb runs in the background, by {agent_file()}. Its log: {log}"
+    is_other = before and before | {"EnvironmentVariables": settings} != agent
+    kept = f" What was there is in {back_up(file)}." if is_other else ""
+    replace_file(file, plistlib.dumps(agent))
+    subprocess.run(["launchctl", "bootout", domain(), str(file)], check=False, capture_output=True)  # noqa: S603, S607
+    run_quietly(["launchctl", "bootstrap", domain(), str(file)])
+    return f"kb runs in the background, by {file}.{kept} Its log: {log}"
 
 
 def show_agent() -> str:
@@ -163,30 +177,47 @@ def agent_file() -> Path:
     return Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
 
 
+def quoted(path: str) -> str:
+    """Return a path as a word of a unit."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
 def domain() -> str:
     """Return what launchd calls this user's session."""
     return f"gui/{os.getuid()}" if hasattr(os, "getuid") else ""
 
 
-def own_settings() -> list[tuple[str, str]]:
-    """Return the settings of the server that are set now."""
-    return sorted(
-        (name, value) for name, value in os.environ.items() if name.startswith("KB_") and name not in NOT_FOR_SERVER
-    )
+def merged_settings(before: Mapping[str, str]) -> dict[str, str]:
+    """Return the service's settings: those that it has, and those that are set now."""
+    return dict(sorted({**before, **own_settings()}.items()))
 
 
-def program() -> str:
-    """Return the path of this very kb."""
-    beside = Path(sys.executable).with_name("kb")
-    return str(beside if beside.exists() else Path(sys.argv[0]).absolute())
+def read_environment(file: Path) -> dict[str, str]:
+    """Return the settings of a service that is installed.
+
+    Raises:
+        LocalError: they cannot be read.
+    """
+    if not file.exists():
+        return {}
+    try:
+        lines = [
+            line.partition("=") for line in file.read_text("utf-8").splitlines() if not line.startswith(("#", ";"))
+        ]
+        return {name.strip(): " ".join(shlex.split(value)) for name, is_set, value in lines if is_set}
+    except (OSError, ValueError) as error:
+        raise LocalError(f"{file} cannot be read: {error}.") from None
 
 
-def write_private(file: Path, text: str) -> None:
-    """Write a file for its owner alone."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as output_file:  # noqa: PTH123 - with a mode
-        output_file.write(text)
+def refuse_second(settings: Mapping[str, str]) -> None:
+    """Refuse to start a service where another engine has the data.
+
+    Raises:
+        LocalError: there is one.
+    """
+    if running := find_running(data_folder({**os.environ, **settings})):
+        raise LocalError(f"An engine runs here already, {running}: end it, then install the service.")
 
 
 def systemctl(*words: str) -> None:
