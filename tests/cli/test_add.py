@@ -188,3 +188,12 @@ def test_many_failures_are_summed_up(kb, folder):
     assert ended.stderr.count("\n") == 1
     again = kb("add", "papers", "--wait")
     assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_named_file_is_sent_again_though_it_could_not_be_read_before(kb, folder):
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
+    for _ in range(2):
+        ended = kb("add", "papers/broken.pdf", "--wait")
+        assert ended.returncode == 1
+        assert "1 failed" in ended.stdout
+    assert kb("add", "papers", "--wait").returncode == 0

@@ -77,7 +77,7 @@ def test_what_holds_no_text_is_said_once_and_not_sent_again_until_it_changes(kb,
     for command in (["sync"], ["add", "--wait"]):
         again = kb(*command, "papers")
         assert (again.returncode, again.stderr) == (0, "")
-        assert again.stdout == "5 files: all up to date, 1 empty, 2 unreadable ('kb jobs --status failed' says why)\n"
+        assert again.stdout == "5 files: 2 up to date, 1 empty, 2 unreadable ('kb jobs --status failed' says why)\n"
     assert len(failed_jobs(kb, folder / "broken.pdf")) == 1
     (folder / "blank.md").write_text("Not blank any more.\n")
     changed = kb("sync", "papers")
@@ -157,8 +157,10 @@ def test_a_note_is_all_the_words_of_the_line(kb, tag):
 def test_a_note_comes_through_a_pipe(kb, tag):
     job = kb.json("addnote", "--wait", text=f"hi {tag}\n")
     assert kb("get", job["document_id"], "--text").stdout == f"hi {tag}\n"
-    assert kb("updatenote", job["document_id"], text="more\n").returncode == 0
-    assert kb("get", job["document_id"], "--text").stdout == "more\n"
+    refused = kb("updatenote", job["document_id"], text="more\n")
+    assert refused.returncode == 2
+    assert "- for what is piped" in refused.stderr
+    assert kb("get", job["document_id"], "--text").stdout == f"hi {tag}\n"
 
 
 def test_tags_within_a_note_count(kb, tag):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 import time
 
 import pytest
@@ -76,9 +77,13 @@ def test_installing_again_keeps_the_settings_and_a_copy_of_a_unit_that_someone_c
 def test_no_service_starts_beside_an_engine_that_runs(outside, systemd):
     data = outside.folder / "data"
     data.mkdir()
-    running = {"pid": os.getpid(), "url": "http://127.0.0.1:8123", "since": time.time()}
-    (data / "kb.lock").write_text(json.dumps(running))
-    refused = outside("service", "install", env=systemd | {"KB_DATA_DIR": str(data)})
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        (data / "kb.lock").write_text(json.dumps({"pid": os.getpid(), "url": url, "since": time.time()}))
+        refused = outside("service", "install", env=systemd | {"KB_DATA_DIR": str(data)})
+        assert url in outside("config", env={"KB_DATA_DIR": str(data)}).stdout
+        assert url not in outside("config", env={"KB_DATA_DIR": str(data), "KB_PORT": "8751"}).stdout
     assert refused.returncode == 8
-    assert "An engine runs here already, http://127.0.0.1:8123" in refused.stderr
+    assert f"An engine runs here already, {url}" in refused.stderr
     assert not (outside.folder / "config/systemd/user/kb.service").exists()
+    assert url not in outside("config", env={"KB_DATA_DIR": str(data)}).stdout

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LOCK: Final = "kb.lock"
 MAX_BYTES: Final = 4096
+CONNECT_SECONDS: Final = 1
 
 
 class Running(NamedTuple):
@@ -41,13 +42,13 @@ def write_running(folder: Path, running: Running | None) -> None:
 
 
 def find_running(folder: Path) -> Running | None:
-    """Return the engine that uses a folder, if its process is there."""
+    """Return the engine that uses a folder, if its process is there and listens: numbers of processes come again."""
     import json
 
     try:
         with (folder / LOCK).open("rb") as file:
             running = Running(**json.loads(file.read(MAX_BYTES)))
-        return running if _is_alive(running.pid) else None
+        return running if _is_alive(running.pid) and _listens(running.url) else None
     except (OSError, ValueError, TypeError):
         return None
 
@@ -60,5 +61,17 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:  # another account's
         return True
     except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _listens(url: str) -> bool:
+    import socket
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname, parts.port), CONNECT_SECONDS).close()
+    except OSError:
         return False
     return True

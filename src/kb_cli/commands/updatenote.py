@@ -31,8 +31,8 @@ def updatenote(
 ) -> None:
     """Edit or replace a note, or a part of it.
 
-    Without TEXT, and nothing piped, the note opens in $VISUAL or $EDITOR. What you leave unchanged is not sent, and
-    someone else's change is never overwritten.
+    Without TEXT the note opens in $VISUAL or $EDITOR. What you leave unchanged is not sent, and someone else's change
+    is never overwritten.
     With --json, prints the note as it is now.
     """
     options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
@@ -40,6 +40,8 @@ def updatenote(
     if text and change.keys() - {"title"}:
         raise UsageError("TEXT is the whole new text: leave out --old, --new, --append and --prepend.")
     given = read_text(text) if text or not change else None
+    if given is not None and not text:
+        raise UsageError("Say - for what is piped in: it replaces the whole note.")
     if given is None and not change:
         note, is_sent = edit(document_id)
     else:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ENGINE_URL: Final = "http://127.0.0.1:8000"
 MCP_PATH: Final = "/mcp"
+ANY_PORT: Final = "0"
 VARIABLES: Final = {
     "engine_url": "KB_ENGINE_URL",
     "api_key": "KB_API_KEY",
@@ -154,11 +155,11 @@ def _with_defaults(settings: dict[str, Setting]) -> dict[str, Setting]:
 
 @cache
 def _engine_here() -> Setting:
-    """Return the address of the engine that runs on this machine, or else the one it would have."""
+    """Return the address that an engine on this machine is told to have, or else that of the one that runs."""
+    if (port := os.environ.get("KB_PORT", "")) not in ("", ANY_PORT):
+        return Setting(f"http://127.0.0.1:{port}", "KB_PORT")
     if running := find_running(data_folder()):
         return Setting(running.url, f"the engine that runs here (process {running.pid})")
-    if port := os.environ.get("KB_PORT"):
-        return Setting(f"http://127.0.0.1:{port}", "KB_PORT")
     return Setting(DEFAULT_ENGINE_URL, "default")
 
 

@@ -70,7 +70,7 @@ def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int =
     parts = [f"{count} {act}" for act, count in sorted(done.items())]
     parts += [f"{deleted} deleted"] if deleted else []
     if unchanged:
-        parts.append(f"{unchanged} up to date" if parts or failed else "all up to date")
+        parts.append(f"{unchanged} up to date" if parts or failed or known else "all up to date")
     parts += [f"{count} empty" for count in [sum(each.is_empty for each in items)] if count]
     parts += [f"{known} unreadable ('kb jobs --status failed' says why)"] if known else []
     parts += [f"{failed} failed"] if failed else []

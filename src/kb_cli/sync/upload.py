@@ -60,7 +60,7 @@ class Uploader:
             item.is_empty = item.is_new and not item.is_named and is_empty(item.path)
             if item.is_empty:
                 return
-            if await self._is_stored(item) or await self._is_rejected(item):
+            if await self._is_stored(item) or (not item.is_named and await self._is_rejected(item)):
                 advance(file_size(Path(item.path)))
                 return
             with ProgressFile(item.path, advance) as content:
