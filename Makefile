@@ -27,22 +27,26 @@ serve: .venv/runtime.stamp
 
 # kb for every shell: an environment of its own, of which only the command kb is on the PATH.
 TOOL := $(HOME)/.local/lib/kb
-COMMAND := $(HOME)/.local/bin/kb
+COMMANDS := $(HOME)/.local/bin
+COMMAND := $(COMMANDS)/kb
+IS_OURS = [ "$$(readlink "$(COMMAND)")" = "$(TOOL)/bin/kb" ]
 
 install:
-	$(MAKE_VENV) --clear $(TOOL)
-	$(TOOL)/bin/python $(BUILD_TOOLS)
-	$(TOOL)/bin/uv pip install -q --python $(TOOL)/bin/python --require-hashes -r requirements/runtime.txt
-	$(TOOL)/bin/uv pip install -q --python $(TOOL)/bin/python --no-deps --no-build-isolation .
-	@mkdir -p $(dir $(COMMAND))
-	@ln -sf $(TOOL)/bin/kb $(COMMAND)
+	@if [ -e "$(COMMAND)" ] && ! $(IS_OURS); then echo "$(COMMAND) is another program: it is left alone." >&2; exit 1; fi
+	$(MAKE_VENV) --clear "$(TOOL)"
+	"$(TOOL)/bin/python" $(BUILD_TOOLS)
+	"$(TOOL)/bin/uv" pip install -q --python "$(TOOL)/bin/python" --require-hashes -r requirements/runtime.txt
+	"$(TOOL)/bin/uv" pip install -q --python "$(TOOL)/bin/python" --no-deps --no-build-isolation .
+	@mkdir -p "$(COMMANDS)"
+	@ln -sf "$(TOOL)/bin/kb" "$(COMMAND)"
 	@echo "kb is installed: $(COMMAND). 'kb serve' runs it here, 'kb service install' for good."
-	@case ":$$PATH:" in *":$(dir $(COMMAND)):"* | *":$(patsubst %/,%,$(dir $(COMMAND))):"*) ;; \
-	  *) echo "Your PATH lacks $(dir $(COMMAND)): add it in your shell's profile." ;; esac
+	@case ":$$PATH:" in *":$(COMMANDS):"* | *":$(COMMANDS)/:"*) ;; \
+	  *) echo "Your PATH lacks $(COMMANDS): add it in your shell's profile." ;; esac
 
 uninstall:
-	@if [ -x $(COMMAND) ]; then $(COMMAND) service uninstall --quiet || true; fi
-	rm -rf $(TOOL) $(COMMAND)
+	@if [ -x "$(TOOL)/bin/kb" ]; then "$(TOOL)/bin/kb" service uninstall --quiet || true; fi
+	@if $(IS_OURS); then rm "$(COMMAND)"; fi
+	rm -rf "$(TOOL)"
 	@echo "kb is gone; your data are still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
 
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.

@@ -41,8 +41,10 @@ def test_a_web_page_goes_in_by_its_address_and_is_refreshed_in_its_place(kb, sit
     [again] = kb.json("add", page, "--wait")
     assert again["document_id"] == first["document_id"]
     assert "at seven" in kb("get", first["document_id"], "--text").stdout
-    missing = kb("add", f"{address}/{tag}/none")
-    assert (missing.returncode, missing.stderr) == (8, f"kb: {address}/{tag}/none: the server answered 404\n")
+    missing = kb("add", f"{address}/{tag}/none", page.replace("http://", "http://me:secret@"), "--wait")
+    assert (missing.returncode, missing.stderr) == (1, f"kb: {address}/{tag}/none: the server answered 404\n")
+    assert missing.stdout == "2 files: 1 added, 1 failed\n"
+    assert len(kb.json("list", "--under", f"{address}/{tag}")["documents"]) == 1
 
 
 def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
@@ -53,6 +55,7 @@ def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
         archive.writestr("../../outside.md", f"Not outside {tag}.\n")
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         archive.write(inner, "Part-1.zip")
+        archive.writestr(".gitignore", "*.md\n")
     inner.unlink()
     added = kb("add", "export.zip", "--wait")
     assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 passed over (1 .png)\n")
@@ -63,6 +66,7 @@ def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
     assert kb("add", "export.zip", "--wait").stdout.startswith("2 files: all up to date")
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
     assert kb("add", "broken.zip").returncode == 2
+    assert "--title is for a single file" in kb("add", "export.zip", "--title", "Boats").stderr
 
 
 @pytest.mark.parametrize("make", [chatgpt, claude])

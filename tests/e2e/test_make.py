@@ -171,6 +171,19 @@ def test_make_install_brings_a_command_and_nothing_else_and_uninstall_leaves_the
     assert left == [home / ".local/share/kb/kb.db"]
 
 
+def test_make_uninstall_leaves_another_program_of_the_name_alone(clone, tmp_path):
+    command = tmp_path / "my home/.local/bin/kb"
+    command.parent.mkdir(parents=True)
+    command.write_text("another program")
+    environment = as_from_a_shell() | {"HOME": str(tmp_path / "my home")}
+    output_of("make", "uninstall", cwd=clone, env=environment)
+    assert command.read_text() == "another program"
+    command.unlink()
+    command.symlink_to(tmp_path / "my home/.local/lib/kb/bin/kb")
+    output_of("make", "uninstall", cwd=clone, env=environment)
+    assert not command.is_symlink()
+
+
 @pytest.mark.requirement("R-1")
 @pytest.mark.requirement("R-2")
 async def test_make_serve_serves_engine_mcp_and_pages_in_one_process_until_ctrl_c(installed_clone, model_files):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from kb.api.errors import KbError
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
@@ -20,7 +21,7 @@ from kb_cli.sync.remote import fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
-from kb_cli.sync.web import fetch, is_address
+from kb_cli.sync.web import fetch, is_address, without_userinfo
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -62,10 +63,12 @@ def add(
         add_stdin(item, title, source_path, wait)
         return report([item], Selection(), wait, json)
     if any(map(is_address, paths)):
-        items = [FileItem(address, source_path or address, tagged) for address in paths]
-        add_pages(items, title, wait)
+        items = [FileItem(each, source_path or each, tagged) for each in map(without_userinfo, paths)]
+        add_pages(paths, items, title, wait)
         return report(items, Selection(), wait, json)
     if len(paths) == 1 and is_archive(Path(paths[0]).expanduser()):
+        if title is not None:
+            raise exit_codes.UsageError("--title is for a single file, and an archive goes in as the files in it.")
         return add_archive(Path(paths[0]).expanduser(), source_path, exclude or (), tagged, wait, json)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
     if (title or source_path) is not None and len(selection.files) != 1:
@@ -120,13 +123,15 @@ def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: 
         call_async(upload)
 
 
-def add_pages(items: list[FileItem], title: str | None, wait: bool) -> None:
+def add_pages(addresses: list[str], items: list[FileItem], title: str | None, wait: bool) -> None:
     """Send what is at addresses of the web; documents that came from there are replaced.
+
+    What is wrong with one stops no other.
 
     Raises:
         UsageError: there is a path among them, or one title for several.
     """
-    if not all(is_address(each.path) for each in items):
+    if not all(map(is_address, addresses)):
         raise exit_codes.UsageError("Addresses and files go in by commands of their own.")
     if len(items) > 1 and (title or len({each.source_path for each in items}) == 1):
         raise exit_codes.UsageError(f"--title and --source-path are for a single page, and these are {len(items)}.")
@@ -136,9 +141,16 @@ def add_pages(items: list[FileItem], title: str | None, wait: bool) -> None:
         if wait:
             item.finish(await client.wait_for_job(item.job["job_id"]))
 
-    for item in items:
-        with fetch(item.path) as (name, content):
-            call_async(partial(upload, item=item, name=name, content=content))
+    for address, item in zip(addresses, items, strict=True):
+        try:
+            with fetch(address) as (name, content):
+                call_async(partial(upload, item=item, name=name, content=content))
+        except exit_codes.LocalError as error:
+            item.error = error.message
+        except KbError as error:
+            if exit_codes.code_of(error) != exit_codes.REFUSED:
+                raise
+            item.error = error.detail
 
 
 def add_archive(

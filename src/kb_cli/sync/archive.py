@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
-from kb_cli.sync.selection import select_files
+from kb_cli.sync.selection import IGNORE_FILES, select_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def unpacked(archive: Path, exclude: Sequence[str]) -> Iterator[tuple[Path, Sele
 
 def _unpack(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as content:
-        entries = [entry for entry in content.infolist() if not entry.is_dir()]
+        entries = [each for each in content.infolist() if not (each.is_dir() or is_ignore_file(each.filename))]
         if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_BYTES:
             raise UsageError(f"{archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
         for entry in entries:
@@ -62,6 +62,11 @@ def _unpack(archive: Path, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             with content.open(entry) as packed, target.open("wb") as file:
                 shutil.copyfileobj(packed, file)
+
+
+def is_ignore_file(name: str) -> bool:
+    """Return whether it says what to leave out: not of an archive, which holds what someone put there."""
+    return _inner_path(name).name in IGNORE_FILES
 
 
 def _inner_path(name: str) -> PurePosixPath:

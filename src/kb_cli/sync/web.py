@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote, urlsplit
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 SCHEMES: Final = ("http://", "https://")
 MAX_BYTES: Final = 100 << 20
 TIMEOUT: Final = 30.0
-BLOCK: Final = 1 << 16
+TOTAL_SECONDS: Final = 300
+USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 IN_NO_NAME: Final = re.compile(r"[^\w.\- ]+")
 SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
 """How names end whose address does not tell what is there."""
@@ -29,15 +31,21 @@ def is_address(name: str) -> bool:
     return name.lower().startswith(SCHEMES)
 
 
+def without_userinfo(address: str) -> str:
+    """Return an address without the name and password in it, which are nobody else's."""
+    return USERINFO.sub(r"\1", address)
+
+
 @contextmanager
 def fetch(address: str) -> Iterator[tuple[str, BinaryIO]]:
     """Fetch what is at an address: what to call it, and its content.
 
     Raises:
-        LocalError: it is not to be had, or larger than anyone means.
+        LocalError: it is not to be had, or larger or slower than anyone means.
     """
     import httpx2
 
+    deadline = time.monotonic() + TOTAL_SECONDS
     headers = {"User-Agent": f"kb/{__version__}", "Accept": "text/html,*/*;q=0.8"}
     try:
         with (
@@ -45,16 +53,18 @@ def fetch(address: str) -> Iterator[tuple[str, BinaryIO]]:
             httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=TIMEOUT) as answer,
         ):
             answer.raise_for_status()
-            for block in answer.iter_bytes(BLOCK):
+            for block in answer.iter_bytes():
                 content.write(block)
                 if content.tell() > MAX_BYTES:
-                    raise LocalError(f"{address}: it is larger than {MAX_BYTES >> 20} MiB.")
+                    raise LocalError(f"it is larger than {MAX_BYTES >> 20} MiB")
+                if time.monotonic() > deadline:
+                    raise LocalError(f"it takes longer than {TOTAL_SECONDS} seconds")
             content.seek(0)
             yield filename(address, answer.headers.get("content-type", "")), cast("BinaryIO", content)
     except httpx2.HTTPStatusError as error:
-        raise LocalError(f"{address}: the server answered {error.response.status_code}.") from None
+        raise LocalError(f"the server answered {error.response.status_code}") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise LocalError(f"{address}: it cannot be fetched: {error or type(error).__name__}.") from None
+        raise LocalError(f"it cannot be fetched: {error or type(error).__name__}") from None
 
 
 def filename(address: str, media_type: str) -> str:
