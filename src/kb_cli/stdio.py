@@ -4,6 +4,7 @@ It opens no database: it finds the one server, or starts it. Nothing but the sta
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -72,11 +73,11 @@ class Endpoint:
         """Wait until the server is ready; start it if nobody else does.
 
         Raises:
-            OSError: it is on another machine, or does not start.
+            OSError: it is on another machine or behind a proxy, or does not start.
         """
         if self._is_ready():
             return
-        if self._url.hostname not in LOOPBACK:
+        if self._url.hostname not in LOOPBACK or self._url.scheme != "http":
             raise OSError(f"no kb answers at {self._url.geturl()}")
         from filelock import FileLock
 
@@ -92,7 +93,7 @@ class Endpoint:
                 time.sleep(PAUSE)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
+        with open(self._log, "wb", opener=private) as log:
             command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", str(self._url.port or 80)]
             return subprocess.Popen(  # noqa: S603 - this very program
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -173,13 +174,25 @@ class Bridge:
                     self._endpoint.version = (answer.get("result") or {}).get("protocolVersion")
                 self._write(answer)
         except (OSError, HTTPException, ValueError) as error:
-            if "id" in message:
-                self._write(error_answer(message, f"kb cannot be reached: {error}"))
+            self._refuse(message, f"kb cannot be reached: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, someone waits for an answer
+            self._refuse(message, f"kb cannot pass the message on: {type(error).__name__}: {error}")
+
+    def _refuse(self, message: Message, text: str) -> None:
+        if "id" in message:
+            self._write(error_answer(message, text))
 
     def _write(self, message: Message) -> None:
         with self._lock:
             self._output.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n")
             self._output.flush()
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file for its owner alone."""
+    Path(path).touch(mode=0o600)
+    Path(path).chmod(0o600)
+    return os.open(path, flags)
 
 
 def encoded(value: str) -> str:

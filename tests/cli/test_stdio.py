@@ -79,6 +79,22 @@ def test_a_wrong_key_is_said_in_the_answer_and_stands_in_no_output(server):
     assert "wrong-key" not in ended.stdout + ended.stderr
 
 
+def test_a_message_of_the_wrong_form_is_answered_and_the_next_one_too(server):
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": [1]},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": [1]},
+    ]
+    ended = run(server.url, "\n".join(map(json.dumps, lines)))
+    assert {each["id"]: "error" in each for each in map(json.loads, ended.stdout.splitlines())} == {1: True, 2: True}
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_no_server_is_started_where_another_program_speaks_https():
+    url = f"https://127.0.0.1:{free_port()}"
+    [answer] = map(json.loads, run(url, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})).stdout.splitlines())
+    assert f"no kb answers at {url}" in answer["error"]["message"]
+
+
 def test_the_bridge_imports_no_more_than_it_needs():
     loaded = "import sys, kb_cli.commands.stdio; print([m for m in ('httpx2', 'pydantic', 'fastmcp', 'asyncio') if m in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
@@ -131,7 +147,9 @@ async def bridges_find_one_engine(lonely, bridges, writers):
         await asyncio.sleep(1)
         listed = await http.get("/documents", params={"tag": "bridged", "total": "true"})
     assert listed.json()["total"] == 5 * writers
-    assert b"locked" not in await asyncio.to_thread(Path(settings["KB_DATA_DIR"], "stdio.log").read_bytes)
+    log = Path(settings["KB_DATA_DIR"], "stdio.log")
+    assert b"locked" not in await asyncio.to_thread(log.read_bytes)
+    assert (await asyncio.to_thread(log.stat)).st_mode & 0o777 == 0o600
 
 
 async def test_several_bridges_start_one_engine_and_lose_nothing(lonely):

@@ -1,10 +1,10 @@
 """kb stdio."""
 
 import io
-import os
 import sys
 from pathlib import Path
 
+from kb.api.running import data_folder
 from kb_cli.runtime.config import load_config
 from kb_cli.stdio import Bridge, Endpoint
 
@@ -24,5 +24,4 @@ def stdio() -> None:
 
 def log_path() -> Path:
     """Return where the output of a server goes that is started here: beside what it keeps."""
-    folder = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(os.environ.get("KB_DATA_DIR") or Path(folder) / "kb") / "stdio.log"
+    return data_folder() / "stdio.log"
