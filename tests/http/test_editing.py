@@ -92,3 +92,21 @@ async def test_a_note_is_what_its_front_matter_says_and_keeps_it_in_its_text(api
     assert text_of(document) == text
     after = await api.update_note(note, old="harbour, iron", new="iron, rust")
     assert sorted(after["tags"]) == ["given", "iron", "rust"]
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("---\ntitle: The log\n---\nlast\n", "---\ntitle: The log\n---\nfirst\nlast\n"),
+        ("+++\ntitle = 'The log'\n+++\nlast", "+++\ntitle = 'The log'\n+++\nfirst\nlast"),
+    ],
+)
+async def test_what_is_put_before_a_text_comes_after_its_front_matter(api, text, after):
+    changed = await api.update_note(await added(api, text), prepend="first")
+    assert (text_of(changed), changed["title"]) == (after, "The log")
+
+
+async def test_a_tag_that_someone_gave_stays_when_the_text_no_longer_names_it(api):
+    note = await added(api, "Plans.", tags=["boats"])
+    await api.update_note(note, "---\ntags: [boats, sails]\n---\nPlans of a boat.")
+    assert (await api.update_note(note, "Plans of a boat, redrawn."))["tags"] == ["boats"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kb.api.errors import Invalid
+from kb.formats.readers.front_matter import front_matter
 
 NEAREST: Final = 3
 """How many lines are named that look most like what was not found."""
@@ -30,7 +31,7 @@ class Edit:
         return self.text is None
 
     def apply(self, before: str) -> str:
-        """Return the changed text.
+        """Return the changed text; what is put before it comes after its front matter.
 
         Raises:
             Invalid: `old` does not stand in it exactly once.
@@ -41,7 +42,9 @@ class Edit:
         if self.append is not None:
             after = joined(after, self.append)
         if self.prepend is not None:
-            after = joined(self.prepend, after)
+            start = front_matter(after).length
+            matter, after = after[:start], joined(self.prepend, after[start:])
+            after = joined(matter, after) if matter else after
         return after
 
 
