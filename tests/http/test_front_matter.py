@@ -67,3 +67,9 @@ async def test_a_job_that_did_not_fail_or_whose_content_is_gone_cannot_be_tried_
         await api.retry_job(unreadable["job_id"])
     with pytest.raises(NotFound):
         await api.retry_job(10**9)
+
+
+async def test_a_tag_that_someone_gave_stays_when_a_later_file_no_longer_names_it(api, path):
+    await sent(api, path, "One.\n", tags=["given"])
+    await sent(api, path, "---\ntags: [given]\n---\nTwo.\n")
+    assert (await sent(api, path, "Three.\n"))["tags"] == ["given"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def save(
     content asked for go; everything else is a new document, whatever is in the bin. `part_of` is the document whose
     file the content came in.
     """
-    tags = [*tags, *content.own_tags]
+    given, tags = tags, [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     is_changed = same is None or _has_other_title(content, same) or _reads_otherwise(tx, content, same)
     if document is None and source_path is not None:
@@ -42,11 +43,17 @@ def save(
     if is_changed or set(document.tags).difference(outdated).union(tags) != set(document.tags):
         tx.history.keep(document.id, author)
     if is_changed:
-        tx.documents.replace(document.id, content)
+        tx.documents.replace(document.id, without_given_tags(content, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
     return document.id, same is not None
+
+
+def without_given_tags(content: Content, document: Document, given: Sequence[str] = ()) -> Content:
+    """Return content that asks only for tags that no one gave the document: those stay when it asks for them no more."""
+    by_hand = {*document.tags, *given}.difference(document.own_tags)
+    return replace(content, own_tags=tuple(tag for tag in content.own_tags if tag not in by_hand))
 
 
 def _has_other_title(content: Content, document: Document) -> bool:
