@@ -41,7 +41,7 @@ def read(data: bytes) -> Extracted:
     blocks = list(_blocks(text, 0 if is_apart else front.length))
     headings = list(_headings(blocks))
     first = next((heading.title for heading in headings if heading.level == 1), None)
-    inline = [tag for block in blocks for tag in inline_tags(block.text)]
+    inline = [tag for block in blocks for tag in inline_tags(block.text)] if front.inline_tags else []
     return Extracted(
         front.title or first,
         text,
