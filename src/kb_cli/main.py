@@ -191,7 +191,9 @@ def run(args: list[str]) -> int:
     try:
         code: int = build_command(app)(args, prog_name="kb", standalone_mode=False) or exit_codes.OK
     except KbError as error:
-        print_error(error.detail)
+        lines = error.extra.get("nearest_lines")
+        nearest = f" The nearest lines are: {' | '.join(map(repr, lines))}." if isinstance(lines, list) and lines else ""
+        print_error(error.detail + nearest)
         return exit_codes.code_of(error)
     except typer.TyperException as error:
         if isinstance(error, exit_codes.Interrupted):

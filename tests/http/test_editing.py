@@ -45,10 +45,7 @@ async def test_tags_alone_change_without_the_text_being_embedded_again(api):
     ("change", "said"),
     [
         ({"old": "Entry 7", "new": ""}, "^old: it stands in the note 11 times"),
-        (
-            {"old": "the lamp of 78 was lighted", "new": ""},
-            "^old: it does not stand.* 'Entry 78: the lamp of 78 was lit.'",
-        ),
+        ({"old": "the lamp of 78 was lighted", "new": ""}, "^old: it does not stand in the note.$"),
         ({"old": "Entry 1:"}, "old, new: give both"),
         ({"text": "x", "append": "y"}, "text: it is the whole new text"),
         ({}, "say what to change"),
@@ -56,8 +53,10 @@ async def test_tags_alone_change_without_the_text_being_embedded_again(api):
 )
 async def test_an_edit_that_does_not_fit_is_refused_and_says_how_it_would(api, change, said):
     note = await added(api, f"{LOG}\n\n")
-    with pytest.raises(Invalid, match=said):
+    with pytest.raises(Invalid, match=said) as refused:
         await api.update_note(note, **change)
+    if "does not stand" in said:
+        assert refused.value.extra["nearest_lines"][0] == "Entry 78: the lamp of 78 was lit."
     assert text_of(await api.document(note)) == f"{LOG}\n\n"
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MAX_HEADINGS: Final = 12
 """How many headings an error names."""
 
+MAX_HEADING: Final = 80
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -41,7 +43,7 @@ def window(places: Sequence[ChunkPlace], document_id: int, place: Place, around:
     """Return the index of the first chunk at a place, with `around` more before and after, and how many they are.
 
     Raises:
-        Invalid: there is no such place; the message names those that there are.
+        Invalid: there is no such place; the message or `extra` names those that there are.
     """
     found = _at(places, document_id, place)
     start = max(0, found[0].index - around)
@@ -89,6 +91,7 @@ def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[Chun
     names = list(dict.fromkeys(place.heading[-1] for place in places if place.heading))
     if not names:
         raise Invalid(f"heading: document {document_id} has no headings; it has the chunks 0 to {len(places) - 1}.")
-    shown = ", ".join(repr(name[:80]) for name in names[:MAX_HEADINGS])
-    more = f" and {len(names) - MAX_HEADINGS} more" if len(names) > MAX_HEADINGS else ""
-    raise Invalid(f"heading: document {document_id} has no such heading; it has {shown}{more}.")
+    raise Invalid(
+        f"heading: document {document_id} has {len(names)} headings, and no such one.",
+        extra={"headings": [name[:MAX_HEADING] for name in names[:MAX_HEADINGS]]},
+    )
