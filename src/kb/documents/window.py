@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Invalid
@@ -62,10 +63,11 @@ def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
     """Return the chunks of the first section whose heading is this one, or else holds it."""
     wanted = " ".join(heading.casefold().split())
     for fits in (str.__eq__, str.__contains__):
-        for place in places:
+        for start, place in enumerate(places):
             for depth, name in enumerate(place.heading, 1):
                 if fits(" ".join(name.casefold().split()), wanted):
-                    return [each for each in places if each.heading[:depth] == place.heading[:depth]]
+                    path = place.heading[:depth]
+                    return list(takewhile(lambda each: each.heading[:depth] == path, places[start:]))  # noqa: B023 - at once
     return []
 
 
