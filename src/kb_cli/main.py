@@ -192,8 +192,8 @@ def run(args: list[str]) -> int:
         code: int = build_command(app)(args, prog_name="kb", standalone_mode=False) or exit_codes.OK
     except KbError as error:
         lines = error.extra.get("nearest_lines")
-        nearest = f" The nearest lines are: {' | '.join(map(repr, lines))}." if isinstance(lines, list) and lines else ""
-        print_error(error.detail + nearest)
+        nearest = " | ".join(map(repr, lines)) if isinstance(lines, list) else ""
+        print_error(f"{error.detail} The nearest lines are: {nearest}." if nearest else error.detail)
         return exit_codes.code_of(error)
     except typer.TyperException as error:
         if isinstance(error, exit_codes.Interrupted):

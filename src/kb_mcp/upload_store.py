@@ -31,7 +31,7 @@ MIN_RESERVATION: Final = 1 << 20
 
 MANIFEST: Final = "upload.json"
 TAKEN_SUFFIX: Final = ".taken"
-SECRET: Final = "secret"
+SECRET_FILE: Final = "secret"
 SECRET_BYTES: Final = 32
 
 
@@ -236,7 +236,7 @@ class UploadStore:
 
     def secret(self) -> bytes:
         """Return random bytes that the processes of this folder share, and that stay as long as it does."""
-        file = self._folder / SECRET
+        file = self._folder / SECRET_FILE
         with self._locked():
             if not file.exists():
                 new = file.with_suffix(".new")

@@ -51,7 +51,7 @@ def save(
 
 
 def without_given_tags(content: Content, document: Document, given: Sequence[str] = ()) -> Content:
-    """Return content that asks only for tags that no one gave the document: those stay when it asks for them no more."""
+    """Return content that asks only for tags that no one gave the document: theirs stay when it no longer asks."""
     by_hand = {*document.tags, *given}.difference(document.own_tags)
     return replace(content, own_tags=tuple(tag for tag in content.own_tags if tag not in by_hand))
 

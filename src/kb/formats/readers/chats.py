@@ -88,7 +88,7 @@ def _file(conversation: Conversation) -> Attachment:
     fields = {"title": _title(conversation), "date": _moment(conversation), INLINE_TAGS: "false"}
     matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
     turns = "\n".join(
-        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_HEADING.sub(_lowered, turn.text)}\n"
+        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_lowered(turn.text)}\n"
         for turn in _turns(conversation)
         if turn.text.strip()
     )
@@ -98,8 +98,8 @@ def _file(conversation: Conversation) -> Attachment:
     return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))
 
 
-def _lowered(heading: re.Match[str]) -> str:
-    return heading[0] or "##"
+def _lowered(text: str) -> str:
+    return _HEADING.sub(lambda heading: heading[0] or "##", text)
 
 
 def _title(conversation: Conversation) -> str:
