@@ -31,7 +31,7 @@ MIN_RESERVATION: Final = 1 << 20
 
 MANIFEST: Final = "upload.json"
 TAKEN_SUFFIX: Final = ".taken"
-SECRET_FILE: Final = "secret"
+SECRET_FILE: Final = "secret"  # noqa: S105 - a name
 SECRET_BYTES: Final = 32
 
 

@@ -207,9 +207,9 @@ def as_attachment(filename: str) -> str:
     summary="Move a document",
     responses=problems(400, 404, 409, 413, 507),
 )
-def move_document(document_id: Id, change: Move, services: ServicesDep) -> Document:
+def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
     """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
-    return Document.model_validate(move(services.store, document_id, change.source_path))
+    return Document.model_validate(move(services.store, document_id, change.source_path, author))
 
 
 @router.delete(
