@@ -31,6 +31,8 @@ def save(
     title, or another reading of the same file replaces what the document there holds, and the tags that only the old
     content asked for go; everything else is a new document, whatever is in the bin. `part_of` is the document whose
     file the content came in.
+
+    Another reading of the same file is no change of the document: it leaves no version and no other `updated_at`.
     """
     given, tags = tags, [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
@@ -40,13 +42,17 @@ def save(
     if document is None:
         return tx.documents.add(content, source_path, tags, part_of, author), False
     outdated = set(document.own_tags) if is_changed else set[str]()
-    if is_changed or set(document.tags).difference(outdated).union(tags) != set(document.tags):
+    is_reread = is_changed and same is not None and not given and not _has_other_title(content, same)
+    has_other_tags = set(document.tags).difference(outdated).union(tags) != set(document.tags)
+    if not is_reread and (is_changed or has_other_tags):
         tx.history.keep(document.id, author)
     if is_changed:
         tx.documents.replace(document.id, without_given_tags(content, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
+    if is_reread:
+        tx.documents.stamp(document.id, document.updated_at)
     return document.id, same is not None
 
 
