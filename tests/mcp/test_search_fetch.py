@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.search_fetch import LIFETIME_SECONDS, Addresses
+from kb_mcp.tools.search_fetch import DAY_SECONDS, LIFETIME_DAYS, Addresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, refusal
@@ -57,5 +57,7 @@ def test_an_address_is_signed_with_a_secret_of_its_own_and_ends(tmp_path):
     assert addresses.is_signed("7", signature)
     assert not addresses.is_signed("8", signature)
     assert not addresses.is_signed("7", f"9{signature}")
-    now += LIFETIME_SECONDS
+    now += LIFETIME_DAYS * DAY_SECONDS
+    assert addresses.is_signed("7", signature)
+    now += DAY_SECONDS
     assert not addresses.is_signed("7", signature)

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 PATH: Final = "/chatgpt"
 MAX_RESULTS: Final = 20
 SIGNATURE: Final = 32
-LIFETIME_SECONDS: Final = 30 * 86400
-"""How long an address can be opened."""
+DAY_SECONDS: Final = 86400
+LIFETIME_DAYS: Final = 30
+"""How long an address can be opened, at least; it is the same one all day."""
 
 WEB: Final = ("http://", "https://")
 
@@ -62,7 +63,8 @@ class Addresses:
 
     def sign(self, document_id: str) -> str:
         """Return when the address ends, and that we say so."""
-        return self._signed(document_id, f"{int(self._clock()) + LIFETIME_SECONDS}")
+        today = int(self._clock()) // DAY_SECONDS
+        return self._signed(document_id, f"{(today + 1 + LIFETIME_DAYS) * DAY_SECONDS}")
 
     def of(self, document: JSON, request: Request) -> str:
         """Return where a document can be read: where it came from, or else here."""
