@@ -191,7 +191,9 @@ def run(args: list[str]) -> int:
     try:
         code: int = build_command(app)(args, prog_name="kb", standalone_mode=False) or exit_codes.OK
     except KbError as error:
-        print_error(error.detail)
+        lines = error.extra.get("nearest_lines")
+        nearest = " | ".join(map(repr, lines)) if isinstance(lines, list) else ""
+        print_error(f"{error.detail} The nearest lines are: {nearest}." if nearest else error.detail)
         return exit_codes.code_of(error)
     except typer.TyperException as error:
         if isinstance(error, exit_codes.Interrupted):

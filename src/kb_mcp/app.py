@@ -100,7 +100,7 @@ def create_app(context: Context | None = None) -> Starlette:
     if settings.mcp_chatgpt:
         from kb_mcp.tools.search_fetch import PATH, Addresses, create_search_fetch_server, page_route
 
-        addresses = Addresses(reveal(settings.mcp_api_key) or reveal(settings.api_key))
+        addresses = Addresses(uploads.secret())
         limiter = AnswerLimiter(settings.mcp_max_tokens)
         search_fetch = create_search_fetch_server(client, limiter, addresses, middleware)
         inner = http_app(search_fetch, "/mcp", settings, identify)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from fastmcp.exceptions import ToolError
 
 from kb.api.errors import KbError, NoEngine, NotFound, Unauthorized
+from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -18,6 +19,9 @@ NOT_FOUND_HINTS: Final = {
     "job_id": "kb_jobs without job_id lists the latest.",
 }
 """By the argument that names nothing."""
+
+EXCERPTS: Final = {"nearest_lines": "The nearest lines are", "headings": "The headings are"}
+"""By the field of the error that holds what a document says."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -57,7 +61,15 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
         for field, hint in NOT_FOUND_HINTS.items():
             if arguments.get(field):
                 return f"{field}: {one_line(error.detail)} {hint}"
-    return one_line(error.detail)
+    return one_line(error.detail) + _excerpts(error)
+
+
+def _excerpts(error: KbError) -> str:
+    """Return what documents say to choose from, in quotes."""
+    for name, label in EXCERPTS.items():
+        if isinstance(excerpts := error.extra.get(name), list) and excerpts:
+            return f" {QUOTES_NOTICE} {label}: {', '.join(quoted(str(each)) for each in excerpts)}."
+    return ""
 
 
 def one_line(text: str) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Match, Route
 
 from kb.api.errors import Invalid, KbError
-from kb.asgi.problem import problem
+from kb.asgi.problem import on_http_exception, problem
 from kb_mcp.tools.lean import given
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -45,12 +45,16 @@ class UploadAddresses:
         self._route = upload_route(engine, store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a PUT to an address, or pass the request on."""
+        """Answer a PUT to an address, refuse other methods there, or pass the request on."""
         match, child = self._route.matches(scope) if scope["type"] == "http" else (Match.NONE, {})
         if match is Match.NONE:
             await self._app(scope, receive, send)
-        else:
+        elif match is Match.FULL:
             await self._route.handle({**scope, **child}, receive, send)
+        else:
+            error = HTTPException(405, "A file is put here: curl -T FILE ADDRESS.", {"Allow": "PUT"})
+            refusal = await on_http_exception(Request(scope), error)
+            await refusal(scope, receive, send)
 
 
 def upload_route(engine: EngineClient, store: UploadStore) -> Route:

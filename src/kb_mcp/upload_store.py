@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import stat
 import tempfile
@@ -30,6 +31,8 @@ MIN_RESERVATION: Final = 1 << 20
 
 MANIFEST: Final = "upload.json"
 TAKEN_SUFFIX: Final = ".taken"
+SECRET_FILE: Final = "secret"  # noqa: S105 - a name
+SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +233,17 @@ class UploadStore:
         """Remove everything, unless other processes share it."""
         if not self._is_shared:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def secret(self) -> bytes:
+        """Return random bytes that the processes of this folder share, and that stay as long as it does."""
+        file = self._folder / SECRET_FILE
+        with self._locked():
+            if not file.exists():
+                new = file.with_suffix(".new")
+                new.touch(mode=0o600)
+                new.write_bytes(secrets.token_bytes(SECRET_BYTES))
+                new.replace(file)
+            return file.read_bytes()
 
     def _locked(self) -> BaseFileLock:
         """Lock the staging folder, which is made again if it was cleaned up with other temporary files."""

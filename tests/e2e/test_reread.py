@@ -31,7 +31,7 @@ def test_front_matter_that_was_indexed_leaves_the_passages_and_nothing_else_chan
         eventually("it is read again", lambda: text_of(engine, document), lambda text: "status: open" not in text)
         after = engine.get(f"/api/v1/documents/{document}").json()
         assert text_of(engine, document) == "\n\n\n\n# Ropes\n\nNew ropes by June.\n"
-        for name in ("id", "title", "tags", "content_hash", "created_at", "source_path"):
+        for name in ("id", "title", "tags", "content_hash", "created_at", "updated_at", "source_path"):
             assert after[name] == before[name]
         assert text_of(engine, plain) == PLAIN.decode()
         jobs = engine.get("/api/v1/jobs").json()["jobs"]

@@ -67,3 +67,21 @@ async def test_a_job_that_did_not_fail_or_whose_content_is_gone_cannot_be_tried_
         await api.retry_job(unreadable["job_id"])
     with pytest.raises(NotFound):
         await api.retry_job(10**9)
+
+
+async def test_a_tag_that_someone_gave_stays_when_a_later_file_no_longer_names_it(api, path):
+    await sent(api, path, "One.\n", tags=["given"])
+    await sent(api, path, "---\ntags: [given]\n---\nTwo.\n")
+    assert (await sent(api, path, "Three.\n"))["tags"] == ["given"]
+
+
+@pytest.mark.parametrize("date", ["20240305", "2024-3-5", "2024/03/05"])
+async def test_a_document_is_found_by_its_day_however_that_is_written(api, path, date):
+    document = await sent(api, path, f"---\ndate: {date}\n---\nLow tide.\n")
+    for bounds, found in (
+        ({"after": "2024-03-05T00:00:00Z", "before": "2024-03-06T00:00:00Z"}, [document["id"]]),
+        ({"after": "2024-03-06T00:00:00Z"}, []),
+        ({"before": "2024-03-05T00:00:00Z"}, []),
+    ):
+        listed = await api.documents(source_path=path, **bounds)
+        assert [each["id"] for each in listed["documents"]] == found

@@ -268,3 +268,14 @@ async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(st
                 await api.restore(other)
             status = (await api.status())["history"]
             assert (status["versions"], status["size"], status["bin"]) == (0, 0, 0)
+
+
+async def test_a_move_is_a_version_of_its_own_and_the_former_path_stays_known(api, word):
+    document = await added(api, f"A log of {word}.", source_path=f"/{word}/a.md")
+    former = await moment()
+    for _ in range(2):
+        await api.move_document(document, f"/{word}/b.md")
+    newest, oldest = (await api.history(document))["versions"]
+    assert newest["number"] == oldest["number"] + 1
+    assert (await api.document(document, as_of=former))["source_path"] == f"/{word}/a.md"
+    assert (await api.document(document))["source_path"] == f"/{word}/b.md"

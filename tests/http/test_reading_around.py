@@ -66,10 +66,34 @@ async def test_a_page_is_read_by_its_number(api, test_data):
     [
         ({"chunk_id": 2**40}, r"^chunk_id: document \d+ has no chunk \d+; its \d+ chunks have the ids \d+ to \d+"),
         ({"page": 3}, r"^page: document \d+ has no pages; it has the chunks 0 to"),
-        ({"heading": "Airport"}, r"has no such heading; it has 'Harbour', 'Lighthouse', 'Ferry'"),
+        ({"heading": "Airport"}, "has 3 headings, and no such one"),
         ({"page": 1, "heading": "Ferry"}, "give at most one"),
     ],
 )
 async def test_a_place_that_is_not_there_is_refused_with_those_that_are(api, book, place, said):
-    with pytest.raises(Invalid, match=said):
+    with pytest.raises(Invalid, match=said) as refused:
         await api.document(book["id"], **place)
+    if place == {"heading": "Airport"}:
+        assert refused.value.extra["headings"] == ["Harbour", "Lighthouse", "Ferry"]
+
+
+async def test_a_heading_that_stands_there_twice_is_read_where_it_comes_first(api):
+    text = "".join(f"# {name}\n\n{name} has a log. {'The clerks kept it. ' * 80}\n\n" for name in ("Log", "Map", "Log"))
+    job = await finished(api, await api.add_file("logs.md", io.BytesIO(text.encode()), source_path="around/logs.md"))
+    part = await api.document(job["document_id"], heading="Log")
+    assert {tuple(chunk["place"]["heading"]) for chunk in part["chunks"]} == {("Log",)}
+    assert part["chunks"][0]["index"] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"around": 1}, "^around: give the place"),
+        ({"from_chunk": 1, "around": 1}, "^around: give the place"),
+        ({"from_chunk": 0, "heading": "Ferry"}, "^from_chunk, chunks: "),
+        ({"chunks": 2, "heading": "Ferry", "around": 1}, "^from_chunk, chunks: "),
+    ],
+)
+async def test_what_would_be_ignored_beside_a_place_or_without_one_is_refused(api, book, query, said):
+    with pytest.raises(Invalid, match=said):
+        await api.document(book["id"], **query)

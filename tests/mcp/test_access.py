@@ -203,3 +203,11 @@ async def test_two_workers_take_the_chunks_of_one_upload(start_gateway, server, 
             document = await call(agent, "kb_get", document_id=document_id)
     assert "".join(chunk["text"] for chunk in document["chunks"]).encode() == content
     assert gateway.log.read_text().count("Application startup complete") == 2
+
+
+async def test_only_a_put_is_taken_at_the_address_of_an_upload(server):
+    async with httpx2.AsyncClient() as http:
+        for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
+            reply = await http.request(method, f"{server.url}/upload/00000000-0000-4000-8000-000000000000")
+            assert (reply.status_code, reply.headers["Allow"]) == (405, "PUT"), method
+            assert reply.headers["Content-Type"] == "application/problem+json"

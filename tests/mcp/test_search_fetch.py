@@ -6,6 +6,8 @@ import httpx2
 import pytest
 
 from kb.client.client import EngineClient
+from kb_mcp.tools.search_fetch import DAY_SECONDS, LIFETIME_DAYS, Addresses
+from kb_mcp.upload_store import UploadLimits, UploadStore
 from tests.conftest import KEY, MCP_KEY
 from tests.mcp.conftest import call, connected, refusal
 
@@ -41,3 +43,21 @@ async def test_a_document_is_found_read_and_opened_at_its_address(gateway, serve
 async def test_off_there_is_nothing_at_its_path(server):
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {MCP_KEY}"}) as http:
         assert (await http.post(f"{server.url}/chatgpt/mcp", json={})).status_code == 404
+
+
+def test_an_address_is_signed_with_a_secret_of_its_own_and_ends(tmp_path):
+    stores = [UploadStore(UploadLimits(1, 1), tmp_path) for _ in range(2)]
+    secret = stores[0].secret()
+    assert stores[1].secret() == secret
+    assert len(secret) == 32
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+    now = 1000.0
+    addresses = Addresses(secret, lambda: now)
+    signature = addresses.sign("7")
+    assert addresses.is_signed("7", signature)
+    assert not addresses.is_signed("8", signature)
+    assert not addresses.is_signed("7", f"9{signature}")
+    now += LIFETIME_DAYS * DAY_SECONDS
+    assert addresses.is_signed("7", signature)
+    now += DAY_SECONDS
+    assert not addresses.is_signed("7", signature)

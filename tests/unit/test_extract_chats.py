@@ -99,3 +99,33 @@ def test_an_export_that_is_damaged_is_read_as_far_as_it_goes():
     [(_, (_, read))] = conversations([odd]).items()
     assert "From a picture." in read.text
     assert read.date is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"mapping": {"field": {"type": "text"}, "other": {"type": "date"}}}],
+        [{"mapping": {"a": "b"}}],
+        [{"mapping": {"a": {"message": None, "children": 3}}, "current_node": ["a"]}],
+        [{"mapping": {"a": {"parent": {}, "message": {"content": {"parts": "x"}}}}}],
+        [{"chat_messages": ["hello"]}],
+        [{"chat_messages": [{"sender": "x", "text": 3}]}],
+    ],
+)
+def test_json_that_has_an_exports_words_for_other_things_stays_what_it_is(value):
+    doc_type, read = extract(json.dumps(value).encode(), "x.json")
+    assert (doc_type, read.attachments) == ("json", ())
+    assert next(iter(value[0])) in read.text
+
+
+def test_a_conversation_without_turns_is_left_out():
+    _, read = extract(json.dumps([chatgpt(1), chatgpt(2, "") | {"mapping": {}}]).encode(), "x.json")
+    assert read.text.startswith("1 conversation\n")
+    assert len(read.attachments) == 1
+
+
+def test_code_in_a_turn_stays_as_it_is_and_no_word_of_it_is_a_tag():
+    text = "Run #this:\n\n```sh\n# all boats\nls\n```\n# Then\n\n```\n# unclosed"
+    [(_, (_, read))] = conversations([chatgpt(1, text)]).items()
+    assert text.replace("# Then", "### Then") in read.text
+    assert read.tags == ()

@@ -113,3 +113,9 @@ def test_front_matter_is_fields_and_no_text_and_the_lines_below_keep_their_numbe
     said = markdown(matter, "# Heading\n\nText.\n", fence)
     assert (said.title, said.tags) == ("T", ("a",))
     assert said.text == "\n\n\n\n\n# Heading\n\nText.\n"
+
+
+def test_a_file_of_front_matter_alone_has_it_as_its_text_too():
+    read_ = markdown("title: Owl\ntags: [birds]", body="\n")
+    assert (read_.title, read_.tags) == ("Owl", ("birds",))
+    assert read_.text == "---\ntitle: Owl\ntags: [birds]\n---\n\n"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kb.api.errors import Invalid
+from kb.formats.readers.front_matter import front_matter
 
 NEAREST: Final = 3
 """How many lines are named that look most like what was not found."""
@@ -30,7 +31,7 @@ class Edit:
         return self.text is None
 
     def apply(self, before: str) -> str:
-        """Return the changed text.
+        """Return the changed text; what is put before it comes after its front matter.
 
         Raises:
             Invalid: `old` does not stand in it exactly once.
@@ -41,7 +42,9 @@ class Edit:
         if self.append is not None:
             after = joined(after, self.append)
         if self.prepend is not None:
-            after = joined(self.prepend, after)
+            start = front_matter(after).length
+            matter, after = after[:start], joined(self.prepend, after[start:])
+            after = joined(matter, after) if matter else after
         return after
 
 
@@ -49,15 +52,13 @@ def replace_once(text: str, old: str, new: str) -> str:
     """Return the text with `new` in the place of `old`.
 
     Raises:
-        Invalid: `old` does not stand there exactly once; the message has the count, and the lines to choose from.
+        Invalid: `old` does not stand there exactly once; the message has the count, or `extra` the nearest lines.
     """
     match text.count(old):
         case 1:
             return text.replace(old, new)
         case 0:
-            raise Invalid(
-                f"old: it does not stand in the note. The nearest lines are: {_shown(nearest_lines(text, old))}."
-            )
+            raise Invalid("old: it does not stand in the note.", extra={"nearest_lines": nearest_lines(text, old)})
         case count:
             raise Invalid(f"old: it stands in the note {count} times; give more of what is around the one you mean.")
 
@@ -72,12 +73,9 @@ def nearest_lines(text: str, wanted: str) -> list[str]:
     words = set(_words(wanted))
     lines = dict.fromkeys(line.strip() for line in text.splitlines() if line.strip())
     alike = {line: len(words.intersection(_words(line))) / (len(words) + len(line) / 100) for line in lines}
-    return sorted(alike, key=lambda line: alike[line], reverse=True)[:NEAREST]
+    nearest = sorted(alike, key=lambda line: alike[line], reverse=True)[:NEAREST]
+    return [line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…" for line in nearest]
 
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
-
-
-def _shown(lines: list[str]) -> str:
-    return " | ".join(repr(line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…") for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,10 @@ def save(
     title, or another reading of the same file replaces what the document there holds, and the tags that only the old
     content asked for go; everything else is a new document, whatever is in the bin. `part_of` is the document whose
     file the content came in.
+
+    Another reading of the same file is no change of the document: it leaves no version and no other `updated_at`.
     """
-    tags = [*tags, *content.own_tags]
+    given, tags = tags, [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
     is_changed = same is None or _has_other_title(content, same) or _reads_otherwise(tx, content, same)
     if document is None and source_path is not None:
@@ -39,14 +42,24 @@ def save(
     if document is None:
         return tx.documents.add(content, source_path, tags, part_of, author), False
     outdated = set(document.own_tags) if is_changed else set[str]()
-    if is_changed or set(document.tags).difference(outdated).union(tags) != set(document.tags):
+    is_reread = is_changed and same is not None and not given and not _has_other_title(content, same)
+    has_other_tags = set(document.tags).difference(outdated).union(tags) != set(document.tags)
+    if not is_reread and (is_changed or has_other_tags):
         tx.history.keep(document.id, author)
     if is_changed:
-        tx.documents.replace(document.id, content)
+        tx.documents.replace(document.id, without_given_tags(content, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
+    if is_reread:
+        tx.documents.stamp(document.id, document.updated_at)
     return document.id, same is not None
+
+
+def without_given_tags(content: Content, document: Document, given: Sequence[str] = ()) -> Content:
+    """Return content that asks only for tags that no one gave the document: theirs stay when it no longer asks."""
+    by_hand = {*document.tags, *given}.difference(document.own_tags)
+    return replace(content, own_tags=tuple(tag for tag in content.own_tags if tag not in by_hand))
 
 
 def _has_other_title(content: Content, document: Document) -> bool:

@@ -10,6 +10,7 @@ from kb.api.errors import Changed, Invalid, NotANote, TooManyTags
 from kb.api.models import NOTE
 from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
+from kb.documents.save import without_given_tags
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY
 
@@ -77,12 +78,14 @@ def update_note(
             present = _matching(tx, document_id, change.if_match)
             if change.edit.rests_on_text and present.content_hash != note.content_hash:
                 continue
+            if content is not None and _given_title(present) != _given_title(note):
+                continue
             add, remove = _tag_changes(present, content, change)
             if content is None and set(present.tags).difference(remove).union(add) == set(present.tags):
                 return present, tx.documents.chunks(document_id)
             tx.history.keep(document_id, author)
             if content is not None:
-                tx.documents.replace(document_id, content)
+                tx.documents.replace(document_id, without_given_tags(content, present, change.tags_add))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
             if (add or remove) and len(changed.tags) > limits.max_tags:
@@ -106,8 +109,12 @@ def _drafted(
     if not after.strip():
         raise Invalid("text: the note must hold more than white space; delete it if nothing is left to say.")
     limits.check_text(after)
-    title = change.title or (note.title if note.title_given else None)
+    title = change.title or _given_title(note)
     return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
+
+
+def _given_title(note: Document) -> str | None:
+    return note.title if note.title_given else None
 
 
 def _tag_changes(note: Document, content: Content | None, change: NoteChange) -> tuple[list[str], list[str]]:

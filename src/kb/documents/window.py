@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Invalid
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_HEADINGS: Final = 12
 """How many headings an error names."""
+
+MAX_HEADING: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def window(places: Sequence[ChunkPlace], document_id: int, place: Place, around:
     """Return the index of the first chunk at a place, with `around` more before and after, and how many they are.
 
     Raises:
-        Invalid: there is no such place; the message names those that there are.
+        Invalid: there is no such place; the message or `extra` names those that there are.
     """
     found = _at(places, document_id, place)
     start = max(0, found[0].index - around)
@@ -60,10 +63,11 @@ def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
     """Return the chunks of the first section whose heading is this one, or else holds it."""
     wanted = " ".join(heading.casefold().split())
     for fits in (str.__eq__, str.__contains__):
-        for place in places:
+        for start, place in enumerate(places):
             for depth, name in enumerate(place.heading, 1):
                 if fits(" ".join(name.casefold().split()), wanted):
-                    return [each for each in places if each.heading[:depth] == place.heading[:depth]]
+                    path = place.heading[:depth]
+                    return list(takewhile(lambda each: each.heading[:depth] == path, places[start:]))  # noqa: B023 - at once
     return []
 
 
@@ -89,6 +93,7 @@ def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[Chun
     names = list(dict.fromkeys(place.heading[-1] for place in places if place.heading))
     if not names:
         raise Invalid(f"heading: document {document_id} has no headings; it has the chunks 0 to {len(places) - 1}.")
-    shown = ", ".join(repr(name[:80]) for name in names[:MAX_HEADINGS])
-    more = f" and {len(names) - MAX_HEADINGS} more" if len(names) > MAX_HEADINGS else ""
-    raise Invalid(f"heading: document {document_id} has no such heading; it has {shown}{more}.")
+    raise Invalid(
+        f"heading: document {document_id} has {len(names)} headings, and no such one.",
+        extra={"headings": [name[:MAX_HEADING] for name in names[:MAX_HEADINGS]]},
+    )

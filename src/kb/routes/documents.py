@@ -14,6 +14,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
+from kb.api.errors import Invalid
 from kb.api.models import (
     AFTER,
     BEFORE,
@@ -143,7 +144,11 @@ def _stretch(
 ) -> tuple[int, int | None]:
     """Return from which chunk on, and how many are asked for; None for all."""
     if place := place_of(query.chunk_id, query.page, query.heading):
+        if query.model_fields_set & {"from_chunk", "chunks"}:
+            raise Invalid("from_chunk, chunks: give them or a place (chunk_id, page, heading), not both.")
         return window(places(), document_id, place, query.around)
+    if query.around:
+        raise Invalid("around: give the place that it goes around, too: chunk_id, page or heading.")
     return query.from_chunk, query.chunks
 
 
@@ -202,9 +207,9 @@ def as_attachment(filename: str) -> str:
     summary="Move a document",
     responses=problems(400, 404, 409, 413, 507),
 )
-def move_document(document_id: Id, change: Move, services: ServicesDep) -> Document:
+def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
     """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
-    return Document.model_validate(move(services.store, document_id, change.source_path))
+    return Document.model_validate(move(services.store, document_id, change.source_path, author))
 
 
 @router.delete(

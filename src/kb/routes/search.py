@@ -17,6 +17,7 @@ from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import Passage
 from kb.search.query import Query
+from kb.store.own_day import own_day
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 
@@ -53,7 +54,8 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     return SearchReply.model_validate(answer)
 
 
-def dated(passage: Passage) -> str:
-    """Return the date that a document gives itself, or else when it was changed, or else created."""
-    own = passage.date if passage.date and passage.date[:4].isdecimal() else None
-    return own or passage.updated_at or passage.created_at
+def dated(passage: Passage) -> tuple[str, str]:
+    """Return the day that a document gives itself, or else when it was changed or created; then that as written."""
+    changed = passage.updated_at or passage.created_at
+    day = own_day(passage.date)
+    return (day, passage.date or "") if day else (changed[:10], changed)

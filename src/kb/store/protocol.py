@@ -81,6 +81,9 @@ class Documents(Protocol):
     def rename(self, document_id: int, filename: str) -> None:
         """Set what the document's file is called; nothing else changes."""
 
+    def stamp(self, document_id: int, updated_at: str | None) -> None:
+        """Set when the document was changed last."""
+
     def move(self, document_id: int, source_path: str) -> None:
         """Set where the document comes from, and with it what came in its file; nothing else changes."""
 

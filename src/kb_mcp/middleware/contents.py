@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from kb.api.errors import KbError
-from kb_mcp.tools.rendering import SIMPLE_TAG
+from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from kb.client.client import EngineClient
 
 MAX_TAGS: Final = 20
+WORD: Final = re.compile(r"(?=.{1,24}\Z)[^\W_]+(?:[-_][^\W_]+)?")
+"""The tags that are shown: those of more words could pass as an instruction."""
+
 SECONDS: Final = 30
 """How long what was counted is good enough."""
 
@@ -51,9 +55,9 @@ class Contents(Middleware):
         except KbError:
             return
         self._counted_at = time.monotonic()
-        # What is more than a word could pass as an instruction.
-        words = {each["tag"]: each["documents"] for each in tags if SIMPLE_TAG.fullmatch(each["tag"])}
-        server.instructions = f"{self._instructions}{_counts('Types', types)}{_counts('Tags', words)}"
+        words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
+        notice = f" {QUOTES_NOTICE}" if words else ""
+        server.instructions = f"{self._instructions}{_counts('Types', types)}{_counts('Tags', words)}{notice}"
 
 
 def _counts(name: str, counts: dict[str, int]) -> str:

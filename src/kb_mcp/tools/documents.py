@@ -16,7 +16,7 @@ from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import refused_change
 from kb_mcp.tools.empty import nothing_found, retried
-from kb_mcp.tools.moments import moment
+from kb_mcp.tools.moments import day, moment
 
 if TYPE_CHECKING:
     from kb.client.client import JSON, EngineClient
@@ -365,8 +365,7 @@ def dated_text(text: str, date: str) -> str:
         raise Invalid(
             "date: the text begins with front matter; put the date there, as a line such as date: 2026-11-17."
         )
-    day = (moment(date, "date") or "")[: lean.DAY]
-    return f"---\ndate: {day}\n---\n{text}"
+    return f"---\ndate: {day(date, 'date') or ''}\n---\n{text}"
 
 
 def rendered(tool: str, data: JSON) -> ToolResult:

@@ -32,12 +32,31 @@ def moment(text: str, field: str) -> str | None:
     Raises:
         Invalid: it is none, or could be several.
     """
+    found = _read(text, field)
+    return found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if found else None
+
+
+def day(text: str, field: str) -> str | None:
+    """Return the day that is written there, whatever its time zone, in ISO 8601; None for no text.
+
+    Raises:
+        Invalid: it is none, or could be several.
+    """
+    found = _read(text, field)
+    return found.date().isoformat() if found else None
+
+
+def _read(text: str, field: str) -> datetime | None:
     words = " ".join(text.replace(",", " ").lower().split())
     if not words:
         return None
-    for read in (_ago, _in_form, _iso):
-        if found := read(words):
-            return found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        for read in (_ago, _in_form, _iso):
+            if found := read(words):
+                found.astimezone(UTC)
+                return found
+    except OverflowError:  # before the year 1, or after 9999
+        pass
     raise Invalid(f"{field}: {text[:40]!r} is no date that is understood; write it like {EXAMPLES}.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-import secrets
+import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -21,7 +21,7 @@ from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.rendering import NOTICE, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fastmcp import FastMCP
     from fastmcp.server.middleware import Middleware
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 PATH: Final = "/chatgpt"
 MAX_RESULTS: Final = 20
 SIGNATURE: Final = 32
+DAY_SECONDS: Final = 86400
+LIFETIME_DAYS: Final = 30
+"""How long an address can be opened, at least; it is the same one all day."""
+
 WEB: Final = ("http://", "https://")
 
 SEARCH_SCHEMA: Final[Schema] = {"type": "object", "properties": {"results": {"type": "array"}}}
@@ -49,14 +53,18 @@ class Addresses:
     """Addresses of documents that need no key: who has one was shown the document, and cannot make another.
 
     Args:
-        key: makes the signatures; processes that serve the same agents must share it.
+        secret: makes the signatures; processes that serve the same agents must share it.
+        clock: seconds since the epoch.
     """
 
-    def __init__(self, key: str | None) -> None:
-        self._key = sha256(f"kb addresses {key}".encode()).digest() if key else secrets.token_bytes()
+    def __init__(self, secret: bytes, clock: Callable[[], float] = time.time) -> None:
+        self._secret = secret
+        self._clock = clock
 
     def sign(self, document_id: str) -> str:
-        return hmac.new(self._key, document_id.encode(), sha256).hexdigest()[:SIGNATURE]
+        """Return when the address ends, and that we say so."""
+        today = int(self._clock()) // DAY_SECONDS
+        return self._signed(document_id, f"{(today + 1 + LIFETIME_DAYS) * DAY_SECONDS}")
 
     def of(self, document: JSON, request: Request) -> str:
         """Return where a document can be read: where it came from, or else here."""
@@ -66,7 +74,14 @@ class Addresses:
         return f"{request.url.scheme}://{request.url.netloc}{PATH}/documents/{number}/{self.sign(number)}"
 
     def is_signed(self, document_id: str, signature: str) -> bool:
-        return hmac.compare_digest(self.sign(document_id).encode(), signature.encode())
+        """Return whether we signed this, and it has not ended."""
+        expires = signature.partition("-")[0]
+        is_ours = hmac.compare_digest(self._signed(document_id, expires).encode(), signature.encode())
+        return is_ours and self._clock() < int(expires)
+
+    def _signed(self, document_id: str, expires: str) -> str:
+        digest = hmac.new(self._secret, f"{document_id} {expires}".encode(), sha256).hexdigest()
+        return f"{expires}-{digest[:SIGNATURE]}"
 
 
 class SearchFetchTools:

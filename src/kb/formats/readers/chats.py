@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kb.formats.extracted import Attachment, Extracted
+from kb.formats.readers.front_matter import INLINE_TAGS
 from kb.formats.text.encoding import clean, one_line
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ _SPEAKERS: Final = {"user": "You", "human": "You", "assistant": "Assistant", "to
 _IN_NO_NAME: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
 _NAME_CHARS: Final = 100
 _ID_CHARS: Final = 8
-_MARK: Final = re.compile(r"(?m)^(?=#{1,6}\s)")
-"""A heading within a turn, which goes below that of the turn."""
+_HEADING: Final = re.compile(
+    r"(?ms)^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}(?P=fence)[`~]*\s*?$|\Z)|^(?=#{1,6}\s)"
+)
+"""A heading within a turn, which goes below that of the turn; or a block of code, which has none."""
 
 Conversation = dict[str, Any]
 
@@ -39,15 +42,21 @@ def read_chats(source: str) -> Extracted | None:
     if '"mapping"' not in source and '"chat_messages"' not in source:
         return None
     try:
-        conversations = json.loads(source)
-    except (ValueError, RecursionError):
+        return _chats(json.loads(source))
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # made by something else after all
         return None
-    if not isinstance(conversations, list) or not conversations or not all(map(_is_conversation, conversations)):
+
+
+def _chats(export: object) -> Extracted | None:
+    if not isinstance(export, list) or not all(map(_is_conversation, export)):
         return None
-    conversations.sort(key=_moment)
-    files = _exports(conversations) if len(conversations) > MOST else map(_file, conversations)
+    conversations = sorted((each for each in export if any(turn.text.strip() for turn in _turns(each))), key=_moment)
+    if not conversations:
+        return None
+    files = list(_exports(conversations) if len(conversations) > MOST else map(_file, conversations))
     titles = [f"{_moment(each)[:10]} {_title(each)}".strip() for each in conversations]
-    text = f"{len(titles)} conversations\n\n" + "".join(f"{title}\n" for title in titles)
+    count = "1 conversation" if len(titles) == 1 else f"{len(titles)} conversations"
+    text = f"{count}\n\n" + "".join(f"{title}\n" for title in titles)
     extracted = Extracted.of_text(clean(text), "Conversations")
     return Extracted(extracted.title, extracted.text, extracted.sections, attachments=tuple(files))
 
@@ -55,7 +64,12 @@ def read_chats(source: str) -> Extracted | None:
 def _is_conversation(value: object) -> bool:
     if not isinstance(value, dict):
         return False
-    return isinstance(value.get("mapping"), dict) or isinstance(value.get("chat_messages"), list)
+    mapping, messages = value.get("mapping"), value.get("chat_messages")
+    if isinstance(messages, list):
+        return all(isinstance(each, dict) for each in messages)
+    return isinstance(mapping, dict) and all(
+        isinstance(each, dict) and ("message" in each or "parent" in each) for each in mapping.values()
+    )
 
 
 def _exports(conversations: list[Conversation]) -> Iterator[Attachment]:
@@ -71,10 +85,10 @@ def _exports(conversations: list[Conversation]) -> Iterator[Attachment]:
 
 def _file(conversation: Conversation) -> Attachment:
     """Return a conversation as Markdown: a section for each turn."""
-    fields = {"title": _title(conversation), "date": _moment(conversation)}
+    fields = {"title": _title(conversation), "date": _moment(conversation), INLINE_TAGS: "false"}
     matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
     turns = "\n".join(
-        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_MARK.sub('##', turn.text)}\n"
+        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_lowered(turn.text)}\n"
         for turn in _turns(conversation)
         if turn.text.strip()
     )
@@ -82,6 +96,10 @@ def _file(conversation: Conversation) -> Attachment:
     id_ = str(conversation.get("conversation_id") or conversation.get("id") or conversation.get("uuid") or "")
     content = clean(f"---\n{matter}---\n\n{turns}")
     return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))
+
+
+def _lowered(text: str) -> str:
+    return _HEADING.sub(lambda heading: heading[0] or "##", text)
 
 
 def _title(conversation: Conversation) -> str:
@@ -98,8 +116,7 @@ def _turns(conversation: Conversation) -> Iterator[Turn]:
     messages = conversation.get("chat_messages")
     if isinstance(messages, list):
         for message in messages:
-            if isinstance(message, dict):
-                yield Turn(_speaker(message.get("sender")), _claude_text(message), _time(message.get("created_at")))
+            yield Turn(_speaker(message.get("sender")), _claude_text(message), _time(message.get("created_at")))
         return
     for message in _branch(conversation["mapping"], conversation.get("current_node")):
         author, content = message.get("author"), message.get("content")
@@ -112,13 +129,11 @@ def _branch(mapping: Mapping[str, Any], node: object) -> list[dict[str, Any]]:
     """Return the messages on the way to the last one: a conversation that was edited has other branches."""
     messages = []
     seen = set()
-    if node not in mapping:
-        node = next((key for key in reversed(list(mapping)) if not (mapping[key] or {}).get("children")), None)
+    if not isinstance(node, str) or node not in mapping:
+        node = next((key for key in reversed(list(mapping)) if not mapping[key].get("children")), None)
     while isinstance(node, str) and node in mapping and node not in seen:
         seen.add(node)
         entry = mapping[node]
-        if not isinstance(entry, dict):
-            break
         if isinstance(entry.get("message"), dict):
             messages.append(entry["message"])
         node = entry.get("parent")

@@ -14,6 +14,8 @@ import yaml
 from kb.formats.text.encoding import one_line
 
 FENCES: Final = ("---", "+++")
+INLINE_TAGS: Final = "inline_tags"
+"""A field that is false where a # in the text makes no tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
 _BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
 _TITLE: Final = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
@@ -39,6 +41,7 @@ class FrontMatter(NamedTuple):
     date: str | None = None
     aliases: tuple[str, ...] = ()
     is_understood: bool = False
+    inline_tags: bool = True
 
 
 def front_matter(text: str) -> FrontMatter:
@@ -58,6 +61,7 @@ def front_matter(text: str) -> FrontMatter:
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
         tuple(filter(None, map(_line, _strings(values.get("aliases") or values.get("alias"))))),
         is_understood=True,
+        inline_tags=str(values.get(INLINE_TAGS)).lower() != "false",
     )
 
 

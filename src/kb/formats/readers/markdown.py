@@ -29,17 +29,19 @@ class _Block(NamedTuple):
 def read(data: bytes) -> Extracted:
     """Read a Markdown file; headings inside code, quotes and lists are part of their section.
 
-    Front matter is fields, no text. Its lines stay, empty, so that those below it are numbered as in the file.
+    Front matter is fields, no text, unless nothing else is there. Its lines stay, empty, so that those below it are
+    numbered as in the file.
     """
     source = decode(data)
     front = front_matter(source)
     text = source
-    if front.is_understood:
+    is_apart = front.is_understood and bool(source[front.length :].strip())
+    if is_apart:
         text = "\n" * source.count("\n", 0, front.length) + source[front.length :]
-    blocks = list(_blocks(text, 0 if front.is_understood else front.length))
+    blocks = list(_blocks(text, 0 if is_apart else front.length))
     headings = list(_headings(blocks))
     first = next((heading.title for heading in headings if heading.level == 1), None)
-    inline = [tag for block in blocks for tag in inline_tags(block.text)]
+    inline = [tag for block in blocks for tag in inline_tags(block.text)] if front.inline_tags else []
     return Extracted(
         front.title or first,
         text,

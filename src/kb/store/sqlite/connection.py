@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import apsw
 import sqlite_vec
 from apsw import bestpractice
 
 from kb.api.errors import StoreError
+from kb.store.own_day import own_day
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         connection = apsw.Connection(str(path))
         bestpractice.connection_busy_timeout(connection, BUSY_MS)
         load_vectors(connection)
+        connection.create_scalar_function("own_day", cast("Any", own_day), 1, deterministic=True)
         if not connection.pragma("page_count"):  # only a new database takes it, and only before it has a page
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:

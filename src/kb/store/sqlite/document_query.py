@@ -32,10 +32,6 @@ PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
 AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
 
-HAS_DATE = "date GLOB '[0-9][0-9][0-9][0-9]*'"
-OWN_DAY = "substr(replace(date, '/', '-') || '-01-01', 1, 10)"
-"""The day a document gives itself; the first one of its month or year if it gives no more."""
-
 MANY = 1000
 """From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
 
@@ -147,7 +143,7 @@ def date_conditions(where: Filter) -> list[Condition]:
         conditions.append((f"{RECENT} >= ?", (stored(where.updated_after),)))
     for bound, comparison in ((where.after, ">="), (where.before, "<")):
         if bound is not None:
-            sql = f"CASE WHEN {HAS_DATE} THEN {OWN_DAY} {comparison} ? ELSE {RECENT} {comparison} ? END"
+            sql = f"COALESCE(own_day(date) {comparison} ?, {RECENT} {comparison} ?)"
             conditions.append((sql, (f"{bound:%Y-%m-%d}", stored(bound))))
     return conditions
 

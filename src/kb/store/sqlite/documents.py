@@ -20,6 +20,7 @@ from kb.store.sqlite.row_mapping import (
     mapped,
     moment,
     next_ids,
+    raw,
 )
 from kb.store.sqlite.statements import statements
 
@@ -141,6 +142,11 @@ class SqliteDocuments:
     def rename(self, document_id: int, filename: str) -> None:
         """The same file came in under another name."""
         self._execute(self._sql["update_filename"], (filename, document_id))
+
+    def stamp(self, document_id: int, updated_at: str | None) -> None:
+        """Set when the document was changed last."""
+        stamp = raw(updated_at) if updated_at else None
+        self._execute("UPDATE documents SET updated_at = ? WHERE id = ?", (stamp, document_id))
 
     def move(self, document_id: int, source_path: str) -> None:
         """Set where the document comes from; the paths of what came in its file begin with that one."""

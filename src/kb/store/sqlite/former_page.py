@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kb.store.own_day import own_day
 from kb.store.sqlite.row_mapping import Execute, mapped, moment, raw, stored, version_of
 from kb.store.sqlite.statements import statements
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from kb.api.models import Sort
     from kb.store.rows import Document, Filter, Version
-
-HAS_YEAR = re.compile(r"[0-9]{4}")
 
 STOOD = "until > ? AND COALESCE(updated_at, created_at) <= ?"
 """Which former versions stood at a moment, which is given twice."""
@@ -49,8 +47,8 @@ def admits(where: Filter, document: Document) -> bool:
 
 def _is_before(document: Document, bound: datetime) -> bool:
     """Return whether a document's own day, or else when it was changed or added, lies before a moment."""
-    if HAS_YEAR.match(document.date or ""):
-        return f"{document.date}-01-01".replace("/", "-")[:10] < f"{bound:%Y-%m-%d}"
+    if day := own_day(document.date):
+        return day < f"{bound:%Y-%m-%d}"
     return _changed_at(document) < f"{stored(bound)}"
 
 

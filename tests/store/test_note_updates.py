@@ -1,0 +1,32 @@
+"""A note that several change at once keeps what each of them said."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.documents.edit import Edit
+from kb.documents.save import save
+from kb.documents.update import NoteChange, update_note
+from kb.ingest.draft import draft_note, embed_draft
+
+
+@pytest.fixture
+def store(make_store):
+    with make_store() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("edit", [Edit(append="A crane was added."), Edit("Another text.")])
+def test_a_title_given_while_the_text_is_edited_is_kept(store, embedder, edit):
+    content = embed_draft(draft_note("The harbour has no crane.", None, embedder), embedder)
+    with store.write() as tx:
+        note, _ = save(tx, content, None, [])
+    others = [NoteChange(title="Harbour log")]
+
+    def meanwhile():
+        if others:
+            update_note(store, embedder, note, others.pop())
+
+    document, chunks = update_note(store, embedder, note, NoteChange(edit), checkpoint=meanwhile)
+    assert (document.title, document.title_given) == ("Harbour log", True)
+    assert chunks[-1].text.endswith(edit.text or edit.append)
