@@ -157,7 +157,12 @@ class SqliteDocuments:
                 self.move(part, source_path + path[len(before) :])
 
     def delete(self, document_id: int) -> None:
-        """Delete a document, wherever it is, with its former versions and what came inside it, such as attachments."""
+        """Delete a document, wherever it is, with its former versions and what came inside it, such as attachments.
+
+        What came inside a document in the bin, and is not there with it, was restored by itself: it stays.
+        """
+        if self.get(document_id) is None:
+            self._execute(self._sql["release_parts"], (document_id,))
         for part, _ in self.parts(document_id):
             self.delete(part)
         for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():

@@ -101,6 +101,10 @@ SELECT content_hash, doc_type FROM documents WHERE id = ?
 -- The documents that came inside a document.
 SELECT id, source_path FROM documents WHERE part_of = ?
 
+-- name: release_parts
+-- The documents that came inside a document stand by themselves.
+UPDATE documents SET part_of = NULL WHERE part_of = ?
+
 -- name: insert_chunk
 -- A chunk; triggers write its full text, for which its section must be there.
 INSERT INTO chunks (

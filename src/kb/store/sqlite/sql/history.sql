@@ -75,14 +75,14 @@ SELECT document_id, number, part_of, until, :by, :client, :why FROM versions
 WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: restore_document
--- A document comes back from the bin, as its next version.
+-- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_tags, part_of, uploaded_as,
   title_given, version, changed_by, changed_with, changed_why
 )
 SELECT
-  document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags, part_of,
-  uploaded_as, title_given, number + 1, :by, :client, :why
+  document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags,
+  CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: delete_binned
