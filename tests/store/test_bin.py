@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+
+import numpy as np
 import pytest
 
+from kb.documents.originals import Originals
 from kb.documents.save import save
+from kb.documents.undo import undo
 from kb.store.rows import NOBODY, Retention
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import content
@@ -63,3 +69,78 @@ def test_attachments_that_come_back_with_their_mail_are_its_again(store):
     restore(store, part, "part")
     with store.read() as tx:
         assert [id_ for id_, _ in tx.documents.parts(mail)] == [part]
+
+
+def test_attachments_that_were_stamped_in_the_future_went_with_their_mail(store):
+    """A clock that was put back gives them other last moments, and the bin one moment all the same."""
+    mail = add(store, "mail")
+    part = add(store, "part", mail)
+    with store.write() as tx:
+        tx.documents.stamp(part, "2999-01-01T00:00:00.000Z")
+    discard(store, mail)
+    with store.read() as tx:
+        assert tx.history.binned(part).deleted_at == tx.history.binned(mail).deleted_at
+
+
+@pytest.fixture
+def originals(tmp_path):
+    return Originals(tmp_path / "files", keep=True)
+
+
+def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, originals, embedder):
+    add(store, "other")
+    mail = add(store, "mail")
+    add(store, "part", mail)
+    time.sleep(0.002)
+    since = datetime.now(UTC)
+    time.sleep(0.002)
+    discard(store, mail)
+    with store.write() as tx:
+        tx.documents.move(1, "/mail")
+    steps = undo(store, embedder, originals, since)
+    assert [step.skipped is not None for step in steps] == [True, True]
+    assert not is_there(store, mail + 1)
+
+
+def test_undo_skips_what_is_changed_while_it_goes_on(store, originals, embedder):
+    first, second = add(store, "first"), add(store, "second")
+    time.sleep(0.002)
+    since = datetime.now(UTC)
+    time.sleep(0.002)
+
+    def update(id_, text):
+        with store.write() as tx:
+            tx.history.keep(id_, NOBODY)
+            tx.documents.replace(id_, content(text))
+
+    for id_ in (first, second):
+        update(id_, f"changed {id_}")
+    late = iter([lambda: update(second, "changed by another")])
+    steps = undo(store, Narrow(embedder), originals, since, checkpoint=lambda: next(late, lambda: None)())
+    assert [step.skipped is None for step in steps] == [True, False]
+    with store.read() as tx:
+        assert [chunk.text for chunk in tx.documents.chunks(second)] == ["changed by another"]
+
+
+def test_undo_skips_what_was_stamped_in_the_future(store, originals, embedder):
+    id_ = add(store, "first")
+    with store.write() as tx:
+        tx.documents.stamp(id_, "2999-01-01T00:00:00.000Z")
+    time.sleep(0.002)
+    [step] = undo(store, embedder, originals, datetime.now(UTC))
+    assert "future" in step.skipped
+    assert is_there(store, id_)
+
+
+class Narrow:
+    """An embedder whose vectors are as short as the store's."""
+
+    def __init__(self, embedder):
+        self._embedder = embedder
+
+    def __getattr__(self, name):
+        return getattr(self._embedder, name)
+
+    def embed_passages(self, *args, **options):
+        vectors = self._embedder.embed_passages(*args, **options)[:, :8]
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -9,21 +9,30 @@ from kb.documents.lookup import existing_document
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kb.documents.originals import Originals
-    from kb.store.protocol import Store
+    from kb.store.protocol import Store, Transaction
     from kb.store.rows import Author, Document
 
 
-def delete(store: Store, originals: Originals, document_id: int, author: Author = NOBODY) -> Document:
+def delete(
+    store: Store,
+    originals: Originals,
+    document_id: int,
+    author: Author = NOBODY,
+    check: Callable[[Transaction], None] = lambda _: None,
+) -> Document:
     """Move a document to the bin with the attachments that came in it; return what it was.
 
-    Where nothing is kept in the bin, it is deleted for good, with its original.
+    Where nothing is kept in the bin, it is deleted for good, with its original. `check` may raise before it goes.
 
     Raises:
         NotFound: there is no such document.
     """
     with store.write() as tx:
         document = existing_document(tx, document_id)
+        check(tx)
         tx.history.discard(document_id, author)
     if document.doc_type != NOTE:
         originals.sweep(store)

@@ -29,8 +29,11 @@ def revert(
     if_match: Collection[str] | None = None,
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,
+    check: Callable[[Transaction], None] = lambda _: None,
 ) -> Document:
     """Make a document what one of its versions was; return it. The versions in between stay.
+
+    `check` may raise before it changes.
 
     Raises:
         NotFound: there is no such document or version.
@@ -45,6 +48,7 @@ def revert(
     with store.write(checkpoint) as tx:
         document = existing_document(tx, document_id)
         check_match(document, if_match)
+        check(tx)
         _write(tx, document, version, content, author)
         document = existing_document(tx, document_id)
     originals.sweep(store)
@@ -57,8 +61,11 @@ def restore(
     document_id: int,
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,
+    check: Callable[[Transaction], None] = lambda _: None,
 ) -> Document:
     """Bring a document back from the bin, with the attachments that went with it; return it.
+
+    `check` may raise before they come back.
 
     Raises:
         NotFound: there is no such document.
@@ -71,6 +78,7 @@ def restore(
     contents = [content_of(each.document, chunks, embedder, checkpoint) for each, chunks in kept]
     with store.write(checkpoint) as tx:
         _check_place(tx, _binned(tx, document_id).document)
+        check(tx)
         for (each, _), content in zip(kept, contents, strict=True):
             if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
                 tx.history.restore(each.document.id, content, author)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from kb.api.errors import KbError, NotFound, NotInBin, Stopped
+from kb.api.errors import Changed, KbError, NotFound, NotInBin, Stopped
 from kb.documents.delete import delete
 from kb.documents.lookup import check_moment
 from kb.documents.restore import is_same_content, restore, revert
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
@@ -33,7 +33,8 @@ ALL = 1 << 62
 class Step:
     """What is done to take back the changes of a document: `version` is what it becomes again.
 
-    `skipped` says why nothing is done.
+    `skipped` says why nothing is done. `state` is the document's newest version, and whether it is in the bin; `part_of`
+    is the document that one in the bin came inside.
     """
 
     document_id: int
@@ -41,6 +42,8 @@ class Step:
     action: UndoAction
     version: int | None = None
     skipped: str | None = None
+    state: tuple[int, bool] = 0, False
+    part_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,18 @@ class Past:
     def newest(self) -> Document:
         """The document as it stands, or stood when it was deleted."""
         return self.versions[0].document
+
+    @property
+    def at(self) -> str:
+        """When it was changed last."""
+        return self.binned.deleted_at if self.binned else self.versions[0].at
+
+    @property
+    def step(self) -> Step:
+        """The step that would delete it."""
+        state = self.versions[0].number, self.binned is not None
+        part_of = self.binned.part_of if self.binned else None
+        return Step(self.newest.id, self.newest.title, "delete", state=state, part_of=part_of)
 
 
 def undo(
@@ -80,18 +95,21 @@ def undo(
             # What came inside another document has gone, or come back, with it.
             with suppress(NotFound, NotInBin):
                 if step.action == "delete":
-                    delete(store, originals, step.document_id, author)
+                    delete(store, originals, step.document_id, author, _unchanged(step))
                 if step.action == "restore":
-                    restore(store, embedder, step.document_id, author, checkpoint)
+                    restore(store, embedder, step.document_id, author, checkpoint, _unchanged(step))
             if step.version is not None:
-                revert(store, embedder, originals, step.document_id, step.version, None, author, checkpoint)
+                is_as_planned = _unchanged(replace(step, state=_state_of_restored(step)))
+                revert(
+                    store, embedder, originals, step.document_id, step.version, None, author, checkpoint, is_as_planned
+                )
         except Stopped:
             raise
         except KbError as error:
             return replace(step, skipped=error.detail)
         return step
 
-    return [step if step.skipped else done(step) for step in plan(store, since, key)]
+    return _in_turn(plan(store, since, key), done)
 
 
 def plan(store: Store, since: datetime, key: str | None = None) -> list[Step]:
@@ -99,11 +117,41 @@ def plan(store: Store, since: datetime, key: str | None = None) -> list[Step]:
     with store.read() as tx:
         check_moment(tx, since, "since")
         steps = [_step(tx, document_id, since, key) for document_id in tx.history.changed_since(since)]
-    return sorted(filter(None, steps), key=lambda step: ORDER[step.action])
+    return _in_turn(sorted(filter(None, steps), key=lambda step: ORDER[step.action]), lambda step: step)
+
+
+def _in_turn(steps: Sequence[Step], act: Callable[[Step], Step]) -> list[Step]:
+    """Take the steps one after another; what came inside a document that stays in the bin stays there with it."""
+    taken: list[Step] = []
+    for step in steps:
+        in_bin = {each.document_id for each in taken if each.skipped and each.action == "restore"}
+        if not step.skipped and step.part_of in in_bin:
+            taken.append(replace(step, skipped=f"Document {step.part_of}, which it came in, stays in the bin."))
+        else:
+            taken.append(step if step.skipped else act(step))
+    return taken
+
+
+def _unchanged(step: Step) -> Callable[[Transaction], None]:
+    """Return what refuses a document that is not as it was when the step was planned."""
+
+    def check(tx: Transaction) -> None:
+        [newest] = tx.history.versions(step.document_id, limit=1)
+        if (newest.number, tx.history.binned(step.document_id) is not None) != step.state:
+            raise Changed("It was changed while this was going on.")
+
+    return check
+
+
+def _state_of_restored(step: Step) -> tuple[int, bool]:
+    number, is_binned = step.state
+    return number + is_binned, False
 
 
 def _step(tx: Transaction, document_id: int, since: datetime, key: str | None) -> Step | None:
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
+    if _is_after(past.at, datetime.now(UTC)):
+        return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
     authors = _authors(past, since)
     if key is not None:
         while authors and authors[-1].by != key:
@@ -127,7 +175,7 @@ def _authors(past: Past, since: datetime) -> list[Author]:
 def _back(past: Past, number: int, since: datetime) -> Step | None:
     """Return the step back to a version; to none if it is 0, or was in the bin at that moment."""
     newest = past.newest
-    step = Step(newest.id, newest.title, "delete")
+    step = past.step
     target = next((version for version in past.versions if version.number == number), None)
     if number == 0 or (target and target.until and not _is_after(target.until, since)):
         return None if past.binned else step

@@ -91,7 +91,8 @@ class SqliteHistory:
         for part, _ in self._documents.parts(document_id):
             self.discard(part, author)
         self._execute(self._sql["insert_version"], {"id": document_id, "now": self._documents.now})
-        self._execute(self._sql["insert_binned"], field_values(author) | {"id": document_id})
+        columns = field_values(author) | {"id": document_id, "now": self._documents.now}
+        self._execute(self._sql["insert_binned"], columns)
         self._documents.remove(document_id)
         return None
 

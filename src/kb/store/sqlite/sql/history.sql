@@ -71,7 +71,7 @@ WHERE {condition}
 -- name: insert_binned
 -- A document goes to the bin, whose last version was just kept.
 INSERT INTO bin
-SELECT document_id, number, part_of, until, :by, :client, :why FROM versions
+SELECT document_id, number, part_of, :now, :by, :client, :why FROM versions
 WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: restore_document
