@@ -19,10 +19,12 @@ from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock
+from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import is_unit
 from tests.support.disks import filled, small_disk
+from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 
@@ -96,7 +98,7 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
         ("PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1", "references", "of chunks refers to"),
         (
             "INSERT INTO vector_copies SELECT chunk_id, zeroblob(1544) FROM chunks_vec WHERE chunk_id = 1",
-            "copies of vectors",
+            "copies",
             "the copy of the vector of chunk 1 is another",
         ),
         ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "waiting files", "is not there"),
@@ -223,3 +225,27 @@ def test_a_database_made_anew_is_where_it_was_and_readable_to_whom_it_was(tmp_pa
     rebuild(elsewhere, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, anew=False)
     assert elsewhere.is_symlink()
     assert database.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_database_that_another_program_reads_is_not_made_anew(tmp_path):
+    path = tmp_path / "kb.db"
+    with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.write() as tx:
+        id_ = tx.documents.add(content("first"), None, ())
+    with closing(Moment(path)) as moment:
+        with moment.taken():
+            pass
+        with pytest.raises(StoreError, match="Another program"):
+            rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=False)
+    assert not path.with_name("kb.db.new").exists()
+    rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=False)
+    with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.read() as tx:
+        assert tx.documents.get(id_)
+
+
+def test_a_database_that_was_made_anew_is_not_removed_where_there_is_no_other(tmp_path):
+    path, made = tmp_path / "kb.db", tmp_path / "kb.db.new"
+    path.touch()
+    made.write_bytes(b"all of it")
+    with pytest.raises(StoreError, match="in its place"):
+        rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=True)
+    assert made.read_bytes() == b"all of it"

@@ -56,10 +56,13 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
         anew: make every vector, instead of those alone that are damaged or missing.
 
     Raises:
-        StoreError: what cannot be made from anything else is damaged; the database is as it was.
+        StoreError: what cannot be made from anything else is damaged, or another program reads the database, which is as
+            it was.
     """
     path = path.resolve()  # a link to a database stays one
     target = path.with_name(f"{path.name}.new")
+    if target.exists() and path.stat().st_size == 0:
+        raise StoreError(f"The database {path} is empty, and {target} may be all there is of it: put that in its place.")
     _remove(target)
     try:
         with closing(connect(path)) as old:
@@ -75,7 +78,8 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
             with new:
                 _write(new, embed, on_chunks, anew=anew)
         sync(target)
-        path.with_name(f"{path.name}-wal").unlink(missing_ok=True)
+        if path.with_name(f"{path.name}-wal").exists():  # the last program to close a database brings its log into it
+            raise StoreError(f"Another program reads the database {path}, such as a backup: wait until it has ended.")
         target.replace(path)
         sync(path.parent)
     except apsw.Error as error:
