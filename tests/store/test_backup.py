@@ -14,7 +14,7 @@ import pytest
 
 import kb.maintenance.backup as backup_module
 from kb.api.errors import StoreError
-from kb.documents.delete import delete
+from kb.documents.delete import delete, purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.archive import backup_folders
@@ -166,7 +166,7 @@ def test_files_that_an_earlier_backup_has_are_not_copied_again_and_old_backups_g
     assert back_up(filled_data.settings, backups, keep=2).added == 0
     with filled_data.open() as store:
         data_file = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
-        delete(store, filled_data.originals, 2)
+        purge(store, filled_data.originals, 2)
         filled_data.add_file(store, "another ledger")
     assert not data_file.exists()
     assert back_up(filled_data.settings, backups, keep=2).added == 1
@@ -330,3 +330,21 @@ def test_a_restore_without_room_leaves_what_was_there(filled_data, backups, tmp_
         assert place.state() == before
         restore_backup(place.settings, backups)
         assert place.state() == filled_data.state()
+
+
+def test_a_file_that_is_lost_stays_in_the_backups_and_is_said_to_be_missing(filled_data, backups, tmp_path):
+    before = filled_data.state()
+    back_up(filled_data.settings, backups, keep=1)
+    lost = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
+    lost.unlink()
+    for _ in range(2):
+        assert back_up(filled_data.settings, backups, keep=1).manifest.missing == [str(lost)]
+    assert restored(backups, tmp_path / "restored").state() == before
+
+
+def test_a_backup_ends_however_many_files_are_missing(filled_data, backups, monkeypatch):
+    monkeypatch.setattr(backup_module, "MOST_OPEN", 1)
+    with filled_data.open() as store, store.write() as tx:
+        for number in range(3):
+            tx.jobs.add(NewJob("file", staged=f"{number:032x}", filename="gone", content_hash="0" * 64))
+    assert len(back_up(filled_data.settings, backups, keep=1).manifest.missing) == 3

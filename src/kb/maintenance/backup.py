@@ -123,17 +123,21 @@ class Copier:
             while True:
                 with self._moment.taken():
                     originals, staged = self._originals.digests(), self._moment.staged()
+                    needed = self._moment.file_hashes()
                     paths = self._paths(originals, staged)
                     wanted = {path: digest for path, digest in paths.items() if not self._has(path, digest)}
-                    if len(wanted) <= MOST_OPEN:
+                    there = [path for path in wanted if path.exists()]
+                    if len(there) <= MOST_OPEN:
                         made_at = datetime.now(UTC).isoformat()
-                        opened = {path: stack.enter_context(path.open("rb")) for path in wanted if path.exists()}
+                        opened = {path: stack.enter_context(path.open("rb")) for path in there}
                         break
-                for path, digest in wanted.items():
+                for path in there:
                     with suppress(FileNotFoundError), path.open("rb") as file:
-                        self._put(path, file, digest)
+                        self._put(path, file, wanted[path])
             paths |= {path: self._put(path, file, wanted[path]) for path, file in opened.items()}
         lost = self._damaged | {path for path in wanted if path not in opened}
+        # An earlier backup has them, and this one needs them. Without it, they may be files that were never kept.
+        saved = {digest for digest in needed - originals if self._writer.has(digest)}
         self._moment.copy(self._writer.database, self._checkpoint)
         with self._writer.database.open("rb") as database:
             digest = digest_of(database)
@@ -143,9 +147,9 @@ class Copier:
             schema=self._moment.schema_version,
             database=digest,
             counts=self._moment.counts(),
-            originals=sorted(each for each in originals if self._originals.path(each) not in lost),
+            originals=sorted(saved | {each for each in originals if self._originals.path(each) not in lost}),
             staged={name: str(paths[self._staging / name]) for name, _ in staged if self._staging / name not in lost},
-            missing=sorted(map(str, lost)),
+            missing=sorted(map(str, lost | {self._originals.path(digest) for digest in saved})),
         )
 
     def _paths(self, originals: Iterable[str], staged: Iterable[tuple[str, str | None]]) -> dict[Path, str | None]:

@@ -49,7 +49,7 @@ def make(settings: object, path: Path, keep: int) -> int:
         f" {len(manifest.objects)} files of which {made.added} were copied"
     )
     for name in manifest.missing:
-        output.print_error(f"{name} is damaged or not there, and not in the backup")
+        output.print_error(f"{name} is damaged or not there: the backup has it at most from before")
     return exit_codes.FAILURE if manifest.missing else exit_codes.OK
 
 

@@ -9,6 +9,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
+from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +75,12 @@ class Moment:
             "SELECT staged, content_hash FROM jobs WHERE staged IS NOT NULL"
         ).fetchall()
         return rows
+
+    def file_hashes(self) -> set[str]:
+        """Return the hashes of the files that documents and their former versions came from."""
+        if not self._reader.table_exists("main", "versions"):
+            return set()
+        return {digest for (digest,) in self._reader.execute(statements("documents")["select_file_hashes"])}
 
     def counts(self) -> dict[str, int]:
         """Return how many rows there are."""
