@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import sys
@@ -17,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.documents.delete import delete, purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
-from kb.maintenance.archive import backup_folders
+from kb.maintenance.archive import Manifest, backup_folders
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.restore import complete_restore, restore_backup, verify_backups
@@ -348,3 +349,34 @@ def test_a_backup_ends_however_many_files_are_missing(filled_data, backups, monk
         for number in range(3):
             tx.jobs.add(NewJob("file", staged=f"{number:032x}", filename="gone", content_hash="0" * 64))
     assert len(back_up(filled_data.settings, backups, keep=1).manifest.missing) == 3
+
+
+def test_a_backup_removes_nothing_that_is_not_its_own(filled_data, backups):
+    back_up(filled_data.settings, backups, keep=1)
+    others = [backups / "objects/ab/abc", backups / "objects/notes.txt", backups / "album.part/photo", backups / "x.part"]
+    for path in others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("of someone else")
+    back_up(filled_data.settings, backups, keep=1)
+    assert all(path.read_text() == "of someone else" for path in others)
+
+
+def test_a_backup_goes_into_no_folder_of_someone_else(filled_data, backups):
+    backups.mkdir()
+    (backups / "photo").touch()
+    with pytest.raises(StoreError, match="no backup"):
+        back_up(filled_data.settings, backups, keep=1)
+    assert [path.name for path in backups.iterdir()] == ["photo"]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"staged": {"../../planted": "0" * 64}}, {"originals": ["../x"]}, {"database": "x"}, {"staged": []}]
+)
+def test_a_manifest_that_names_other_files_is_refused(fields):
+    whole = {
+        "kb-backup": 1, "made_at": "", "kb": "", "schema": 8, "database": "0" * 64, "counts": {}, "originals": ["1" * 64],
+        "staged": {"2" * 32: "3" * 64}, "missing": [],
+    }  # fmt: skip
+    Manifest.load(json.dumps(whole).encode())
+    with pytest.raises(ValueError, match=r"no backup|no attribute"):
+        Manifest.load(json.dumps(whole | fields).encode())

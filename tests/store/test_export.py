@@ -184,3 +184,12 @@ def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path
     files = {path.name: path.read_text() for path in (tmp_path / "export" / "files").iterdir()}
     assert files == {"5-5.txt": "what file 5 says"}
     assert sorted(path.name for path in (tmp_path / "export").iterdir()) == ["files", "notes"]
+
+
+def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
+    other = tmp_path / "out.part" / "photo"
+    other.parent.mkdir()
+    other.touch()
+    with pytest.raises(StoreError, match="there already"):
+        export(data.settings, tmp_path / "out", as_notes=False)
+    assert other.exists()

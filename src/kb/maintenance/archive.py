@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
 from kb.api.errors import StoreError
@@ -39,6 +39,12 @@ ARCHIVE: Final = ".tar"
 STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
 NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}Z")
 """What a finished backup is called."""
+DIGITS: Final = re.compile(r"[0-9a-f]{64}")
+"""A SHA-256."""
+UNFINISHED: Final = re.compile(r"[0-9a-f]{32}")
+"""What a file is called that is being written to a backup, before its ending."""
+STAGED: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]*")
+"""What a file is called that waits for its job: a name in one folder."""
 BLOCK: Final = 1 << 20
 
 
@@ -82,13 +88,18 @@ class Manifest:
         Raises:
             ValueError: it is none, or of a later format.
         """
-        fields = json.loads(raw)
+        fields: dict[str, Any] = json.loads(raw)
         if fields.pop("kb-backup", None) != FORMAT:
             raise ValueError("it is of another format")
         try:
-            return cls(**fields)
-        except TypeError as error:
+            manifest = cls(**fields)
+            are_digests = all(map(DIGITS.fullmatch, [manifest.database, *manifest.objects]))
+            are_names = all(map(STAGED.fullmatch, manifest.staged))
+        except (TypeError, AttributeError) as error:
             raise ValueError(str(error)) from error
+        if not are_digests or not are_names:
+            raise ValueError("it names files as no backup does")
+        return manifest
 
 
 def object_name(digest: str) -> str:
@@ -316,6 +327,13 @@ def opened_backups(path: Path) -> Iterator[Sequence[Backup]]:
 def backup_folders(root: Path) -> list[Path]:
     """Return the folders of the backups that are finished, the oldest first."""
     return sorted(path for path in (root.iterdir() if root.is_dir() else ()) if NAME.fullmatch(path.name))
+
+
+def objects_in(root: Path) -> list[Path]:
+    """Return the files of a folder's backups, and parts of files."""
+    objects = root / OBJECTS
+    files = [path for path in objects.glob("??/*") if DIGITS.fullmatch(path.name) and path.name[:2] == path.parent.name]
+    return files + [path for path in objects.glob(f"*{PART}") if UNFINISHED.fullmatch(path.stem)]
 
 
 def age_of_newest(root: Path) -> float:

@@ -16,13 +16,14 @@ from kb.api.errors import StoreError
 from kb.documents.originals import Originals
 from kb.maintenance.archive import (
     ARCHIVE,
-    OBJECTS,
+    NAME,
     PART,
     FolderBackup,
     Manifest,
     backup_folders,
     digest_of,
     discarded_unless_finished,
+    objects_in,
     write_to,
 )
 from kb.store.open import database_path
@@ -87,14 +88,15 @@ def prune(root: Path, keep: int) -> None:
     for folder in backup_folders(root)[:-keep]:
         shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}{PART}")))
     for part in root.glob(f"*{PART}"):  # what was cut off
-        shutil.rmtree(part, ignore_errors=True)
+        if NAME.fullmatch(part.stem):
+            shutil.rmtree(part, ignore_errors=True)
     try:
         needed = set().union(*(FolderBackup(folder).manifest.objects for folder in backup_folders(root)))
     except StoreError as error:
         logger.warning("files of old backups stay: %s", error)
         return
-    for path in (root / OBJECTS).rglob("*"):
-        if path.is_file() and path.name not in needed:
+    for path in objects_in(root):
+        if path.name not in needed:
             path.unlink()
 
 
@@ -169,10 +171,16 @@ class Copier:
         return digest
 
 
+def _holds_something(folder: Path) -> bool:
+    return folder.exists() and any(path.name != "lost+found" for path in folder.iterdir())
+
+
 @contextmanager
 def _sole_writer(target: Path) -> Iterator[None]:
     """Keep two backups from removing each other's files."""
     lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / "lock"
+    if target.suffix != ARCHIVE and not lock.exists() and not backup_folders(target) and _holds_something(target):
+        raise StoreError(f"{target} holds something, and no backup: name another folder.")
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with FileLock(lock, timeout=0):

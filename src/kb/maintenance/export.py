@@ -74,7 +74,8 @@ class _ExportWriter:
     def __init__(self, target: Path, as_notes: bool) -> None:
         self._target = target
         self._part = target.with_name(f"{target.name}{PART}")
-        shutil.rmtree(self._part, ignore_errors=True)
+        if self._part.exists():
+            raise StoreError(f"{self._part} is there already: remove it, if it is of an export that was cut off.")
         self._part.mkdir(parents=True, mode=0o700)
         self._originals = Originals(self._part / FILES, keep=True)
         self._write: Callable[[Path, Path], None] = _write_notes if as_notes else _write_lines
