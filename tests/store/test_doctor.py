@@ -15,7 +15,7 @@ from kb.documents.save import save
 from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance.doctor import examine, is_well, mend
 from kb.settings import Settings
-from kb.store.rows import Filter, NewJob
+from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from kb.vectors.coded import CodedIndex
 from tests.support.eventually import eventually
@@ -47,6 +47,8 @@ def well(tmp_path_factory, embedder):
     with closing(SqliteStore(folder / "kb.db", space())) as store, store.write() as tx:
         for title, text in NOTES:
             save(tx, embed_draft(draft_note(text, title, embedder), embedder, lambda: None), f"/{title}", [title])
+        gone = embed_draft(draft_note("What is in the bin.", None, embedder), embedder, lambda: None)
+        tx.history.discard(save(tx, gone, "/gone", ["gone"])[0], NOBODY)
         tx.jobs.add(NewJob("file", staged="waiting", content_hash="0"))
     coded(folder / "kb.db")
     change(folder, f"UPDATE documents SET doc_type = 'text', content_hash = '{DIGEST}' WHERE id = 2")
@@ -155,6 +157,13 @@ MENDED = {
     "moments are not counted": ("rows", sql("DELETE FROM generation")),
     "a document came in none": ("rows", sql("UPDATE documents SET part_of = 999 WHERE id = 1")),
     "a document's own tags are no list": ("rows", sql("UPDATE documents SET own_tags = '[' WHERE id = 1")),
+    "ids of what is in the bin could be given again": (
+        "rows",
+        sql("UPDATE last_ids SET id = 3 WHERE name = 'documents'"),
+    ),
+    "tags of a former version cannot be read": ("rows", sql("UPDATE versions SET tags = 'x'")),
+    "it is not known where history begins": ("rows", sql("DELETE FROM history")),
+    "the size of history is wrong": ("rows", sql("UPDATE history SET size = 1 << 40")),
     "a reindex was cut off": ("leftovers", write("kb.db.new")),
     "a restore was cut off": ("leftovers", write("restoring-20260101T000000000000.part/kb.db")),
 }
@@ -176,6 +185,11 @@ FOUND = {
     "a file that waits is not there": ("waiting files", remove("staging/waiting")),
     "a job waits with nothing": ("sources", sql("UPDATE jobs SET staged = NULL")),
     "a job is in no state": ("sources", sql("UPDATE jobs SET status = 'lost'")),
+    "a former content is not there": ("sources", sql("DELETE FROM former_contents")),
+    "a former content cannot be read": ("sources", sql("UPDATE former_contents SET chunks = x'00'")),
+    "a former version has no content": ("sources", sql("UPDATE versions SET content_id = NULL")),
+    "a version of what is in the bin is not there": ("sources", sql("DELETE FROM versions")),
+    "a former version is of no document": ("sources", sql("DELETE FROM bin")),
     "a clock was put back": ("clock", sql("UPDATE documents SET created_at = '2999-01-01 00:00:00.000' WHERE id = 1")),
 }
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import apsw
 
 from kb.store.sqlite.connection import connect, load_vectors
+from kb.store.sqlite.former_content import decompressed
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.vector_codes import drop_codes
 
@@ -35,6 +37,17 @@ class Rule:
 def _dangling(table: str, column: str, parent: str) -> str:
     return f"{table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {parent})"
 
+
+GIVEN_IDS: Final = (
+    "SELECT 'documents' AS name, max(id) AS last FROM (SELECT id FROM documents"
+    " UNION ALL SELECT document_id FROM versions UNION ALL SELECT document_id FROM bin)"
+    " UNION ALL SELECT 'chunks', max(id) FROM (SELECT id FROM chunks"
+    " UNION ALL SELECT last_chunk_id(chunks) FROM former_contents)"
+    " UNION ALL SELECT 'jobs', max(id) FROM jobs"
+)
+"""The highest ids that are known to have been given, of what is there and of what was."""
+
+HISTORY_SIZE: Final = "SELECT coalesce(sum(length(chunks) + coalesce(length(vectors), 0)), 0) FROM former_contents"
 
 RULES: Final = (
     Rule(
@@ -94,13 +107,9 @@ RULES: Final = (
     ),
     Rule(
         "counters that are behind the ids that were given",
-        "SELECT name FROM (SELECT 'documents' AS name, max(id) AS last FROM documents"
-        " UNION ALL SELECT 'chunks', max(id) FROM chunks UNION ALL SELECT 'jobs', max(id) FROM jobs)"
-        " LEFT JOIN last_ids USING (name) WHERE last_ids.id IS NULL OR last > last_ids.id",
+        f"SELECT name FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name) WHERE last_ids.id IS NULL OR last > last_ids.id",
         "INSERT OR REPLACE INTO last_ids (name, id) SELECT name, max(coalesce(last, 0), coalesce(last_ids.id, 0))"
-        " FROM (SELECT 'documents' AS name, max(id) AS last FROM documents"
-        " UNION ALL SELECT 'chunks', max(id) FROM chunks UNION ALL SELECT 'jobs', max(id) FROM jobs)"
-        " LEFT JOIN last_ids USING (name)",
+        f" FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)",
     ),
     Rule(
         "moments that are not counted",
@@ -120,6 +129,42 @@ RULES: Final = (
         "SELECT id FROM jobs WHERE NOT json_valid(tags)",
         "UPDATE jobs SET tags = '[]' WHERE NOT json_valid(tags) AND status = 'done'",
     ),
+    Rule(
+        "former versions whose content is not there",
+        f"SELECT id FROM {_dangling('versions', 'content_id', 'former_contents')}",
+    ),
+    Rule(
+        "former versions without a content whose document is not there",
+        "SELECT id FROM versions WHERE content_id IS NULL AND document_id NOT IN (SELECT id FROM documents)",
+    ),
+    Rule(
+        "former versions of documents that are neither there nor in the bin",
+        "SELECT id FROM versions WHERE document_id NOT IN (SELECT id FROM documents UNION SELECT document_id FROM bin)",
+    ),
+    Rule("former contents that cannot be read", "SELECT id FROM former_contents WHERE last_chunk_id(chunks) IS NULL"),
+    Rule(
+        "documents in the bin without the version that they were",
+        "SELECT document_id FROM bin WHERE NOT EXISTS (SELECT 1 FROM versions"
+        " WHERE versions.document_id = bin.document_id AND versions.number = bin.number)",
+    ),
+    *(
+        Rule(
+            f"former versions whose {column} cannot be read",
+            f"SELECT id FROM versions WHERE NOT json_valid({column})",
+            f"UPDATE versions SET {column} = '[]' WHERE NOT json_valid({column})",
+        )
+        for column in ("tags", "own_tags")
+    ),
+    Rule(
+        "beginnings of history that are not known",
+        "SELECT 'history' WHERE NOT EXISTS (SELECT 1 FROM history)",
+        "INSERT INTO history VALUES (1, strftime('%Y-%m-%d %H:%M:%f', 'now'), 0)",
+    ),
+    Rule(
+        "sizes of history that are wrong",
+        f"SELECT size FROM history WHERE size <> ({HISTORY_SIZE})",
+        f"UPDATE history SET size = ({HISTORY_SIZE})",
+    ),
 )
 
 AHEAD: Final = (
@@ -137,14 +182,28 @@ def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]
             yield kind, name, sql
 
 
+def add_functions(connection: apsw.Connection) -> None:
+    """Let the rules look into former contents."""
+    connection.create_scalar_function("last_chunk_id", cast("Any", _last_chunk_id), 1, deterministic=True)
+
+
+def _last_chunk_id(blob: bytes) -> int | None:
+    """Return the highest id of a former content's chunks, 0 if it has none; None if it cannot be read."""
+    try:
+        return max((chunk.id for chunk in decompressed(blob)), default=0)
+    except (ValueError, TypeError, LookupError, zlib.error):
+        return None
+
+
 def mend_rows(path: Path) -> None:
     """Make the indexes, triggers and views that are missing, and mend the rows that break a rule, or change nothing."""
     with closing(connect(path)) as connection, connection:
+        add_functions(connection)
         for kind, _, sql in list(missing_parts(connection)):
             if kind != "table":
                 connection.execute(sql)
         for rule in RULES:
-            if rule.mend and connection.execute(f"{rule.select} LIMIT 1").fetchall():
+            if rule.mend and connection.execute(rule.select).fetchone():
                 connection.execute(rule.mend)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kb.api.errors import StoreError
 from kb.store.sqlite.connection import load_vectors
-from kb.store.sqlite.rules import AHEAD, RULES, missing_parts
+from kb.store.sqlite.rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
@@ -73,6 +73,7 @@ class Verification:
         try:
             self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             load_vectors(self._connection)
+            add_functions(self._connection)
             self._connection.execute("BEGIN")
             version = self._connection.pragma("user_version")
         except (apsw.NotADBError, apsw.CorruptError) as error:
