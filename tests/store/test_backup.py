@@ -167,7 +167,7 @@ def test_files_that_an_earlier_backup_has_are_not_copied_again_and_old_backups_g
     assert back_up(filled_data.settings, backups, keep=2).added == 0
     with filled_data.open() as store:
         data_file = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
-        purge(store, filled_data.originals, 2)
+        purge(store, filled_data.originals, filled_data.settings.staging_dir, 2)
         filled_data.add_file(store, "another ledger")
     assert not data_file.exists()
     assert back_up(filled_data.settings, backups, keep=2).added == 1

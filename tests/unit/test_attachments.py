@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from kb.documents.attachments import MAX_ATTACHMENTS
+from kb.documents.delete import purge
 from kb.documents.originals import Originals
-from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
+from kb.documents.restore import restore
+from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from tests.support.eventually import eventually
@@ -184,6 +186,35 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
     with store.write() as tx:
         assert not tx.jobs.retry(job_id)
     assert documents(store) == {}
+    assert list(staging.iterdir()) == []
+
+
+def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, embedder, staging):
+    originals = Originals(staging.parent / "files", keep=True)
+    (staging / "late").write_bytes(message(("b.txt", "words")).as_bytes())
+    with store.write() as tx:
+        mail = tx.documents.add(a_note(), "/m", [])
+        tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=mail))
+        tx.history.discard(mail, NOBODY)
+    with working(store, embedder, staging):
+        until_idle(store)
+        [job] = jobs(store)
+        assert (job.status, "bin" in job.error) == ("failed", True)
+        restore(store, embedder, mail)
+        until_idle(store)
+    assert documents(store).keys() == {"/m", "/m#a.eml", "/m#a.eml#b.txt"}
+    purge(store, originals, staging, mail)
+    assert documents(store) == {}
+
+
+def test_what_waits_goes_with_its_message_that_is_purged(store, staging):
+    (staging / "late").write_bytes(b"secret")
+    with store.write() as tx:
+        mail = tx.documents.add(a_note(), "/m", [])
+        tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=mail))
+        tx.history.discard(mail, NOBODY)
+    purge(store, Originals(staging.parent / "files", keep=True), staging, mail)
+    assert jobs(store) == []
     assert list(staging.iterdir()) == []
 
 

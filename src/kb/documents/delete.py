@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from kb.api.models import NOTE
 from kb.documents.lookup import existing_document
+from kb.documents.staging import discard
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from kb.documents.originals import Originals
     from kb.store.protocol import Store, Transaction
@@ -39,8 +41,8 @@ def delete(
     return document
 
 
-def purge(store: Store, originals: Originals, document_id: int) -> Document:
-    """Delete a document for good, from the bin, too, with its versions, originals and attachments; return what it was.
+def purge(store: Store, originals: Originals, staging: Path, document_id: int) -> Document:
+    """Delete a document for good, from the bin, too, with its versions, originals and attachments, read or not; return it.
 
     Raises:
         NotFound: there is no such document.
@@ -48,6 +50,10 @@ def purge(store: Store, originals: Originals, document_id: int) -> Document:
     with store.write() as tx:
         binned = tx.history.binned(document_id)
         document = binned.document if binned else existing_document(tx, document_id)
+        waiting = tx.jobs.staged()
         tx.documents.delete(document_id)
+        waiting -= tx.jobs.staged()
+    for name in waiting:
+        discard(name, staging)
     originals.sweep(store)
     return document

@@ -82,6 +82,7 @@ def restore(
         for (each, _), content in zip(kept, contents, strict=True):
             if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
                 tx.history.restore(each.document.id, content, author)
+                tx.jobs.retry_parts(each.document.id)
         return existing_document(tx, document_id)
 
 

@@ -226,7 +226,7 @@ def delete_document(
     With `purge`, or after the days that the bin keeps it, nothing of it is left: no version and no file.
     """
     if purge_:
-        document = purge(services.store, services.originals, document_id)
+        document = purge(services.store, services.originals, services.settings.staging_dir, document_id)
     else:
         document = delete(services.store, services.originals, document_id, author)
     return Deleted(document_id=document_id, title=document.title)

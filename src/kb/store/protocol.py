@@ -209,6 +209,9 @@ class Jobs(Protocol):
     def retry(self, job_id: int) -> bool:
         """Queue a failed job again whose content is still there; answers whether it was one."""
 
+    def retry_parts(self, document_id: int) -> None:
+        """Queue the failed jobs again of what came inside a document, whose content is still there."""
+
     def expire(self, days: int, limit: int) -> int:
         """Delete at most `limit` jobs that were done so many days ago, the oldest first; return how many.
 

@@ -179,6 +179,10 @@ class Ingestion:
             self._discard(attached)
             return "dropped"
         lease.record_start(tx, job.id)
+        if job.part_of and tx.history.binned(job.part_of):
+            tx.jobs.fail(job.id, "The document that it came in is in the bin: it is read when that is restored.")
+            self._discard(attached)
+            return "gave_up"
         if job.part_of and tx.documents.get(job.part_of) is None:
             tx.jobs.fail(job.id, "The document that it came in was deleted.")
             tx.jobs.drop_content(job.id)

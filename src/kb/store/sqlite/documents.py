@@ -168,6 +168,8 @@ class SqliteDocuments:
         for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():
             self.delete(part)
         self._forget(document_id)
+        self._execute(statements("jobs")["delete_parts"], (document_id,))
+        self._execute(statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
         if self.get(document_id):
             self.remove(document_id)
 
@@ -176,7 +178,7 @@ class SqliteDocuments:
         self._remove_chunks(document_id)
         tags = self._execute(self._sql["clear_tags_of"], (document_id,)).fetchall()
         self.drop_file(*self._execute(self._sql["delete_document"], (document_id,)).get)
-        self._execute(statements("jobs")["forget_document"], {"id": document_id})
+        self._execute(statements("jobs")["forget_document"], {"id": document_id, "for_good": False})
         self._drop_unused_tags(tag_id for (tag_id,) in tags)
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:

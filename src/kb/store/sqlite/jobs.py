@@ -120,6 +120,10 @@ class SqliteJobs:
         """Queue a failed job again whose content is still there; answers whether it was one."""
         return bool(self._execute(self._sql["retry"], (job_id,)).fetchall())
 
+    def retry_parts(self, document_id: int) -> None:
+        """Queue the failed jobs again of what came inside a document, whose content is still there."""
+        self._execute(self._sql["retry_parts"], (document_id,))
+
     def expire(self, days: int, limit: int) -> int:
         """Delete the jobs that were done so long ago, the oldest first; return how many."""
         return len(self._execute(self._sql["expire"], (f"-{days} days", limit)).fetchall())

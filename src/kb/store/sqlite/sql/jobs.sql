@@ -120,6 +120,11 @@ UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, fin
 WHERE id = ? AND status = 'failed' AND (text IS NOT NULL OR staged IS NOT NULL)
 RETURNING id
 
+-- name: retry_parts
+-- Likewise those of what came inside a document.
+UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
+WHERE part_of = ? AND status = 'failed' AND staged IS NOT NULL
+
 -- name: expire
 -- Jobs are deleted that were done so long ago, as in '-30 days'; the oldest ones first.
 DELETE FROM jobs WHERE id IN (
@@ -133,12 +138,16 @@ DELETE FROM jobs WHERE id IN (
 DELETE FROM jobs WHERE id = ?
 
 -- name: forget_document
--- The jobs that made a document, and those of the files inside it, say no more what it was; what an idempotency key stands
--- for stays.
+-- The jobs that made a document, and those of the files inside it, say no more what it was, unless they wait and it may
+-- come back; what an idempotency key stands for stays.
 UPDATE jobs SET
   title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL, sent_why = NULL,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
-WHERE document_id = :id OR part_of = :id
+WHERE document_id = :id OR (part_of = :id AND (staged IS NULL OR :for_good))
+
+-- name: delete_parts
+-- The jobs of the files inside a document that wait or failed go; one that runs finds that the document is not there.
+DELETE FROM jobs WHERE part_of = ? AND status IN ('queued', 'failed')
 
 -- name: drop_content
 -- A job's staged file is of no use any more.
