@@ -18,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.documents.delete import delete, purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
-from kb.maintenance.archive import Manifest, backup_folders
+from kb.maintenance.archive import Manifest, age_of_newest, backup_folders
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.restore import complete_restore, restore_backup, verify_backups
@@ -353,7 +353,12 @@ def test_a_backup_ends_however_many_files_are_missing(filled_data, backups, monk
 
 def test_a_backup_removes_nothing_that_is_not_its_own(filled_data, backups):
     back_up(filled_data.settings, backups, keep=1)
-    others = [backups / "objects/ab/abc", backups / "objects/notes.txt", backups / "album.part/photo", backups / "x.part"]
+    others = [
+        backups / "objects/ab/abc",
+        backups / "objects/notes.txt",
+        backups / "album.part/photo",
+        backups / "x.part",
+    ]
     for path in others:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("of someone else")
@@ -380,3 +385,10 @@ def test_a_manifest_that_names_other_files_is_refused(fields):
     Manifest.load(json.dumps(whole).encode())
     with pytest.raises(ValueError, match=r"no backup|no attribute"):
         Manifest.load(json.dumps(whole | fields).encode())
+
+
+def test_a_backup_from_the_future_puts_off_none(filled_data, backups):
+    (backups / "2999-01-01T00-00-00.000000Z").mkdir(parents=True)
+    assert age_of_newest(backups) == float("inf")
+    back_up(filled_data.settings, backups, keep=1)
+    assert 0 <= age_of_newest(backups) < 3600

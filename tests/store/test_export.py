@@ -19,6 +19,7 @@ from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.settings import Settings
 from kb.store.lock import sole_user
+from kb.store.rows import NOBODY
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support.documents import content
@@ -93,6 +94,8 @@ def test_an_empty_knowledge_base_becomes_equal(data, tmp_path, model_files):
     other = RealData(tmp_path / "other", model_files)
     imported = import_folder(other.settings, tmp_path / "export", lambda _: None)
     assert (imported.added, imported.there) == (5, 0)
+    with other.open() as store, store.read() as tx:
+        assert tx.history.begins() >= max(each.created_at for each in everything(data)[0].values())
     assert everything(other) == everything(data)
     np.testing.assert_allclose(other.vectors(), data.vectors(), atol=1e-5)
     assert list(verify_data(other.settings)) == []
@@ -193,3 +196,12 @@ def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
     with pytest.raises(StoreError, match="there already"):
         export(data.settings, tmp_path / "out", as_notes=False)
     assert other.exists()
+
+
+def test_files_of_what_is_in_the_bin_are_not_exported(data, tmp_path):
+    with data.open() as store, store.write() as tx:
+        digest = tx.documents.get(5).content_hash
+        tx.history.discard(5, NOBODY)
+    assert data.originals.path(digest).exists()
+    export(data.settings, tmp_path / "out", as_notes=False)
+    assert not list((tmp_path / "out").rglob(digest))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -237,3 +238,24 @@ def test_texts_that_have_little_in_common_are_compared_in_bounded_time():
     one, other = (" ".join(f"{start}{number}" for number in range(20_000)) for start in "ab")
     changes = diff(f"same {one} end", f"same {other} end")
     assert [change.kind for change in changes] == ["equal", "delete", "insert", "equal"]
+
+
+def test_a_large_bin_takes_no_room_of_former_versions(path):
+    with opened(path, history_size=3000) as store:
+        small = add(store, "small")
+        update(store, small, "changed")
+        for _ in range(3):
+            discard(store, add(store, os.urandom(2000).hex()))
+        assert expire(store) == 0
+        assert numbers(store, small) == [2, 1]
+
+
+def test_a_moment_is_refused_at_which_something_stood_that_left_the_bin(path):
+    with opened(path) as store:
+        discard(store, add(store, "gone"))
+        assert counts(store).begins is None
+        age(path, 31)
+        with store.read() as tx:
+            [binned] = tx.history.bin(limit=9)
+        assert expire(store) == 1
+        assert counts(store).begins == binned.deleted_at

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,11 +15,12 @@ import pytest
 
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
+from kb.documents.edit import Edit
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.documents.tags import change_tags
 from kb.documents.undo import undo
-from kb.documents.update import update_note
+from kb.documents.update import NoteChange, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
@@ -152,7 +154,7 @@ class Machine:
     def update(self):
         if id_ := self.one():
             text, author = self.text(), self.random.choice(AUTHORS)
-            update_note(self.store, self.embedder, id_, text, None, author=author)
+            update_note(self.store, self.embedder, id_, NoteChange(Edit(text)), author=author)
             self.model[id_].become(text, self.model[id_].state.tags, self.step, author)
 
     def retag(self):
@@ -201,7 +203,7 @@ class Machine:
     def purge(self):
         id_ = self.one(binned=self.random.random() < 0.7) or self.one()
         if id_ and len(self.model) > 5:
-            purge(self.store, ORIGINALS, id_)
+            purge(self.store, ORIGINALS, Path(), id_)
             del self.model[id_]
             self.purged.add(id_)
             self.last_purge = self.step

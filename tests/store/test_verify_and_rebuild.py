@@ -19,10 +19,11 @@ from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock
+from kb.store.rows import NOBODY
 from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.verify import is_unit
+from kb.store.sqlite.verify import Verification, is_unit
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
@@ -249,3 +250,17 @@ def test_a_database_that_was_made_anew_is_not_removed_where_there_is_no_other(tm
     with pytest.raises(StoreError, match="in its place"):
         rebuild(path, space(DIMENSIONS), None, lambda *_: None, anew=True)
     assert made.read_bytes() == b"all of it"
+
+
+def test_vectors_made_anew_with_another_model_are_its_from_then_on(tmp_path):
+    path = tmp_path / "kb.db"
+    other = space(DIMENSIONS, model="other", digest="e" * 64)
+    with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.write() as tx:
+        tx.history.discard(tx.documents.add(content("gone"), None, ()), NOBODY)
+        tx.documents.add(content("there"), None, ())
+    unit = np.eye(1, DIMENSIONS, dtype=np.float32)
+    rebuild(path, other, lambda chunks: unit.repeat(len(chunks), 0), lambda *_: None, anew=True)
+    with closing(SqliteStore(path, other)) as store, store.read() as tx:
+        assert tx.history.vectors(tx.history.version(1, 1), 1) is None
+    with closing(Verification(path)) as database:
+        assert [fault for check in database.checks for fault in check.find() if check.name != "notes"] == []

@@ -42,7 +42,7 @@ def delete(
 
 
 def purge(store: Store, originals: Originals, staging: Path, document_id: int) -> Document:
-    """Delete a document for good, from the bin, too, with its versions, originals and attachments, read or not; return it.
+    """Delete a document for good, from the bin, too, with versions, originals and attachments, read or not; return it.
 
     Raises:
         NotFound: there is no such document.

@@ -33,8 +33,8 @@ ALL = 1 << 62
 class Step:
     """What is done to take back the changes of a document: `version` is what it becomes again.
 
-    `skipped` says why nothing is done. `state` is the document's newest version, and whether it is in the bin; `part_of`
-    is the document that one in the bin came inside.
+    `skipped` says why nothing is done. `state` is the document's newest version, and whether it is in the bin;
+    `part_of` is the document that one in the bin came inside.
     """
 
     document_id: int

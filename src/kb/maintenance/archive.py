@@ -337,9 +337,13 @@ def objects_in(root: Path) -> list[Path]:
 
 
 def age_of_newest(root: Path) -> float:
-    """Return for how many seconds the newest backup of a folder has been there; endless if there is none."""
+    """Return for how many seconds the newest backup of a folder has been there; endless if there is none.
+
+    One from the future says nothing of when it was made: a clock was put back.
+    """
     folders = backup_folders(root)
-    return (datetime.now(UTC) - _moment_of(folders[-1])).total_seconds() if folders else float("inf")
+    age = (datetime.now(UTC) - _made_at(folders[-1])).total_seconds() if folders else -1
+    return age if age >= 0 else float("inf")
 
 
 @contextmanager
@@ -357,6 +361,14 @@ def _next_stamp(root: Path) -> str:
     if folders := backup_folders(root):
         now = max(now, _moment_of(folders[-1]) + timedelta(microseconds=1))
     return now.strftime(STAMP)
+
+
+def _made_at(folder: Path) -> datetime:
+    """Return when a backup was made, which its name may be behind."""
+    try:
+        return datetime.fromisoformat(FolderBackup(folder).manifest.made_at)
+    except (StoreError, ValueError):
+        return _moment_of(folder)
 
 
 def _moment_of(folder: Path) -> datetime:

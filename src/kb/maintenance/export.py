@@ -26,7 +26,7 @@ from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Moment
-from kb.store.sqlite.transfer import last_document_id, leaving
+from kb.store.sqlite.transfer import last_document_id, leaving, leaving_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,8 +95,8 @@ class _ExportWriter:
         return digest
 
     def finish(self, manifest: Manifest) -> Path:
-        """Write the documents; files of jobs, and the database, are no part of an export."""
-        for digest in self._originals.digests() - set(manifest.originals):
+        """Write the documents; other files, such as those of jobs and of the bin, are no part of an export."""
+        for digest in self._originals.digests() - (set(manifest.originals) & leaving_files(self.database)):
             self._originals.path(digest).unlink()
         self._write(self.database, self._part)
         for ending in ("", "-wal", "-shm", "-journal"):

@@ -129,8 +129,9 @@ class SqliteHistory:
     def expire(self, limit: int) -> int:
         """Delete at most so many documents of the bin, and former versions, whose time has come; return how many."""
         binned = self._execute(self._sql["select_expired_bin"], (f"-{self._retention.bin_days} days", limit)).fetchall()
-        for (document_id,) in binned:
+        for document_id, deleted_at in binned:
             self._documents.delete(document_id)
+            self._begin_later(deleted_at)
         versions = self._execute(
             self._sql["select_oldest"], (f"-{self._retention.history_days} days", limit)
         ).fetchall()
@@ -145,20 +146,22 @@ class SqliteHistory:
         return HistoryCounts(versions, size, iso(begins), binned)
 
     def _shrink(self, limit: int) -> int:
-        """Delete the oldest former versions while all of them take more than they may; return how many."""
-        if not self._is_too_large():
+        """Delete the oldest former versions while all but those in the bin take more than they may; return how many."""
+        most = self._retention.history_size
+        if self._size() <= most:
             return 0
+        most += self._execute(self._sql["select_bin_size"]).get
         dropped = 0
         for (version_id,) in self._execute(self._sql["select_oldest"], ("+0 days", limit)).fetchall():
+            if self._size() <= most:
+                break
             self._drop_version(version_id)
             dropped += 1
-            if not self._is_too_large():
-                break
         return dropped
 
-    def _is_too_large(self) -> bool:
+    def _size(self) -> int:
         _, size = self._execute(self._sql["select_history"]).fetchone()
-        return bool(size > self._retention.history_size)
+        return int(size)
 
     def _drop_version(self, version_id: int) -> None:
         until, content_id, *file = self._execute(self._sql["delete_version"], (version_id,)).fetchone()

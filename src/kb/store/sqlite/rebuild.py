@@ -14,7 +14,7 @@ from kb.filesystem import give_to_owner_of, sync
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorTable
-from kb.store.sqlite.vector_space import bind_space
+from kb.store.sqlite.vector_space import bind_space, change_space
 from kb.store.sqlite.verify import is_unit
 
 if TYPE_CHECKING:
@@ -56,18 +56,21 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
         anew: make every vector, instead of those alone that are damaged or missing.
 
     Raises:
-        StoreError: what cannot be made from anything else is damaged, or another program reads the database, which is as
-            it was.
+        StoreError: what cannot be made from anything else is damaged, or another program reads the database; that is
+            as it was.
     """
     path = path.resolve()  # a link to a database stays one
     target = path.with_name(f"{path.name}.new")
     if target.exists() and path.stat().st_size == 0:
-        raise StoreError(f"The database {path} is empty, and {target} may be all there is of it: put that in its place.")
+        raise StoreError(
+            f"The database {path} is empty, and {target} may be all there is of it: put that in its place."
+        )
     _remove(target)
     try:
         with closing(connect(path)) as old:
             prepare_schema(old, path, space.dimensions)
-            bind_space(old, path, space)
+            if not anew:
+                bind_space(old, path, space)
         _create(target, path)
         with closing(connect(target)) as new:
             # A log would be brought into the database after the commit, and nothing tell that there was no room for it.
@@ -77,6 +80,7 @@ def rebuild(path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[i
             new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
             with new:
                 _write(new, embed, on_chunks, anew=anew)
+                change_space(new, space)
         sync(target)
         if path.with_name(f"{path.name}-wal").exists():  # the last program to close a database brings its log into it
             raise StoreError(f"Another program reads the database {path}, such as a backup: wait until it has ended.")

@@ -13,6 +13,7 @@ from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.former_content import decompressed
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.vector_codes import drop_codes
+from kb.store.sqlite.vector_space import HISTORY_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +47,6 @@ GIVEN_IDS: Final = (
     " UNION ALL SELECT 'jobs', max(id) FROM jobs"
 )
 """The highest ids that are known to have been given, of what is there and of what was."""
-
-HISTORY_SIZE: Final = "SELECT coalesce(sum(length(chunks) + coalesce(length(vectors), 0)), 0) FROM former_contents"
 
 RULES: Final = (
     Rule(
@@ -107,7 +106,8 @@ RULES: Final = (
     ),
     Rule(
         "counters that are behind the ids that were given",
-        f"SELECT name FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name) WHERE last_ids.id IS NULL OR last > last_ids.id",
+        f"SELECT name FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)"
+        " WHERE last_ids.id IS NULL OR last > last_ids.id",
         "INSERT OR REPLACE INTO last_ids (name, id) SELECT name, max(coalesce(last, 0), coalesce(last_ids.id, 0))"
         f" FROM ({GIVEN_IDS}) LEFT JOIN last_ids USING (name)",
     ),

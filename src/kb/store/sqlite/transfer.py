@@ -12,6 +12,7 @@ from kb.api.errors import StoreError
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
+from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,14 @@ def leaving(path: Path) -> Iterator[Leaving]:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error
 
 
+def leaving_files(path: Path) -> set[str]:
+    """Return the hashes of the files that documents came from."""
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        return {
+            digest for (digest,) in connection.execute("SELECT content_hash FROM documents WHERE doc_type <> 'note'")
+        }
+
+
 def last_document_id(path: Path) -> int:
     """Return the highest id that a document was given."""
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
@@ -64,6 +73,8 @@ def add_exact(tx: SqliteTransaction, document: Document, content: Content, part_
         "UPDATE documents SET created_at = ?, updated_at = ? WHERE id = ?",
         (_as_stored(document.created_at), _as_stored(document.updated_at), added),
     )
+    # By its times it was here before it came, and of no moment before that is it known how things stood.
+    tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
     return added
 
 

@@ -27,6 +27,9 @@ SELECT_SPACE = (
     "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, '') FROM vector_space"
 )
 
+HISTORY_SIZE = "SELECT coalesce(sum(length(chunks) + coalesce(length(vectors), 0)), 0) FROM former_contents"
+"""How many bytes the contents of former versions take."""
+
 
 def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> None:
     """Record `space` in a database without vectors; check it against the record of one that has some.
@@ -46,6 +49,15 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
             f"The database {path} holds vectors of {recorded}, and the model makes those of {space}:"
             f" {_remedy(recorded, space)}, or take an empty KB_DATA_DIR and add the documents again."
         )
+
+
+def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
+    """Record what the vectors are of now; those of former versions go if they are of something else."""
+    before = connection.execute(SELECT_SPACE).fetchall()
+    _record(connection, space)
+    if connection.execute(SELECT_SPACE).fetchall() != before:
+        connection.execute("UPDATE former_contents SET vectors = NULL")
+        connection.execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
 
 
 def recorded_space(path: Path) -> VectorSpace:

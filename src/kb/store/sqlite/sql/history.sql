@@ -108,7 +108,7 @@ UNION SELECT document_id FROM versions WHERE until > :moment
 
 -- name: select_expired_bin
 -- Documents that have been in the bin since so long ago, as in '-30 days'.
-SELECT document_id FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?) ORDER BY deleted_at LIMIT ?
+SELECT document_id, deleted_at FROM bin WHERE deleted_at <= strftime('%Y-%m-%d %H:%M:%f', 'now', ?) ORDER BY deleted_at LIMIT ?
 
 -- name: select_oldest
 -- The former versions that went first, but those that are in the bin.
@@ -133,6 +133,13 @@ UPDATE history SET begins = max(COALESCE(begins, ''), ?)
 -- name: select_history
 -- From when on history is whole, and how many bytes it takes.
 SELECT begins, size FROM history
+
+-- name: select_bin_size
+-- How many bytes the contents of what is in the bin take.
+SELECT COALESCE(sum(length(chunks) + COALESCE(length(vectors), 0)), 0) FROM former_contents
+WHERE id IN (
+  SELECT content_id FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
+)
 
 -- name: count_history
 -- How many former versions there are, and how many documents in the bin.
