@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STATUS = Status.model_validate(
     {
         "version": "3.0.0",
-        "schema_version": 6,
+        "schema_version": 8,
         "model": {"name": "all-MiniLM-L6-v2", "dimensions": 384, "precision": "fp32", "window": 256},
         "device": "cpu",
         "provider": "CPUExecutionProvider",
@@ -36,6 +36,7 @@ STATUS = Status.model_validate(
         "queue": {"queued": 0, "running": 0, "done": 150, "failed": 0},
         "parser": {"confined": ["network"]},
         "database_size": 12345678,
+        "history": {"versions": 40, "size": 65536, "begins": None, "bin": 3},
     }
 ).model_dump()
 

@@ -229,7 +229,7 @@ async def test_an_open_server_is_for_its_own_pages_and_those_it_is_told_of(start
 def test_a_database_of_another_make_is_refused(tmp_path, model_files):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "kb.db").write_bytes(b"this is no database, whatever its name may say" * 100)
-    assert "cannot be opened" in refused(tmp_path, KB_MODEL_DIR=str(model_files.onnx.parent))
+    assert "is damaged" in refused(tmp_path, KB_MODEL_DIR=str(model_files.onnx.parent))
 
 
 async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start_server, tmp_path):

@@ -16,7 +16,6 @@ jobs       GET     /jobs/{job_id}
 jobs       DELETE  /jobs/{job_id}
 jobs       POST    /jobs/{job_id}/retry
 documents  GET     /documents
-documents  GET     /documents/count
 documents  GET     /documents/{document_id}
 documents  PATCH   /documents/{document_id}
 documents  DELETE  /documents/{document_id}

@@ -41,12 +41,6 @@ async def test_tags_that_a_new_version_no_longer_asks_for_go_and_others_stay(api
     assert (await sent(api, path, "Three, with nothing said.\n"))["tags"] == ["given"]
 
 
-async def test_a_note_says_nothing_of_itself(api):
-    document_id = await added(api, "---\ntags: [x]\n---\n#y")
-    document = await api.document(document_id)
-    assert (document["tags"], document["date"]) == ([], None)
-
-
 async def test_a_job_tells_the_hash_of_what_was_sent(api, path):
     job = await finished(api, await api.add_file("a.txt", io.BytesIO(b"Some words."), source_path=path))
     assert job["content_hash"] == sha256(b"Some words.").hexdigest()

@@ -14,6 +14,7 @@ import apsw
 import numpy as np
 import pytest
 
+from kb.api.errors import StoreError
 from kb.lexical import index, snapshot
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_SNAPSHOTS
@@ -524,6 +525,8 @@ LENGTHS = {
     "cut within a number": "UPDATE chunks_fts_docsize SET sz = x'030083' WHERE id = 5",
     "no number has so many bits": "UPDATE chunks_fts_docsize SET sz = x'ffffffff7f00' WHERE id = 5",
     "null": "UPDATE chunks_fts_docsize SET sz = NULL WHERE id = 5",
+}
+COUNTS = {
     "a row is gone": "DELETE FROM chunks_fts_docsize WHERE id = 5",
     "of no chunk": "INSERT INTO chunks_fts_docsize VALUES (9999, x'0300')",
 }
@@ -548,6 +551,15 @@ def test_damaged_lengths_leave_the_full_text_to_sqlite_and_say_so(tmp_path, capl
         Writer(store, 2).add(2)
         with Upkeep(store, seconds=0.01):
             assert store.words_size == 0
+
+
+@pytest.mark.parametrize("sql", COUNTS.values(), ids=COUNTS)
+def test_lengths_of_other_chunks_refuse_the_start(tmp_path, sql):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+    damage(tmp_path, sql)
+    with pytest.raises(StoreError, match="words are not those of its chunks"):
+        SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))
 
 
 def test_memory_that_is_wrong_again_after_it_was_read_again_is_given_up(tmp_path, caplog):

@@ -278,9 +278,9 @@ def test_the_title_of_markdown_is_its_front_matters_or_its_first_heading(read, t
     assert read(text, "a.md").title == title
 
 
-def test_front_matter_stays_in_the_text_and_holds_no_headings(read):
+def test_front_matter_is_no_text_and_its_lines_count(read):
     text = "---\n# comment\ntitle: T\n---\n\n# One\r\nx"
-    assert sections(read(text, "a.md")) == [((), "---\n# comment\ntitle: T\n---\n\n"), (("One",), "# One\nx")]
+    assert sections(read(text, "a.md")) == [((), "\n\n\n\n\n"), (("One",), "# One\nx")]
 
 
 # Org and reStructuredText
