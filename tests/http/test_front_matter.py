@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from kb.api.errors import NotFound, NotRetryable
-from tests.http.conftest import added, finished
+from tests.http.conftest import finished
 
 
 @pytest.fixture
