@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
 .PHONY: setup serve up up-gpu up-rocm down logs docs test test-docs test-images test-long test-reference test-schema fuzz \
-  conformance clients soak hostile fmt lint types bench bench-quality bench-scale requirements audit sbom clean
+  conformance clients soak hostile fmt lint types bench bench-pages bench-quality bench-scale requirements audit sbom clean
 
 setup: .venv/runtime.stamp
 
@@ -100,8 +100,12 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.cli
 	.venv-reference/bin/python -m bench.mcp
 
+# Searches over 1,000, 10,000 and 100,000 passages; SIZES=1000000 for a million, FOLDER keeps the databases.
 bench-scale: .venv/dev.stamp
-	$(BIN)/python -m bench.scale
+	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
+
+bench-pages: .venv/dev.stamp
+	$(BIN)/python -m bench.pages
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality

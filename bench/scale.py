@@ -1,158 +1,226 @@
-"""What 100,000 documents cost that 1,000 do not: two real servers in one run, asked in turn.
+"""What a search costs over ever more passages: a real server for each size, and the query's embedding alone beside it.
 
-    python -m bench.scale [DOCUMENTS]      100,000 when not given
+    python -m bench.scale [--folder FOLDER] [--json FILE] [PASSAGES...]      1,000, 10,000 and 100,000 when not given
 
-The documents are notes of one chunk with synthetic vectors, written through the store before the servers start.
+Queries are real; passages and their vectors are those of `bench.corpus`. A folder keeps the databases for the next run.
 """
 
 from __future__ import annotations
 
-import random
+import argparse
+import json
 import statistics
 import sys
 import tempfile
+import threading
 import time
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection, HTTPResponse
+from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import httpx2
-import numpy as np
-
-from bench.serving import serving
-from kb.store.rows import Content, NewChunk, Place
-from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
+from bench.corpus import SHARES, fill, load_sentences, queries
+from bench.serving import Server, launched
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
-    Act = Callable[["Engine"], httpx2.Response]
+    from kb.embed.protocol import Embedder
 
-DIMENSIONS = 384
-SMALL, LARGE = 1_000, 100_000
-BATCH = 500
-ROUNDS = 100
-PAGE = 50
-MOST = 1.5
-RARE, COMMON = "rare", "common"
-WORDS = [f"word{number}" for number in range(20_000)]
+    Figures = dict[str, float]
 
-
-class Engine:
-    """A server over so many documents; one in two is common, ten are rare."""
-
-    def __init__(self, folder: Path, size: int, stack: ExitStack) -> None:
-        self.size = size
-        self.random = random.Random(size)
-        folder.mkdir()
-        begun = time.perf_counter()
-        self._fill(folder / "kb.db")
-        print(f"{size:,} documents written in {time.perf_counter() - begun:.0f} s")
-        url = stack.enter_context(serving(folder))
-        self.http = stack.enter_context(httpx2.Client(base_url=f"{url}/api/v1/"))
-
-    def _fill(self, database: Path) -> None:
-        store = SqliteStore(database, DEFAULT_SPACE)
-        numbers = np.random.default_rng(self.size)
-        self.ids: list[int] = []
-        for start in range(0, self.size, BATCH):
-            with store.write() as tx:
-                for number in range(start, start + BATCH):
-                    tags = [COMMON] * (number % 2) + [RARE] * (number % (self.size // 10) == 0)
-                    content = _content(self.text(), numbers.normal(size=(1, DIMENSIONS)))
-                    self.ids.append(tx.documents.add(content, f"/{number}", tags))
-        with store.read() as tx:
-            self.cursors = {at: tx.documents.cursor_after(self.ids[self._place(at)]) for at in (0.5, 1.0)}
-            self.recent_cursors = {at: tx.documents.cursor_after(self.ids[-1 - self._place(at)]) for at in (0.5, 1.0)}
-        store.close()
-
-    def _place(self, at: float) -> int:
-        return int(at * self.size) - PAGE - 1
-
-    def text(self) -> str:
-        """A note of 40 words."""
-        return " ".join(self.random.choices(WORDS, k=40))
-
-    def page(self, at: float = 0.0, *, recent: bool = False, **query: object) -> httpx2.Response:
-        """A page that begins at so large a share of the documents."""
-        cursors = self.recent_cursors if recent else self.cursors
-        sort = "recent" if recent else "id"
-        cursor = {"cursor": cursors[at]} if at else {}
-        return self.http.get("documents", params={"sort": sort, "limit": PAGE, **cursor, **query})  # type: ignore[dict-item]
-
-    def some(self) -> int:
-        """Any document."""
-        return self.random.choice(self.ids)
-
-
-def _content(text: str, vector: np.ndarray) -> Content:
-    unit = (vector / np.linalg.norm(vector)).astype(np.float32)
-    return Content("note", text[:20], text, [NewChunk(text, "", Place(1, 1, 0, len(text)))], unit)
-
-
-def _delete(engine: Engine) -> httpx2.Response:
-    return engine.http.delete(f"documents/{engine.ids.pop(engine.random.randrange(len(engine.ids)))}")
-
-
-def _retag(engine: Engine) -> httpx2.Response:
-    return engine.http.patch(f"documents/{engine.some()}/tags", json={"add": [RARE], "remove": [COMMON]})
-
-
-ACTS: dict[str, Act] = {
-    "first page": lambda engine: engine.page(),
-    "middle page": lambda engine: engine.page(0.5),
-    "last page": lambda engine: engine.page(1.0),
-    "first page, recent": lambda engine: engine.page(recent=True),
-    "middle page, recent": lambda engine: engine.page(0.5, recent=True),
-    "last page, recent": lambda engine: engine.page(1.0, recent=True),
-    "rare tag": lambda engine: engine.page(tag=RARE),
-    "rare tag, recent": lambda engine: engine.page(tag=RARE, recent=True),
-    "common tag": lambda engine: engine.page(tag=COMMON),
-    "common tag, recent": lambda engine: engine.page(tag=COMMON, recent=True),
-    "common tag, middle": lambda engine: engine.page(0.5, tag=COMMON),
-    "both tags": lambda engine: engine.page(tag=[COMMON, RARE]),
-    "either tag": lambda engine: engine.page(tag_any=[COMMON, RARE]),
-    "either tag, recent": lambda engine: engine.page(tag_any=[COMMON, RARE], recent=True),
-    "without a common tag": lambda engine: engine.page(tag_not=COMMON),
-    "without a rare tag": lambda engine: engine.page(tag_not=RARE, recent=True),
-    "type": lambda engine: engine.page(doc_type="note"),
-    "type, recent": lambda engine: engine.page(doc_type="note", recent=True),
-    "path": lambda engine: engine.page(source_path="/77"),
-    "one document": lambda engine: engine.http.get(f"documents/{engine.some()}"),
-    "delete one": _delete,
-    "update a note": lambda engine: engine.http.patch(f"notes/{engine.some()}", json={"text": engine.text()}),
-    "add a note": lambda engine: engine.http.post("jobs?wait=9", json={"text": engine.text(), "tags": [COMMON]}),
-    "change tags": _retag,
+SIZES = (1_000, 10_000, 100_000)
+WARM, ROUNDS, WRITES = 40, 200, 40
+CLIENTS, TOGETHER = 16, 800
+ACTS: dict[str, dict[str, Any]] = {
+    "hybrid": {},
+    "full text": {"fts_only": True},
+    "vectors": {"vec_only": True},
+    **{f"filter {share}": {"tags": [f"share {share}"]} for share in SHARES},
+    "grouped": {"group_by": "document"},
 }
+MEMORY = 1e6
+IDLE = 0.02
+"""Seconds of CPU time in a second that a server takes with nothing to do."""
 
 
-def measure(act: Act, engines: tuple[Engine, Engine]) -> tuple[float, float]:
-    """The medians in milliseconds."""
-    times: dict[Engine, list[float]] = {engine: [] for engine in engines}
-    for _ in range(ROUNDS):
-        for engine, taken in times.items():
-            begun = time.perf_counter()
-            act(engine).raise_for_status()
-            taken.append((time.perf_counter() - begun) * 1000)
-    few, many = map(statistics.median, times.values())
-    return few, many
+class Client:
+    """A connection to a server; each thread has its own."""
+
+    def __init__(self, server: Server) -> None:
+        self._address = server.url.removeprefix("http://")
+        self._local = threading.local()
+
+    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+        """Return what the server answers."""
+        content = json.dumps(body) if body is not None else None
+        request = method, f"/api/v1/{path}", content, {"content-type": "application/json"}
+        try:
+            response, answer = self._send(*request)
+        except ConnectionError:  # the server closes what was idle for some seconds
+            self._connection().close()
+            response, answer = self._send(*request)
+        if response.status >= 300:
+            raise RuntimeError(f"{response.status} {answer!r}")
+        return json.loads(answer) if answer else None
+
+    def search(self, query: str, **options: object) -> Any:  # noqa: ANN401 - JSON
+        """Search."""
+        return self.call("POST", "search", {"query": query, **options})
+
+    def _send(self, *request: Any) -> tuple[HTTPResponse, bytes]:  # noqa: ANN401 - as `HTTPConnection.request`
+        connection = self._connection()
+        connection.request(*request)
+        response = connection.getresponse()
+        return response, response.read()
+
+    def _connection(self) -> HTTPConnection:
+        if not hasattr(self._local, "connection"):
+            self._local.connection = HTTPConnection(self._address)
+        connection: HTTPConnection = self._local.connection
+        return connection
 
 
-def main() -> int:
-    """0 if every ratio is within its limit."""
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else LARGE
-    worst = 0.0
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        engines = Engine(Path(folder, "small"), SMALL, stack), Engine(Path(folder, "large"), size, stack)
-        print(f"{'p50 in ms':24}{SMALL:>12,}{size:>12,}   ratio")
-        for name, act in ACTS.items():
-            few, many = measure(act, engines)
-            worst = max(worst, many / few)
-            print(f"{name:24}{few:12.2f}{many:12.2f}{many / few:8.2f}", flush=True)
-    print(f"worst ratio {worst:.2f} (at most {MOST})")
-    return int(worst > MOST)
+def timed(act: Callable[[], object]) -> float:
+    """Return how many milliseconds it took."""
+    begun = time.perf_counter()
+    act()
+    return (time.perf_counter() - begun) * 1000
+
+
+def spread(name: str, times: Sequence[float]) -> Figures:
+    """Return the median and the 99th of a hundred."""
+    return {f"{name} p50": statistics.median(times), f"{name} p99": statistics.quantiles(times, n=100)[98]}
+
+
+def searches(client: Client, embedder: Embedder, texts: Sequence[str]) -> Figures:
+    """Embed each query alone and search for it in each way, in turn."""
+    times: dict[str, list[float]] = {name: [] for name in ("embedding", *ACTS)}
+    for number, text in enumerate(islice(cycle(texts), WARM + ROUNDS)):
+        taken = {"embedding": timed(lambda text=text: embedder.embed_queries([text]))}  # type: ignore[misc]
+        for name, options in ACTS.items():
+            taken[name] = timed(lambda text=text, options=options: client.search(text, **options))  # type: ignore[misc]
+        for name, milliseconds in taken.items():
+            if number >= WARM:
+                times[name].append(milliseconds)
+    return {key: value for name, each in times.items() for key, value in spread(name, each).items()}
+
+
+def processing(server: Server, client: Client, embedder: Embedder, texts: Sequence[str]) -> Figures:
+    """Return the CPU time of a search and of the query's embedding, which neighbours disturb less than the wall's."""
+    before = time.process_time()
+    for text in texts:
+        embedder.embed_queries([text])
+    figures = {"embedding cpu": 1000 * (time.process_time() - before) / len(texts)}
+    for name, options in ACTS.items():
+        begun = server.cpu()
+        for text in texts:
+            client.search(text, **options)
+        figures[f"{name} cpu"] = 1000 * (server.cpu() - begun) / len(texts)
+    return figures
+
+
+def together(act: Callable[[str], object], texts: Sequence[str]) -> tuple[float, list[float]]:
+    """Return how many a second `CLIENTS` clients get, and each one's milliseconds."""
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        begun = time.perf_counter()
+        times = list(pool.map(lambda text: timed(lambda: act(text)), islice(cycle(texts), TOGETHER)))
+        return TOGETHER / (time.perf_counter() - begun), times
+
+
+def concurrency(client: Client, embedder: Embedder, texts: Sequence[str]) -> Figures:
+    """Search from many clients at once, and embed as many queries alone."""
+    alone, _ = together(lambda text: embedder.embed_queries([text]), texts)
+    rate, times = together(client.search, texts)
+    return {"16 clients, embedding alone a second": alone, "16 clients a second": rate} | spread("16 clients", times)
+
+
+def writes(client: Client, texts: Sequence[str]) -> Figures:
+    """Add notes until they are found, update and delete them."""
+    times: dict[str, list[float]] = {"add until found": [], "update": [], "delete": []}
+    for number, text in enumerate(texts[:WRITES]):
+        begun = time.perf_counter()
+        note = client.call("POST", "jobs?wait=9", {"text": f"{text} (noted {number})"})["document_id"]
+        if client.search(text, top=1, tags=[])["pending"]:
+            raise RuntimeError("a note is not found at once")
+        times["add until found"].append((time.perf_counter() - begun) * 1000)
+        change = {"text": f"{text} (noted again {number})"}
+        times["update"].append(timed(lambda note=note, change=change: client.call("PATCH", f"notes/{note}", change)))  # type: ignore[misc]
+        times["delete"].append(timed(lambda note=note: client.call("DELETE", f"documents/{note}")))  # type: ignore[misc]
+    return {key: value for name, each in times.items() for key, value in spread(name, each).items()}
+
+
+def settle(server: Server) -> None:
+    """Wait until the server has read the words that it reads after its start."""
+    before = -1.0
+    while (now := server.cpu()) - before > IDLE:
+        before = now
+        time.sleep(1)
+
+
+def measure(folder: Path, size: int, embedder: Embedder, texts: Sequence[str]) -> Figures:
+    """Return every figure of a database."""
+    disk = sum(file.stat().st_size for file in folder.glob("kb.db*"))
+    command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(folder)]
+    with launched(command) as server:
+        client = Client(server)
+        figures = {
+            "start s": server.seconds,
+            "resident MB": server.memory() / MEMORY,
+            "peak at start MB": server.memory("VmHWM") / MEMORY,
+            "disk bytes a passage": disk / size,
+        }
+        settle(server)
+        figures |= searches(client, embedder, texts)
+        figures |= processing(server, client, embedder, texts[:ROUNDS])
+        figures |= concurrency(client, embedder, texts)
+        figures |= writes(client, texts)
+        figures["resident after MB"] = server.memory() / MEMORY
+        figures["memory bytes a passage"] = server.memory() / size
+    return figures
+
+
+def table(found: dict[int, Figures]) -> str:
+    """Return the figures in Markdown."""
+    names = list(next(iter(found.values())))
+    lines = [["", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
+    lines += [[name, *(f"{figures[name]:,.3g}" for figures in found.values())] for name in names]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def run(folder: Path, sizes: Iterable[int]) -> dict[int, Figures]:
+    """Measure each size, its database made first if it is not there."""
+    embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
+    sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), queries(), {}
+    for size in sizes:
+        data = folder / str(size)
+        if not data.exists():
+            data.mkdir()
+            fill(data / "kb.db", sentences, size)
+        found[size] = measure(data, size, embedder, texts)
+        print(table({size: found[size]}), flush=True)
+    return found
+
+
+def main() -> None:
+    """Print the table, and write the JSON where it was asked for."""
+    parser = argparse.ArgumentParser(description="Measure searches over ever more passages.")
+    parser.add_argument("sizes", metavar="PASSAGES", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = arguments.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = run(folder, arguments.sizes)
+    print(table(found))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -58,9 +58,35 @@ def serving(data_dir: Path | None = None, **environment: str) -> Iterator[str]:
             yield url
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers: where, its process, and how many seconds its start took."""
+
+    url: str
+    process: int
+    seconds: float
+
+    def memory(self, kind: str = "VmRSS") -> int:
+        """Bytes that it takes, or took at most (`VmHWM`); on Linux."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        return int(status.partition(f"{kind}:")[2].split()[0]) << 10
+
+    def cpu(self) -> float:
+        """Seconds of CPU time that it has taken; on Linux."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
 def running(command: Sequence[str], **environment: str) -> Iterator[str]:
     """The URL of a server that takes `--port` and answers `/readyz`."""
+    with launched(command, **environment) as server:
+        yield server.url
+
+
+@contextmanager
+def launched(command: Sequence[str], **environment: str) -> Iterator[Server]:
+    """A server that takes `--port` and answers `/readyz`."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -68,9 +94,10 @@ def running(command: Sequence[str], **environment: str) -> Iterator[str]:
         process = subprocess.Popen(
             [*command, "--port", str(port)], stderr=subprocess.DEVNULL, env=os.environ | environment
         )
+        begun = time.perf_counter()
         try:
             _wait_until_ready(f"http://127.0.0.1:{port}", process)
-            yield f"http://127.0.0.1:{port}"
+            yield Server(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - begun)
         finally:
             process.terminate()
             process.wait()

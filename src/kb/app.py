@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +44,7 @@ from kb.routes.limits import most_bytes
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.queue import SearchQueue
+from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
@@ -65,7 +67,7 @@ logger = logging.getLogger(__name__)
 
 API = "/api/v1"
 MAX_SEARCHES = 6
-"""How many searches use the model at once: fewer than the store has connections for readers."""
+"""How many searches run at once, however many cores there are: fewer than the store has connections for readers."""
 
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
@@ -187,13 +189,22 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     )
     worker.start()
     stack.callback(worker.stop)
-    pool = stack.enter_context(FollowingPool(MAX_SEARCHES, "kb-search"))
-    search_service = SearchService(store, embedder, pool, instruments, MAX_SEARCHES, available_cores())
-    queue = SearchQueue(settings.max_searches)
+    at_once = min(available_cores() + 1, MAX_SEARCHES)
+    pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
+    queue = SearchQueue(settings.max_searches, at_once)
+    recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
+    search_service = SearchService(store, embedder, pool, instruments, recall)
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
+    trim_memory()
     return Services(settings, store, embedder, worker, originals, search_service, stop, queue)
+
+
+def trim_memory() -> None:
+    """Give back what the start has freed, which glibc would keep."""
+    with suppress(AttributeError, OSError, TypeError):  # there is another library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def limits_of(settings: Settings) -> Limits:

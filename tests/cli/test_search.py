@@ -32,6 +32,7 @@ def test_filters_and_modes_are_passed_on(kb, notes, tag):
     meaning = kb.json("search", "feline naps", "--tags", tag, "--vec-only")["results"]
     assert meaning[0]["title"] == "On [cats]"
     assert meaning[0]["fts_score"] is None
+    assert kb.json("search", "feline naps", "--tags", tag, "--vec-only", "--exact")["results"] == meaning
 
 
 @pytest.mark.requirement("L-3")

@@ -55,11 +55,14 @@ class Documents(RuleBasedStateMachine):
 
     ids = Bundle("ids")
 
+    def open_store(self):
+        return SqliteStore(self.path, space(DIMENSIONS))
+
     @initialize()
     def open(self):
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.path = Path(self.folder.name, "kb.db")
-        self.store = SqliteStore(self.path, space(DIMENSIONS))
+        self.store = self.open_store()
         self.model: dict[int, Known] = {}
         self.used: set[int] = set()
 
@@ -110,7 +113,7 @@ class Documents(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         self.store.close()
-        self.store = SqliteStore(self.path, space(DIMENSIONS))
+        self.store = self.open_store()
 
     @invariant()
     def documents_are_as_they_should_be(self):
@@ -145,6 +148,7 @@ class Documents(RuleBasedStateMachine):
     @invariant()
     def the_tables_agree(self):
         connection = apsw.Connection(str(self.path))
+        connection.set_busy_timeout(10_000)
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
         connection.load_extension(sqlite_vec.loadable_path())
         connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")

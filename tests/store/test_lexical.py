@@ -21,6 +21,7 @@ from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
 from kb.store.sqlite.words import read_snapshot
+from kb.vectors import rows as vector_rows
 from kb.vectors.scores import ScoredChunks
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -130,9 +131,11 @@ def assert_same_in(tx, words, where, limit):
     selection = tx.index.select(where)
     assert isinstance(selection._leg, MemoryLeg)
     table = TableLeg(tx.connection.execute, selection._chunk_ids())
-    assert (table.ids is None) == (selection._leg.ids is None)
-    if table.ids is not None:
-        assert selection._leg.ids.tolist() == table.ids.tolist()
+    for chunks in (selection._snapshot.ids, np.arange(3)):
+        chosen, expected = selection._leg.among(chunks), table.among(chunks)
+        assert (chosen is None) == (expected is None)
+        if chosen is not None:
+            assert (chunks[chosen] if chosen.dtype == np.bool_ else chosen).tolist() == expected.tolist()
     found, expected = selection.full_text(words, limit), table.best(words, limit)
     assert found.ids.tolist() == expected.ids.tolist(), (words, where)
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
@@ -335,7 +338,7 @@ def test_ids_that_are_too_high_for_memory_are_left_to_sqlite(store):
         tx.connection.execute("UPDATE last_ids SET id = ? WHERE name = 'chunks'", (snapshot.MAX_ID + 7,))
     writer.add(5)
     with store.read() as tx:
-        assert tx.index.select(Filter(tag_not=("half",)))._leg.ids.size
+        assert tx.index.select(Filter(tag_not=("half",)))._leg.among(np.arange(3)).size
         selection = tx.index.select(Filter())
         assert isinstance(selection._leg, TableLeg)
         assert selection.full_text(COMMON, 50).ids.max() > snapshot.MAX_ID
@@ -448,3 +451,15 @@ def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, c
         for each in [pool.submit(write), *(pool.submit(read, seed) for seed in range(3))]:
             each.result()
     assert compared
+
+
+def test_both_legs_number_their_rows_alike_so_that_a_filter_is_one_mask_for_both(store, monkeypatch):
+    for module in (snapshot, vector_rows):
+        monkeypatch.setattr(module, "MIN_DEAD", 5)
+    writer = Writer(store, 0)
+    writer.add(20)
+    for _ in range(60):
+        writer.change()
+        with store.read() as tx:
+            selection = tx.index.select(Filter(tag_any=("half",)))
+            assert selection._leg.among(selection._snapshot.ids).dtype == np.bool_

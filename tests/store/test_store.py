@@ -321,9 +321,9 @@ def test_a_dropped_job_leaves_nothing_and_its_key_is_free_again(store):
     with store.write() as tx:
         job = tx.jobs.add(NewJob("file", staged="a", filename="a.txt", idempotency_key="key"))
         tx.jobs.claim(1)
-        assert tx.jobs.set_progress([job], 0.5) == 1
+        assert tx.jobs.set_progress(job, 0.5)
         tx.jobs.delete(job)
-        assert tx.jobs.set_progress([job], 0.6) == 0
+        assert not tx.jobs.set_progress(job, 0.6)
         assert (tx.jobs.get(job), tx.jobs.with_key("key"), tx.jobs.staged()) == (None, None, set())
         assert tx.jobs.add(NewJob("note", text="text", idempotency_key="key")) > job
 
@@ -332,7 +332,22 @@ def test_a_note_is_short_by_its_bytes_also_behind_a_nul(store):
     with store.write() as tx:
         tx.jobs.add(NewJob("note", text="\0" + "a" * 100))
         short = tx.jobs.add(NewJob("note", text="\0" + "a" * 99))
-        assert [job.id for job in tx.jobs.claim_short(8, 100)] == [short]
+        assert [job.id for job in tx.jobs.claim_short(8, 100, bool)] == [short]
+
+
+def test_short_jobs_overtake_others_but_none_that_came_before_for_the_same_path(store):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("file", staged="long", source_path="/p"))
+        tx.jobs.add(NewJob("file", staged="short", source_path="/p"))
+        tx.jobs.add(NewJob("note", text="a" * 101, source_path="/q"))
+        tx.jobs.add(NewJob("note", text="a", source_path="/q"))
+        short = [
+            tx.jobs.add(NewJob("file", staged="short", source_path="/r")),
+            tx.jobs.add(NewJob("note", text="a", source_path="/s")),
+        ]
+        tx.jobs.add(NewJob("note", text="a", source_path="/s"))
+        assert [job.id for job in tx.jobs.claim_short(8, 100, "short".__eq__)] == short
+        assert tx.jobs.claim_short(8, 100, "short".__eq__) == []
 
 
 def test_a_job_that_gives_signs_of_life_is_not_stalled(store):
@@ -340,7 +355,7 @@ def test_a_job_that_gives_signs_of_life_is_not_stalled(store):
         tx.jobs.add(NewJob("note", text="text"))
         [job] = tx.jobs.claim(1)
         tx.jobs.heartbeat([job.id])
-        tx.jobs.set_progress([job.id], 0.5)
+        tx.jobs.set_progress(job.id, 0.5)
         assert tx.jobs.release_stalled(60) == 0
         assert tx.jobs.get(job.id).progress == 0.5
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from kb.app import MAX_SEARCHES
 from kb.search.query import Query
+from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.index import SqliteIndex
-from kb.store.sqlite.store import READ_CONNECTIONS, SqliteStore
+from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.spaces import space
 
@@ -53,7 +55,8 @@ def store(tmp_path):
 @pytest.fixture
 def service(store, model):
     with FollowingPool(MAX_SEARCHES) as pool:
-        yield SearchService(store, model, pool, Instruments(), MAX_SEARCHES)
+        with closing(RecallMonitor(store, Instruments())) as recall:
+            yield SearchService(store, model, pool, Instruments(), recall)
         model.go.set()
 
 
@@ -66,10 +69,10 @@ def add(store, texts, vector):
 
 
 @pytest.mark.requirement("E-9")
-def test_what_does_not_ask_the_model_does_not_wait_for_searches_that_do(store, service, model, embedder):
+def test_as_many_searches_as_may_run_leave_connections_to_what_does_not_ask_the_model(store, service, model, embedder):
     add(store, ["The lamp is lit at dusk."], embedder.embed_queries(["lamp"])[0])
-    with ThreadPoolExecutor(20) as clients:
-        searches = [clients.submit(service.search, Query.parse("lamp", Filter()), 1) for _ in range(20)]
+    with ThreadPoolExecutor(MAX_SEARCHES) as clients:
+        searches = [clients.submit(service.search, Query.parse("lamp", Filter()), 1) for _ in range(MAX_SEARCHES)]
         try:
             for _ in range(MAX_SEARCHES):
                 assert model.begun.acquire(timeout=60)
@@ -104,27 +107,6 @@ def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, 
     )
     assert model.begun.acquire(blocking=False)
     assert not model.begun.acquire(blocking=False)
-
-
-def test_no_more_searches_compute_at_once_than_there_are_cores_while_the_model_works_on(
-    store, service, model, embedder
-):
-    add(store, ["The lamp is lit at dusk."], embedder.embed_queries(["lamp"])[0])
-    with ThreadPoolExecutor(1) as clients, service._cores:
-        search = clients.submit(service.search, Query.parse("lamp", Filter()), 1)
-        assert model.begun.acquire(timeout=60)
-        model.go.set()
-        with pytest.raises(TimeoutError):
-            search.result(0.2)
-        service._cores.release()
-        try:
-            assert len(search.result(60).results) == 1
-        finally:
-            assert service._cores.acquire(timeout=60)
-
-
-def test_searches_that_wait_for_the_model_leave_connections_to_others():
-    assert MAX_SEARCHES < READ_CONNECTIONS
 
 
 def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search(store, service, model, monkeypatch):

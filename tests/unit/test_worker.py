@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -167,6 +168,86 @@ def test_short_notes_that_fill_several_slices_are_done_between_two_of_a_long_tex
     long = ended(store, submit(store, worker, text=LONG))
     jobs = [ended(store, job_id) for job_id in notes]
     assert [(job.status, job.attempts) for job in [long, *jobs]] == [("done", 1)] * 11
+
+
+def stage(store, worker, folder, name, text, **job):
+    (folder / "staging" / name).write_text(text)
+    return submit(store, worker, kind="file", staged=name, filename=f"{name}.txt", **job)
+
+
+def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_before_it(store, worker, failing, tmp_path):
+    later = []
+
+    def come_meanwhile():
+        later.extend(stage(store, worker, tmp_path, f"later {number}", f"came later {number}") for number in range(5))
+
+    failing.before_slice = {2: come_meanwhile}
+    with store.write():  # until all are there
+        jobs = [NewJob("file", staged="long", filename="long.txt")]
+        jobs += [NewJob("file", staged=f"short {number}", filename="short.txt") for number in range(20)]
+        for job in jobs:
+            (tmp_path / "staging" / job.staged).write_text(LONG if job.staged == "long" else job.staged)
+    with store.write() as tx:
+        long, *short = [tx.jobs.add(job) for job in jobs]
+    worker.wake()
+    ends = {job_id: ended(store, job_id) for job_id in (long, *short)}
+    ends |= {job_id: ended(store, job_id) for job_id in later}
+    assert len(later) == 5
+    assert {job.status for job in ends.values()} == {"done"}
+    assert max(ends, key=lambda job_id: ends[job_id].finished_at) == long
+
+
+def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
+    (tmp_path / "staging").mkdir()
+    with store.write() as tx:
+        jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in (LONG, "the later text")]
+    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    worker.start()
+    assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
+    worker.stop()
+    assert found(store, "later") == ["the later text"]
+    assert found(store, "ledgers") == []
+
+
+def test_a_file_is_read_while_the_model_works_on_the_one_before(store, worker, failing, tmp_path):
+    reading = threading.Event()
+    failing.before_cut = lambda text: reading.set() if "second" in text else None
+    failing.before_slice = {1: lambda: reading.wait(30) or pytest.fail("it waits for the model")}
+    (tmp_path / "staging" / "a").write_text("ledgers\n\n" * 2 + "Ledgers of the counting house. " * 170)
+    (tmp_path / "staging" / "b").write_text("second")
+    with store.write() as tx:
+        jobs = [tx.jobs.add(NewJob("file", staged=name, filename=f"{name}.txt")) for name in ("a", "b")]
+    worker.wake()
+    assert [ended(store, job_id).status for job_id in jobs] == ["done", "done"]
+    assert failing.slices
+    assert reading.is_set()
+
+
+def test_the_progress_of_jobs_that_are_embedded_together_is_each_ones_own(store, worker, failing):
+    seen = {}
+
+    def look():
+        with store.read() as tx:
+            seen.update({job.id: job.progress for job in tx.jobs.page(status="running", limit=10, before=None)})
+
+    failing.before_slice = {2: look}
+    with store.write() as tx:
+        texts = LONG[: len(LONG) // 10], LONG[: len(LONG) // 3]
+        first, second = (tx.jobs.add(NewJob("note", text=f"{len(text)} {text}")) for text in texts)
+    worker.wake()
+    assert [ended(store, job_id).progress for job_id in (first, second)] == [1, 1]
+    assert seen[first] == 1
+    assert 0 < seen[second] < 0.5
+
+
+def test_jobs_that_are_claimed_together_start_when_each_is_begun(store, worker, failing):
+    failing.before_cut = lambda text: time.sleep(0.02)
+    with store.write() as tx:
+        jobs = [tx.jobs.add(NewJob("note", text=f"note {number}")) for number in range(3)]
+    worker.wake()
+    starts = [ended(store, job_id).started_at for job_id in jobs]
+    assert starts == sorted(set(starts))
 
 
 def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once(store, worker, failing):

@@ -156,6 +156,7 @@ class SearchRequest(Request):
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     fts_only: bool = False
     vec_only: bool = False
+    exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False
     group_by: Literal["document"] | None = None
     max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
 

@@ -191,10 +191,10 @@ class Admitted:
         """Their rows, ascending."""
         return np.flatnonzero(self.mask).astype(np.int32)
 
-    @cached_property
-    def ids(self) -> NDArray[np.int64]:
-        """Their ids, ascending."""
-        return self.snapshot.ids[self.rows].astype(np.int64)
+    def among(self, ids: NDArray[np.int64]) -> NDArray[np.bool_] | NDArray[np.int64]:
+        """Return the mask, if it is one over these chunks; else the ids of those admitted, ascending."""
+        same = np.array_equal(self.snapshot.ids, ids)
+        return self.mask if same else self.snapshot.ids[self.rows].astype(np.int64)
 
 
 def _with_room(

@@ -6,21 +6,19 @@ import asyncio
 
 from kb.api.errors import Busy
 
-THREADS = 24
-"""How many searches are in threads at once: fewer than there are, so that other requests find some."""
-
 
 class SearchQueue:
     """A context that a search runs in; the others wait outside, first come, first served.
 
     Args:
         limit: how many may run or wait.
+        at_once: how many may run: more would only take the interpreter's lock from each other.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, at_once: int) -> None:
         self._limit = limit
         self._count = 0
-        self._turns = asyncio.Semaphore(THREADS)
+        self._turns = asyncio.Semaphore(at_once)
 
     async def __aenter__(self) -> None:
         """Wait for a turn.

@@ -36,6 +36,8 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     top = top_of(request.top, services.settings)
     check_tags(services.settings, request.tags, request.tag_any, request.tag_not)
     where = filter_of(request.tags, request)
-    query = Query.parse(request.query, where, full_text=not request.vec_only, vectors=not request.fts_only)
+    query = Query.parse(
+        request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
+    )
     answer = services.search.search(query, top, grouped=request.group_by is not None, max_tokens=request.max_tokens)
     return SearchReply.model_validate(answer)

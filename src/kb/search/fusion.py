@@ -44,7 +44,11 @@ class Ranked(NamedTuple):
 def rank(candidates: Candidates, limit: int) -> list[Ranked]:
     """Return the `limit` best candidates, best first."""
     scores = fuse(candidates)
-    order = best(candidates, scores, limit)
+    return ranked(candidates, scores, best(candidates, scores, limit))
+
+
+def ranked(candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]) -> list[Ranked]:
+    """Return the candidates with these indexes."""
     ids, fts, vec = (column[order].tolist() for column in (candidates.ids, candidates.fts, candidates.vec))
     return [
         Ranked(chunk_id, score, _or_none(fts_score), _or_none(vec_score))

@@ -23,16 +23,20 @@ class Query:
         text: for the vector leg.
         words: for the full-text leg, each once.
         where: the filter.
+        exact: whether the vector leg must compare every vector.
     """
 
     text: str | None
     words: tuple[str, ...]
     where: Filter
+    exact: bool = False
 
     @classmethod
-    def parse(cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True) -> Query:
+    def parse(
+        cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True, exact: bool = False
+    ) -> Query:
         """Return the query for the legs that shall run."""
-        return cls(text if vectors else None, tuple(keywords(text)) if full_text else (), where)
+        return cls(text if vectors else None, tuple(keywords(text)) if full_text else (), where, exact)
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from kb.search.passages import Passage
 from kb.vectors.scores import EMPTY_SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
-
-NO_LIMIT: Final = nullcontext()
+    from kb.vectors.scores import ScoredChunks
 
 
 class Retriever:
@@ -34,7 +32,6 @@ class Retriever:
         query: what to look for.
         vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
         instruments: the instruments.
-        cores: held while a leg computes.
     """
 
     def __init__(
@@ -43,12 +40,11 @@ class Retriever:
         query: Query,
         vector: Future[NDArray[np.float32]] | None,
         instruments: Instruments,
-        cores: AbstractContextManager[object] = NO_LIMIT,
     ) -> None:
         self._index = index
-        self._cores = cores
         self._where = query.where
         self._terms = query.terms
+        self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
 
@@ -56,28 +52,38 @@ class Retriever:
         """Return the `limit` best chunks of each leg, and for each of them the other leg's score."""
         matches = EMPTY_SCORES
         if self._terms:  # while the model is at work
-            with self._cores, self._instruments.search("full_text"):
+            with self._instruments.search("full_text"):
                 matches = self._selection.full_text(self._terms, limit)
         if self._vector is None:
             return Candidates(matches.ids, matches.scores, np.full(matches.ids.size, np.nan))
         vector = self._vector.result()
-        with self._cores, self._instruments.search("vectors"):
-            near = self._selection.nearest(vector, limit)
+        with self._instruments.search("vectors"):
+            near = self._selection.nearest(vector, limit, exact=self._exact)
             ids = np.union1d(near.ids, matches.ids)
-            scores = self._selection.full_text_scores(self._terms, ids)
-            return Candidates(ids, scores, self._selection.cosines(vector, ids))
+            scores = filled(matches, ids, partial(self._selection.full_text_scores, self._terms))
+            return Candidates(ids, scores, filled(near, ids, partial(self._selection.cosines, vector)))
 
     @cached_property
     def _selection(self) -> Selection:
         return self._index.select(self._where)
 
-    def documents_of(self, ranked: Sequence[Ranked]) -> list[int]:
-        """Return the documents of candidates, in their order."""
+    def documents_of(self, ids: NDArray[np.int64]) -> list[int]:
+        """Return the documents of chunks, in their order."""
         with self._instruments.search("fetch"):
-            return self._index.documents_of([each.chunk_id for each in ranked])
+            return self._index.documents_of(ids)
 
     def passages(self, ranked: Sequence[Ranked]) -> list[Passage]:
         """Return candidates with what the store knows of them, in their order."""
         with self._instruments.search("fetch"):
             hits = self._index.hits([each.chunk_id for each in ranked])
         return [Passage.of(hit, each) for hit, each in zip(hits, ranked, strict=True)]
+
+
+def filled(
+    found: ScoredChunks, ids: NDArray[np.int64], score: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Return the scores of chunks, which `score` finds for those that have none yet."""
+    scores = found.scores_for(ids)
+    missing = np.isnan(scores)
+    scores[missing] = score(ids[missing])
+    return scores

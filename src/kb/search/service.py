@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import BoundedSemaphore
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from kb.search.fusion import rank
+import numpy as np
+
+from kb.search.fusion import best, fuse, rank, ranked
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.retrieve import Retriever
 from kb.search.token_budget import TokenBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from concurrent.futures import Executor, Future
+    from collections.abc import Sequence
+    from concurrent.futures import Executor
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
-    from kb.search.fusion import Ranked
     from kb.search.query import Query
+    from kb.search.recall import RecallMonitor
     from kb.store.protocol import Store
     from kb.telemetry.instruments import Instruments
 
@@ -55,20 +55,22 @@ class SearchService:
         embedder: the model that reads queries.
         pool: where the model works while the full-text leg does.
         instruments: the instruments.
-        limit: how many searches may use the model at once, the others wait. Fewer than the store has connections for
-            readers: what does not ask the model need not wait for it.
-        cores: how many searches may compute at once: more would only take the interpreter's lock from each other.
+        recall: what checks the vector leg.
     """
 
     def __init__(
-        self, store: Store, embedder: Embedder, pool: Executor, instruments: Instruments, limit: int, cores: int = 1
+        self,
+        store: Store,
+        embedder: Embedder,
+        pool: Executor,
+        instruments: Instruments,
+        recall: RecallMonitor,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._pool = pool
         self._instruments = instruments
-        self._with_model = BoundedSemaphore(limit)
-        self._cores = BoundedSemaphore(cores)
+        self._recall = recall
 
     def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
@@ -79,21 +81,16 @@ class SearchService:
             grouped: whether a document's next best passages come with its best one.
             max_tokens: the most tokens of text in all of them.
         """
-        best = best_documents if grouped else best_passages
+        find = best_documents if grouped else best_passages
         budget = TokenBudget(max_tokens, self._count_tokens)
-        with self._vector(query.text) as vector, self._store.read() as tx:
-            found = best(Retriever(tx.index, query, vector, self._instruments, self._cores), top)
+        vector = None if query.text is None else self._pool.submit(self._embed, query.text)
+        with self._store.read() as tx:
+            found = find(Retriever(tx.index, query, vector, self._instruments), top)
+            if vector and not query.exact:
+                self._recall.observe(vector.result(), query.where)
             total = count(found)
             results = list(fit(found, budget, Highlighter(tx.index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())
-
-    @contextmanager
-    def _vector(self, text: str | None) -> Iterator[Future[NDArray[np.float32]] | None]:
-        if text is None:
-            yield None
-        else:
-            with self._with_model:
-                yield self._pool.submit(self._embed, text)
 
     def _embed(self, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):
@@ -114,17 +111,19 @@ def best_documents(retriever: Retriever, top: int) -> list[Passage]:
     limit = max(CANDIDATES, top) * PASSAGES
     while True:
         candidates = retriever.candidates(limit)
-        ranked = rank(candidates, candidates.ids.size)
-        documents = by_document(ranked, retriever.documents_of(ranked))
+        scores = fuse(candidates)
+        order = best(candidates, scores, candidates.ids.size)
+        documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
         if len(documents) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
-            return group(retriever.passages([each for best in documents[:top] for each in best]))
+            chosen = np.array(list(chain.from_iterable(documents[:top])), np.int64)
+            return group(retriever.passages(ranked(candidates, scores, chosen)))
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
-def by_document(ranked: Sequence[Ranked], documents: Sequence[int]) -> list[list[Ranked]]:
-    """Return the best passages of each document, the best document first."""
-    best: dict[int, list[Ranked]] = {}
-    for each, document_id in zip(ranked, documents, strict=True):
-        if len(passages := best.setdefault(document_id, [])) < PASSAGES:
+def by_document(order: Sequence[int], documents: Sequence[int]) -> list[list[int]]:
+    """Return the best candidates of each document, the best document first; both are given in the order of scores."""
+    found: dict[int, list[int]] = {}
+    for each, document_id in zip(order, documents, strict=True):
+        if len(passages := found.setdefault(document_id, [])) < PASSAGES:
             passages.append(each)
-    return list(best.values())
+    return list(found.values())

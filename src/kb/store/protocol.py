@@ -93,14 +93,20 @@ class Jobs(Protocol):
         When there is none, one that was begun before, by itself. No job goes before an earlier one with its path.
         """
 
-    def claim_short(self, limit: int, size: int) -> list[Job]:
-        """Turn queued new notes of at most so many bytes, that replace nothing, to running."""
+    def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool]) -> list[Job]:
+        """Turn queued new notes of at most so many bytes to running, and files that `is_short` says are short.
+
+        None goes before an earlier one with its path. Not all are looked at if there are many.
+        """
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
 
-    def set_progress(self, job_ids: Iterable[int], progress: float) -> int:
-        """Say how far the jobs are, from 0 to 1; answers how many of them are still there."""
+    def set_progress(self, job_id: int, progress: float) -> bool:
+        """Say how far the job is, from 0 to 1; answers whether it is still there."""
+
+    def set_started(self, job_id: int, seconds: float) -> None:
+        """Say that the job was begun so long ago: before, it waited for others that were claimed with it."""
 
     def give_up(self, attempts: int, error: str) -> list[int]:
         """Fail the running jobs that were begun so often; answers their ids."""
@@ -144,8 +150,8 @@ class Selection(Protocol):
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, by cosine. Unless `exact`, some may be missed."""
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
@@ -164,7 +170,7 @@ class Index(Protocol):
     @property
     def analyzer(self) -> Analyzer: ...
     def select(self, where: Filter) -> Selection: ...
-    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:

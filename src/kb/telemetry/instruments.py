@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from opentelemetry.trace import NoOpTracer
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from kb.telemetry.tracing import span_of
 
@@ -54,6 +54,7 @@ class Instruments:
         self._ingest = {step: ingest.labels(step) for step in get_args(IngestStep)}
         self._batch_seconds = self._histogram("kb_embedding_batch_seconds", "Time of a model's batch.", BATCH_SECONDS)
         self._batch_texts = self._histogram("kb_embedding_batch_texts", "Texts in a model's batch.", BATCH_TEXTS)
+        self._recall = Summary("kb_vector_recall", "Share of the nearest ten that was found.", registry=self.registry)
         self._ingested = Counter("kb_ingested", "Jobs that ended.", ["doc_type", "outcome"], registry=self.registry)
         self._worker_errors = Counter("kb_worker_errors", "Failures of the worker itself.", registry=self.registry)
 
@@ -65,6 +66,10 @@ class Instruments:
         """Around a step of ingestion; `attributes` are the span's."""
         about = {f"kb.{name}": value for name, value in attributes.items()}
         return Step(span_of(self.tracer, f"ingest {step}", attributes=about), self._ingest[step])
+
+    def recalled(self, share: float) -> None:
+        """So large a share of the nearest chunks was found."""
+        self._recall.observe(share)
 
     def ingestion(self, jobs: int) -> AbstractContextManager[Span]:
         """Around the ingestion of so many jobs at once."""

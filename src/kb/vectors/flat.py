@@ -1,7 +1,4 @@
-"""Exact search as one matrix product over float32 vectors.
-
-Up to some hundred thousand chunks this is fast, and the simplest index there is (docs/adr/0004).
-"""
+"""Exact search over float32 vectors in memory: the simplest index, and the fastest for some ten thousand chunks."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.vectors.rows import Rows
 from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
@@ -17,100 +15,71 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.vectors.snapshot import NewVector
+    from kb.vectors.snapshot import Among, NewVector, VectorReader
 
-MIN_CAPACITY = 1024
-MIN_DEAD = 1000
-MAX_DEAD = 0.25
-"""Deleted rows are dropped when they are more than so many, and more than this share."""
+GATHERED = 0.2
+"""Up to this share of the rows, gathering them is cheaper than multiplying all."""
 
 
 @dataclass(frozen=True, slots=True)
-class FlatSnapshot:
-    """See `kb.vectors.snapshot.Snapshot`: the first rows of two arrays that later snapshots may share.
+class FlatIndex:
+    """See `kb.vectors.snapshot.VectorIndex`; also the `Snapshot`. The rows hold the vectors.
 
-    Args:
-        id_buffer: chunk ids, ascending, shape (at least n,).
-        vector_buffer: unit vectors, shape (at least n, dimensions).
-        alive: False where the chunk is deleted, shape (n,).
+    `np.vecdot` and not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends on
+    which others are multiplied with it.
     """
 
-    id_buffer: NDArray[np.int64]
-    vector_buffer: NDArray[np.float32]
-    alive: NDArray[np.bool_]
+    rows: Rows
 
     @classmethod
-    def of(cls, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> FlatSnapshot:
-        """Return a snapshot of these vectors, of shape (n, dimensions), by ascending id; nothing is copied."""
-        return cls(ids, vectors, np.ones(ids.size, np.bool_))
+    def of(cls, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> FlatIndex:
+        """Return an index of these vectors, of shape (n, dimensions), by ascending id, with room to grow."""
+        return cls(Rows.of(ids, vectors).with_room())
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The chunk ids, shape (n,)."""
-        return self.id_buffer[: self.alive.size]
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """The vectors, shape (n, dimensions)."""
-        return self.vector_buffer[: self.alive.size]
+        """The chunk of each row."""
+        return self.rows.ids
 
     @property
     def size(self) -> int:
         """The bytes of the vectors, without the room to grow."""
-        return self.vectors.nbytes
+        return self.rows.data.nbytes
 
-    def nearest(self, query: NDArray[np.float32], limit: int, among: NDArray[np.int64] | None) -> ScoredChunks:
+    @property
+    def count(self) -> int:
+        """How many chunks are in it."""
+        return self.rows.count
+
+    def snapshot(self, reader: VectorReader) -> FlatIndex:
+        """Return this: nothing needs to be read."""
+        return self
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
+    ) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
-        if among is None:
-            # Multiplying the dead ones too is cheaper than gathering the others.
-            rows, scores = np.flatnonzero(self.alive), self.vectors @ query
-            scores = scores[rows]
+        rows = np.flatnonzero(self.rows.mask(among))
+        if rows.size > GATHERED * self.ids.size:
+            scores = np.vecdot(self.rows.data, query)[rows]
         else:
-            rows = self._rows(among)
-            scores = self.vectors[rows] @ query
+            scores = np.vecdot(self.rows.data[rows], query)
         return ScoredChunks(self.ids[rows], scores.astype(np.float64)).best(limit)
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
         scores = np.zeros(ids.size)
-        rows, found = self._find(ids)
-        scores[found] = self.vectors[rows[found]] @ query
+        rows, found = self.rows.find(ids)
+        scores[found] = np.vecdot(self.rows.data[rows[found]], query)
         return scores
 
-    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatSnapshot:
-        """Return the next snapshot. The buffers are written only past this one's rows, where no reader looks."""
-        alive = self.alive.copy()
-        alive[self._rows(np.fromiter(removed, np.int64))] = False
-        following = FlatSnapshot(self.id_buffer, self.vector_buffer, alive)._without_dead()
-        start, end = following.alive.size, following.alive.size + len(added)
-        if end > following.id_buffer.size:
-            following = following.with_room(end)
-        for row, (chunk_id, vector) in enumerate(added, start):
-            following.id_buffer[row], following.vector_buffer[row] = chunk_id, vector
-        alive = np.concatenate([following.alive, np.ones(len(added), np.bool_)])
-        return FlatSnapshot(following.id_buffer, following.vector_buffer, alive)
+    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:
+        """Return the next index."""
+        return FlatIndex(self.rows.changed(*columns(added, self.rows.data.shape[1]), removed))
 
-    def with_room(self, size: int | None = None) -> FlatSnapshot:
-        """Return a copy in buffers for `size` rows, or as many as there are, and half as many more."""
-        size = self.alive.size if size is None else size
-        capacity = max(MIN_CAPACITY, size + size // 2)
-        ids, vectors = np.empty(capacity, np.int64), np.empty((capacity, self.vectors.shape[1]), np.float32)
-        ids[: self.alive.size], vectors[: self.alive.size] = self.ids, self.vectors
-        return FlatSnapshot(ids, vectors, self.alive)
 
-    def _without_dead(self) -> FlatSnapshot:
-        if self.alive.size - self.alive.sum() <= max(MIN_DEAD, MAX_DEAD * self.alive.size):
-            return self
-        return FlatSnapshot.of(self.ids[self.alive], self.vectors[self.alive])
-
-    def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of those chunks that have a vector and are alive."""
-        rows, found = self._find(ids)
-        rows = rows[found]
-        return rows[self.alive[rows]]
-
-    def _find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        rows = np.searchsorted(self.ids, ids)
-        found = rows < self.ids.size
-        found[found] = self.ids[rows[found]] == ids[found]
-        return rows, found
+def columns(added: Sequence[NewVector], dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the ids and the vectors, of shape (n, dimensions)."""
+    ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
+    vectors = np.array([vector for _, vector in added], np.float32).reshape(-1, dimensions)
+    return ids, vectors

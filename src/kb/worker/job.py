@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.errors import Unreadable
@@ -14,7 +16,8 @@ from kb.documents.staging import discard
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor, Future
     from pathlib import Path
 
     from kb.documents.originals import Originals
@@ -35,6 +38,10 @@ MAX_ATTEMPTS = 3
 ENGINE_ENDED = "The engine ended three times while it worked on this."
 
 
+AHEAD = 4
+"""How many jobs are read while the model works on others."""
+
+
 class DraftedJob(NamedTuple):
     """A job whose content was read."""
 
@@ -51,6 +58,7 @@ class Ingestion:
         staging: the folder of the files that wait for their job.
         originals: what keeps them afterwards.
         sandbox: what reads them.
+        reader: the one thread that uses the sandbox.
         ends: where it is published that a job has ended.
         instruments: where it is counted what was done.
         stop: what says that the engine stops.
@@ -63,6 +71,7 @@ class Ingestion:
         staging: Path,
         originals: Originals,
         sandbox: Sandbox,
+        reader: Executor,
         ends: JobEnds,
         instruments: Instruments,
         stop: Stop,
@@ -72,26 +81,27 @@ class Ingestion:
         self._staging = staging
         self._originals = originals
         self._sandbox = sandbox
+        self._reader = reader
         self._ends = ends
         self._instruments = instruments
         self._stop = stop
 
     def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
-        """Read the jobs' contents; those that hold no text, or failed too often, end here."""
-        for job in lease.jobs:
-            if job.attempts > MAX_ATTEMPTS:
-                self._give_up(job, lease)
-                continue
-            if job.staged and self._is_dropped(job):
-                self._end(job, "dropped", lease)
-                continue
-            try:
-                with self._instruments.ingest("read", job_id=job.id):
-                    draft = self._draft(job)
-            except Unreadable as error:
-                self._fail(job, error.detail, lease)
-            else:
-                yield DraftedJob(job, draft)
+        """Read the jobs' contents, some ahead; those that hold no text, or failed too often, end here."""
+        jobs = iter(lease.jobs)
+        reading: deque[tuple[Job, Future[Draft | None]]] = deque()
+        try:
+            while True:
+                for job in islice(jobs, AHEAD - len(reading)):
+                    reading.append((job, self._reader.submit(self._read, job, lease)))
+                if not reading:
+                    return
+                job, future = reading.popleft()
+                if draft := self._drafted(job, future, lease):
+                    yield DraftedJob(job, draft)
+        finally:
+            for _, future in reading:
+                future.cancel()
 
     def ingest(self, group: Sequence[DraftedJob], lease: Lease) -> Iterator[None]:
         """Embed and write the jobs' documents, unless all are dropped; pause after each slice but the last."""
@@ -103,10 +113,31 @@ class Ingestion:
                 slices.append(vectors)
                 done += len(vectors)
                 if done < total:
-                    if not lease.renew([job.id for job, _ in group], done / total):
+                    if not lease.renew(progress_of(group, done)):
                         return self._end_dropped(group, lease)
                     yield
         self._write(group, contents_of(drafts, slices), lease)
+
+    def _read(self, job: Job, lease: Lease) -> Draft | None:
+        """Return what a job holds; None if it failed too often or was dropped."""
+        if job.attempts > MAX_ATTEMPTS or (job.staged and self._is_dropped(job)):
+            return None
+        lease.begin(job.id)
+        with self._instruments.ingest("read", job_id=job.id):
+            return self._draft(job)
+
+    def _drafted(self, job: Job, future: Future[Draft | None], lease: Lease) -> Draft | None:
+        """Return what was read; without it the job ends here."""
+        try:
+            draft = future.result()
+        except Unreadable as error:
+            self._fail(job, error.detail, lease)
+            return None
+        if draft is None and job.attempts > MAX_ATTEMPTS:
+            self._give_up(job, lease)
+        elif draft is None:
+            self._end(job, "dropped", lease)
+        return draft
 
     def _is_dropped(self, job: Job) -> bool:
         with self._store.read() as tx:
@@ -135,7 +166,7 @@ class Ingestion:
             attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group]
             with self._store.write(self._stop.check) as tx:
                 outcomes = [
-                    self._save(tx, job, content, jobs)
+                    self._save(tx, job, content, jobs, lease)
                     for (job, _), content, jobs in zip(group, contents, attached, strict=True)
                 ]
         for (job, draft), outcome in zip(group, outcomes, strict=True):
@@ -143,10 +174,11 @@ class Ingestion:
         if any(job.staged for job, _ in group):
             self._originals.sweep(self._store)
 
-    def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]) -> Outcome:
+    def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob], lease: Lease) -> Outcome:
         if tx.jobs.get(job.id) is None:
             self._discard(attached)
             return "dropped"
+        lease.record_start(tx, job.id)
         if job.part_of and tx.documents.get(job.part_of) is None:
             tx.jobs.fail(job.id, "The document that it came in was deleted.")
             tx.jobs.drop_content(job.id)
@@ -172,6 +204,7 @@ class Ingestion:
     def _fail(self, job: Job, reason: str, lease: Lease) -> None:
         """Fail a job for a reason of its own: its content is of no use any more."""
         with self._store.write() as tx:
+            lease.record_start(tx, job.id)
             tx.jobs.fail(job.id, reason)
             tx.jobs.drop_content(job.id)
         self._end(job, "failed", lease)
@@ -197,3 +230,13 @@ class Ingestion:
             discard(job.staged, self._staging)
         except OSError as error:  # the next start removes it; the job has ended all the same
             logger.warning("job %s: its staged file stays for now: %s", job.id, error)
+
+
+def progress_of(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:
+    """Return how far each job is when so many of the group's chunks are embedded."""
+    progress = {}
+    for job, draft in group:
+        count = len(draft.inputs)
+        progress[job.id] = min(max(done, 0), count) / max(count, 1)
+        done -= count
+    return progress

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from kb.api.errors import DiskFull, Overloaded, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from kb.store.protocol import Store
+    from kb.store.protocol import Store, Transaction
     from kb.store.rows import Job
 
 
@@ -25,6 +26,7 @@ class Lease:
         self.jobs = jobs
         self._store = store
         self._held = {job.id for job in jobs}
+        self._begun: dict[int, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -36,11 +38,23 @@ class Lease:
             with self._store.write() as tx:
                 tx.jobs.release(self._held, failed=failed)
 
-    def renew(self, job_ids: Iterable[int], progress: float) -> bool:
+    def begin(self, job_id: int) -> None:
+        """Note that a job is begun."""
+        self._begun[job_id] = monotonic()
+
+    def record_start(self, tx: Transaction, job_id: int) -> None:
+        """Say when the job was begun."""
+        if job_id in self._begun:
+            tx.jobs.set_started(job_id, monotonic() - self._begun[job_id])
+
+    def renew(self, progress: Mapping[int, float]) -> bool:
         """Say that the jobs are still worked on, and how far some of them are; return whether any of these is there."""
         with self._store.write() as tx:
             tx.jobs.heartbeat(self._held)
-            return tx.jobs.set_progress(job_ids, progress) > 0
+            for job_id in progress:
+                self.record_start(tx, job_id)
+            there = [job_id for job_id, share in progress.items() if tx.jobs.set_progress(job_id, share)]
+        return bool(there)
 
     def end(self, job_id: int) -> None:
         """Let go of a job that has ended."""

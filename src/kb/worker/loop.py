@@ -3,8 +3,9 @@
 A job leaves the queue in the same transaction that writes its document, so a crash at any moment loses nothing and
 writes nothing twice.
 
-Jobs go in two lanes. Those of the main lane are claimed together and worked on in slices; between two slices of a long
-text the short notes that came meanwhile are done, claimed by themselves and answerable for themselves.
+Jobs go in two lanes. Those of the main lane are claimed together and worked on in slices, the long ones last; between
+two slices of a long text short notes and files are done, claimed by themselves and answerable for themselves. A thread
+reads files while the model works on what was read before.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kb.api.errors import Stopped
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Limits, Sandbox
-from kb.telemetry.instruments import Instruments
+from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
@@ -40,8 +41,14 @@ logger = logging.getLogger(__name__)
 CLAIM = 64
 """How many jobs are taken at once: short notes are embedded together."""
 
-SHORT_NOTES, SHORT_BYTES = 8, 2000
-"""How many notes of at most so many bytes go ahead between two slices of a long text."""
+SHORT_JOBS, SHORT_NOTE, SHORT_FILE = 32, 2000, 100_000
+"""How many notes and files of at most so many bytes go ahead between two slices of a long text."""
+
+LONG_SLICES = 4
+"""A text of so many slices is long."""
+
+WAITING_SLICES = 64
+"""How much of long texts may wait in memory for the short ones that were claimed with them."""
 
 STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
@@ -87,10 +94,11 @@ class Worker:
         self._staging = staging
         self._originals = originals
         self._sandbox = Sandbox(limits)
+        self._reader = FollowingPool(1, "kb-reader")
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
         self._ingestion = Ingestion(
-            store, embedder, staging, originals, self._sandbox, self.ends, self._instruments, self._stop
+            store, embedder, staging, originals, self._sandbox, self._reader, self.ends, self._instruments, self._stop
         )
         self._keep_jobs_days = keep_jobs_days
         self._expire_at = time.monotonic()
@@ -139,12 +147,15 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
-        with closing(self._sandbox):
+        with self._reader:
             try:
-                self._sandbox.start()
+                self._reader.submit(self._sandbox.start).result()
             except OSError:
                 logger.exception("the parser did not start; it is tried again with the first file")
-            self._work_until_stopped()
+            try:
+                self._work_until_stopped()
+            finally:
+                self._reader.submit(self._sandbox.close)
 
     def _work_until_stopped(self) -> None:
         while not self._stop.is_requested:
@@ -169,7 +180,7 @@ class Worker:
         if jobs:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
-                    self._do_short_notes()
+                    self._do_short_jobs()
         else:
             self._expire()
             self._reclaim()
@@ -191,18 +202,23 @@ class Worker:
         while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
             pass
 
-    def _do_short_notes(self) -> None:
-        """Do notes of a few lines, which do not wait until a book is through; what fails of them is theirs alone."""
+    def _do_short_jobs(self) -> None:
+        """Do short notes and files, which do not wait until a book is through; what fails of them is theirs alone."""
         try:
             with self._store.write() as tx:
-                notes = tx.jobs.claim_short(SHORT_NOTES, SHORT_BYTES)
-            for _ in self._do(notes):
+                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short)
+            for _ in self._do(jobs):
                 pass
         except Stopped:
             raise
         except Exception:
-            logger.exception("the worker failed at short notes; it goes on with the long text")
+            logger.exception("the worker failed at short jobs; it goes on with the long text")
             self._instruments.worker_failed()
+
+    def _is_short(self, staged: str) -> bool:
+        with suppress(OSError):
+            return (self._staging / staged).stat().st_size <= SHORT_FILE
+        return False
 
     def _do(self, jobs: Sequence[Job]) -> Generator[None]:
         """Do jobs; pause between the slices of a long text.
@@ -218,12 +234,33 @@ class Worker:
 
 
 def grouped(jobs: Iterable[DraftedJob]) -> Iterator[list[DraftedJob]]:
-    """Put jobs together until they fill a slice, so that short notes share the model's batches."""
+    """Put jobs together until they fill a slice, so that short notes share the model's batches; long ones come last.
+
+    So does what comes after a long one for its path.
+    """
     group: list[DraftedJob] = []
+    later: list[DraftedJob] = []
     for each in jobs:
-        group.append(each)
-        if sum(len(draft.inputs) for _, draft in group) >= SLICE:
+        if size_of([each]) >= LONG_SLICES * SLICE or each.job.source_path in paths_of(later):
+            later.append(each)
+        else:
+            group.append(each)
+        if size_of(group) >= SLICE:
             yield group
             group = []
+        if size_of(later) >= WAITING_SLICES * SLICE:
+            yield from ([long] for long in later)
+            later = []
     if group:
         yield group
+    yield from ([long] for long in later)
+
+
+def size_of(jobs: Iterable[DraftedJob]) -> int:
+    """Return how many chunks the jobs have."""
+    return sum(len(draft.inputs) for _, draft in jobs)
+
+
+def paths_of(jobs: Iterable[DraftedJob]) -> set[str]:
+    """Return the paths that the jobs write to."""
+    return {job.source_path for job, _ in jobs if job.source_path}

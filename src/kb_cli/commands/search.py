@@ -32,6 +32,7 @@ def search(
     documents: Annotated[bool, typer.Option("--documents", help="Each document once, with its best passage.")] = False,
     fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
@@ -42,6 +43,7 @@ def search(
         "top": top,
         "fts_only": fts_only,
         "vec_only": vec_only,
+        "exact": exact,
         "group_by": "document" if documents else None,
     }
     answer = call(lambda client: client.search(**request))

@@ -34,12 +34,17 @@ PRAGMAS = {
     "secure_delete": "ON",
     "journal_size_limit": 16 << 20,
     "temp_store": "MEMORY",
-    "cache_size": -65536,
-    "mmap_size": 1 << 30,
+    "cache_size": -16384,
+    "mmap_size": 0,
     "trusted_schema": "OFF",
 }
 """macOS alone heeds `fullfsync`: its `fsync` leaves data in the drive. `secure_delete = FAST` would leave what stood on
 pages that become free.
+"""
+
+READ_PRAGMAS = {"cache_size": -4096}
+"""There are eight of them, and what each holds counts as the engine's memory: no map of the file, and a small cache.
+The system's has the rest.
 """
 
 INSTANCES = "CREATE VIRTUAL TABLE temp.instances USING fts5vocab(main, chunks_fts, instance)"
@@ -62,7 +67,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
             connection.pragma("auto_vacuum", "INCREMENTAL")
         for apply in PRACTICES:
             apply(connection)
-        for name, value in PRAGMAS.items():
+        for name, value in (PRAGMAS | (READ_PRAGMAS if read_only else {})).items():
             connection.pragma(name, value)
         connection.execute(INSTANCES)
         if read_only:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kb.store.rows import Filter, Hit
     from kb.store.sqlite.vectors import Vectors
     from kb.store.sqlite.words import WordReader
-    from kb.vectors.snapshot import Snapshot
+    from kb.vectors.snapshot import Among, Snapshot
 
 Terms = tuple[str, ...]
 
@@ -56,11 +56,15 @@ class SqliteIndex:
         """Return the chunks that `where` admits."""
         return SqliteSelection(self._execute, self._snapshot, self._words, where)
 
-    def documents_of(self, chunk_ids: Sequence[int]) -> list[int]:
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
-        rows = self._execute(statements("search")["select_documents_of"], (json.dumps(chunk_ids),))
-        found = dict(rows.fetchall())
-        return [found[chunk_id] for chunk_id in chunk_ids]
+        if self._words:
+            rows, _ = self._words.snapshot.rows_of(chunk_ids)
+            documents: list[int] = self._words.snapshot.documents[rows].tolist()
+            return documents
+        ids = chunk_ids.tolist()
+        found = dict(self._execute(statements("search")["select_documents_of"], (json.dumps(ids),)).fetchall())
+        return [found[chunk_id] for chunk_id in ids]
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
@@ -93,9 +97,9 @@ class SqliteSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._leg.scores(tuple(words), ids) if words else np.full(ids.size, np.nan)
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> ScoredChunks:
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
-        return self._snapshot.nearest(vector, limit, self._leg.ids)
+        return self._snapshot.nearest(vector, limit, self._leg.among(self._snapshot.ids), exact=exact)
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
@@ -134,10 +138,9 @@ class MemoryLeg:
         self._admitted = admitted
         self._matches: dict[Terms, Matches] = {}
 
-    @property
-    def ids(self) -> NDArray[np.int64] | None:
-        """The ids of the chunks, ascending; None if they are all there are."""
-        return None if self._admitted is None else self._admitted.ids
+    def among(self, ids: NDArray[np.int64]) -> Among:
+        """Return the chunks to choose from, of those with these ascending ids."""
+        return None if self._admitted is None else self._admitted.among(ids)
 
     def best(self, words: Terms, limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match best."""
@@ -170,14 +173,18 @@ class TableLeg:
 
     def __init__(self, execute: Execute, ids: NDArray[np.int64] | None) -> None:
         self._execute = execute
-        self.ids = ids
+        self._ids = ids
+
+    def among(self, ids: NDArray[np.int64]) -> Among:
+        """Return the chunks to choose from."""
+        return self._ids
 
     def best(self, words: Terms, limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match best."""
-        if self.ids is not None and not self.ids.size:
+        if self._ids is not None and not self._ids.size:
             return EMPTY_SCORES
-        among = "" if self.ids is None else AMONG
-        parameters = () if self.ids is None else (apsw.carray(self.ids),)
+        among = "" if self._ids is None else AMONG
+        parameters = () if self._ids is None else (apsw.carray(self._ids),)
         return self._scored(words, f"{among} ORDER BY score DESC, rowid LIMIT ?", (*parameters, limit))
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:

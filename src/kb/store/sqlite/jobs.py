@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kb.store.sqlite.row_mapping import Execute, array, field_values, job_of, mapped, next_ids
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import apsw
 
     from kb.api.models import JobStatus
     from kb.store.rows import Job, NewJob
+
+LOOKED_AT = 200
+"""Among how many jobs short ones are looked for."""
 
 
 class SqliteJobs:
@@ -68,18 +72,25 @@ class SqliteJobs:
         new = self._execute(self._sql["claim"], (False, limit)).fetchall()
         return self._claimed(new or self._execute(self._sql["claim"], (True, 1)).fetchall())
 
-    def claim_short(self, limit: int, size: int) -> list[Job]:
-        """Turn queued new notes of at most so many bytes, that replace nothing, to running."""
-        return self._claimed(self._execute(self._sql["claim_short"], (size, limit)).fetchall())
+    def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool]) -> list[Job]:
+        """Turn queued new notes of at most so many bytes, and files that are short, to running."""
+        rows = self._execute(self._sql["select_short"], (size, LOOKED_AT)).fetchall()
+        short = (job_id for job_id, staged in rows if staged is None or is_short(staged))
+        ids = json.dumps(list(islice(short, limit)))
+        return self._claimed(self._execute(self._sql["claim_these"], (ids,)).fetchall())
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
         for job_id in job_ids:
             self._execute(self._sql["heartbeat"], (job_id,))
 
-    def set_progress(self, job_ids: Iterable[int], progress: float) -> int:
-        """Say how far the jobs are, from 0 to 1; return how many of them are still there."""
-        return sum(len(self._execute(self._sql["set_progress"], (progress, id_)).fetchall()) for id_ in job_ids)
+    def set_progress(self, job_id: int, progress: float) -> bool:
+        """Say how far the job is, from 0 to 1; return whether it is still there."""
+        return bool(self._execute(self._sql["set_progress"], (progress, job_id)).fetchall())
+
+    def set_started(self, job_id: int, seconds: float) -> None:
+        """Say that the job was begun so long ago."""
+        self._execute(self._sql["set_started"], (f"-{seconds:.3f} seconds", job_id))
 
     def give_up(self, attempts: int, error: str) -> list[int]:
         """Fail the running jobs that were begun so often; return their ids."""

@@ -39,6 +39,9 @@ COPIED = (
     "SELECT name, sql FROM old.sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'"
     " AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*' AND name NOT GLOB 'sqlite_*'"
 )
+MADE_OF_VECTORS = {"vector_mean", "vector_codes", "vector_copies"}
+"""The engine makes these anew when they are missing."""
+
 DERIVED = "SELECT sql FROM old.sqlite_schema WHERE name IN ('chunks_fts', 'chunks_vec')"
 OTHERS = "SELECT sql FROM old.sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL ORDER BY type = 'trigger', rowid"
 
@@ -100,7 +103,8 @@ def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, 
     execute: Execute = connection.execute
     for table, sql in execute(COPIED).fetchall():
         execute(sql)
-        _copy(execute, table)
+        if table not in MADE_OF_VECTORS:
+            _copy(execute, table)
     if execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").get:
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:

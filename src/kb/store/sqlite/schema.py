@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,33 @@ class VectorTable:
     def select(self) -> str:
         """Every vector, by ascending id."""
         return f"SELECT {self.key}, {self.embedding} FROM chunks_vec ORDER BY {self.key}"
+
+    @property
+    def keys(self) -> str:
+        """The id of every vector."""
+        return f"SELECT {self.key} FROM chunks_vec"
+
+    @property
+    def scan(self) -> str:
+        """Every vector, in no order: SQLite would sort all of them in memory."""
+        return f"SELECT {self.key}, {self.embedding} FROM chunks_vec"
+
+    @property
+    def lookup(self) -> str:
+        """The vectors of an array of ids, in its order."""
+        return (
+            f"SELECT {self.key}, {self.embedding} FROM carray(?) AS wanted CROSS JOIN chunks_vec ON {self.key} = value"
+        )
+
+    @property
+    def nearest(self) -> str:
+        """The ids of so many vectors nearest to one."""
+        return f"SELECT {self.key} FROM chunks_vec WHERE {self.embedding} MATCH ? AND k = ?"
+
+    @property
+    def nearest_among(self) -> str:
+        """The same of those in an array of ids."""
+        return f"{self.nearest} AND {self.key} IN (SELECT value FROM carray(?))"
 
     @property
     def insert(self) -> str:

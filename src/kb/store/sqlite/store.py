@@ -19,6 +19,7 @@ from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
 from kb.store.sqlite.vectors import Vectors, generation
 from kb.store.sqlite.words import DEFAULT_LIMIT, Words
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from kb.store.sqlite.words import WordReader
 
 READ_CONNECTIONS = 8
+FLAT_LIMIT = 20_000
+"""Up to how many vectors are all in memory."""
 
 RECLAIMED_PAGES = 256
 """How many free pages may stay, and are given back at a time."""
@@ -91,7 +94,9 @@ class SqliteStore:
 
     schema_version = SCHEMA_VERSION
 
-    def __init__(self, path: Path, space: VectorSpace, words_limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(
+        self, path: Path, space: VectorSpace, words_limit: int = DEFAULT_LIMIT, flat_limit: int = FLAT_LIMIT
+    ) -> None:
         self._path = path
         self._writer = connect(path)
         prepare_schema(self._writer, path, space.dimensions)
@@ -101,19 +106,21 @@ class SqliteStore:
         for _ in range(READ_CONNECTIONS):
             self._readers.put(connect(path, read_only=True))
         try:
-            self._vectors = Vectors(self._writer, space.dimensions)
+            self._vectors = Vectors(self._writer, space.dimensions, flat_limit)
         except (apsw.Error, ValueError) as error:
             raise StoreError(
                 f"The vectors in the database {path} cannot be read ({error}): 'kb verify' says what is damaged,"
                 " and 'kb reindex' makes them again from the texts."
             ) from error
         self.words = Words(self._writer, words_limit)
+        self._writer.pragma("shrink_memory")  # the pages of all that was read are in its cache
+        self._keeper = VectorKeeper(self, self._vectors)
+        self._keeper.notice()
 
     @property
     def vectors_size(self) -> int:
         """How many bytes the newest vectors take in memory."""
-        with self.read() as tx:
-            return self._vectors.seen_by(tx.connection).size
+        return self._vectors.index.size
 
     @property
     def words_size(self) -> int:
@@ -136,6 +143,8 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._readers.put(connection)
+            if self._vectors.is_damaged:
+                self._keeper.notice()
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:
@@ -163,6 +172,7 @@ class SqliteStore:
                 if isinstance(error, apsw.FullError):
                     raise DiskFull from error
                 raise
+        self._keeper.notice()
 
     def reclaim(self) -> bool:
         """Give some free pages back and empty the log; return whether there are more.
@@ -191,6 +201,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
+        self._keeper.close()
         with self._write_lock:
             for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
@@ -213,6 +224,6 @@ class SqliteStore:
         if documents.added or documents.removed:
             removed = set(documents.removed)
             lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
-            number = self._vectors.publish(lasting, removed)
+            number = self._vectors.publish(self._writer, lasting, removed)
             self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in lasting], removed)
             self._writer.execute(statements("search")["update_generation"], (number,))

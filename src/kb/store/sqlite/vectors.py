@@ -1,74 +1,158 @@
-"""The vectors of the table `chunks_vec` in memory, at each moment that a transaction may see.
+"""What is kept in memory of the table `chunks_vec`, at each moment that a transaction may see.
 
-`chunks_vec` is the source of truth; this copy of it makes a search several times faster than a scan of the table.
+`chunks_vec` is the source of truth. Of a few vectors all are in memory, of many a code of each (docs/adr/0018).
 
 A transaction must see the vectors of its own moment, neither older nor newer than its tables. So each change of
-the vectors makes a new snapshot, numbered like the row of the table `generation` that the same transaction
-writes; a reader takes the snapshot with the number that it reads.
+the vectors makes a new index, numbered like the row of the table `generation` that the same transaction
+writes; a reader takes the index with the number that it reads.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.store.sqlite.schema import VectorTable
-from kb.vectors.flat import FlatSnapshot
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_codes import chunk_ids, read_codes, read_quantizer, write_codes
+from kb.store.sqlite.vector_reader import SqliteVectorReader
+from kb.vectors.coded import CodedIndex, StoredIndex
+from kb.vectors.flat import FlatIndex, columns
+from kb.vectors.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import apsw
+    from numpy.typing import NDArray
 
-    from kb.vectors.snapshot import NewVector, Snapshot
+    from kb.vectors.snapshot import NewVector, Snapshot, VectorIndex
 
-KEPT_SNAPSHOTS = 16
+KEPT = 16
+BLOCK = 1024
+"""How many vectors are read at a time: Python objects of all of them would leave holes in memory."""
 
 
 class Vectors:
-    """The snapshots that transactions may still see. One writer at a time; any number of readers."""
+    """The indexes that transactions may still see. One writer at a time; any number of readers.
 
-    def __init__(self, connection: apsw.Connection, dimensions: int) -> None:
+    Args:
+        connection: the writer's.
+        dimensions: the length of a vector.
+        flat_limit: up to how many vectors are all in memory; half as many once there were more.
+    """
+
+    def __init__(self, connection: apsw.Connection, dimensions: int, flat_limit: int) -> None:
         self._lock = threading.Lock()
         self._dimensions = dimensions
+        self._flat_limit = flat_limit
+        self._damaged: set[int] = set()
         self.table = VectorTable.of(connection)
+        self.quantizer = read_quantizer(connection, dimensions)
         self._newest = generation(connection)
-        # Room to grow from the start, or the first note that is added would wait for a copy of everything.
-        self._snapshots: dict[int, Snapshot] = {self._newest: self._read(connection).with_room()}
+        self._indexes: dict[int, VectorIndex] = {self._newest: self._open(connection)}
 
     @property
     def newest(self) -> int:
-        """The number of the newest snapshot."""
+        """The number of the newest index."""
         return self._newest
+
+    @property
+    def index(self) -> VectorIndex:
+        """The newest index."""
+        with self._lock:
+            return self._indexes[self._newest]
+
+    @property
+    def must_be_coded(self) -> bool:
+        """Whether there are too many vectors to have no codes in memory."""
+        return self._exceeds(self.index.count) and not isinstance(self.index, CodedIndex)
+
+    @property
+    def must_be_flat(self) -> bool:
+        """Whether there are so few vectors that all shall be in memory."""
+        is_flat = isinstance(self.index, FlatIndex) and not self.quantizer
+        return not is_flat and not self._exceeds(self.index.count)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether there are chunks without an intact copy of their vector."""
+        return bool(self._damaged)
+
+    def take_damaged(self) -> NDArray[np.int64]:
+        """Return the ids of the chunks without an intact copy, ascending, and forget them."""
+        with self._lock:
+            ids, self._damaged = self._damaged, set()
+        return np.array(sorted(ids), np.int64)
 
     def seen_by(self, connection: apsw.Connection) -> Snapshot:
         """Return the snapshot of the moment that the connection's transaction sees."""
         with self._lock:
-            snapshot = self._snapshots.get(generation(connection))
-        return snapshot or self._read(connection)
+            index = self._indexes.get(generation(connection))
+        return (index or stored_index(connection)).snapshot(self.reader(connection))
 
-    def publish(self, added: Sequence[NewVector], removed: Collection[int]) -> int:
-        """Make the next snapshot, visible to those who read its number, and return the number."""
-        snapshot = self._snapshots[self._newest].changed(added, removed)
+    def reader(self, connection: apsw.Connection) -> SqliteVectorReader:
+        """Return what reads vectors in the connection's transaction."""
+        return SqliteVectorReader(connection, self.table, self._dimensions, self._report)
+
+    def publish(self, connection: apsw.Connection, added: Sequence[NewVector], removed: Collection[int]) -> int:
+        """Make the next index, visible to those who read its number, and return the number."""
+        index = self.index.changed(added, removed)
+        if self.quantizer and added:
+            write_codes(connection, self.quantizer, *columns(added, self._dimensions))
         with self._lock:
             self._newest += 1
-            self._snapshots[self._newest] = snapshot
-            self._snapshots.pop(self._newest - KEPT_SNAPSHOTS, None)
+            self._indexes[self._newest] = index
+            self._indexes.pop(self._newest - KEPT, None)
         return self._newest
 
     def withdraw(self) -> None:
-        """Take the newest snapshot back: its transaction was rolled back."""
+        """Take the newest index back: its transaction was rolled back."""
         with self._lock:
-            del self._snapshots[self._newest]
+            del self._indexes[self._newest]
             self._newest -= 1
 
-    def _read(self, connection: apsw.Connection) -> FlatSnapshot:
-        rows: list[Any] = connection.execute(self.table.select).fetchall()
-        ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, self._dimensions)
-        return FlatSnapshot.of(ids, vectors)
+    def adopt(self, index: VectorIndex) -> None:
+        """Take another index of the newest moment; no one may write meanwhile."""
+        with self._lock:
+            self._indexes[self._newest] = index
+
+    def flat_index(self, connection: apsw.Connection) -> FlatIndex:
+        """Return all vectors of the moment that the connection's transaction sees."""
+        ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(self.table.keys)], np.int64))
+        rows = Rows.of(ids, np.empty((ids.size, self._dimensions), np.float32)).with_room()
+        found = connection.execute(self.table.scan)
+        while block := list(islice(found, BLOCK)):
+            places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
+            vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
+            rows.data[places] = vectors.reshape(-1, self._dimensions)
+        return FlatIndex(rows)
+
+    def _open(self, connection: apsw.Connection) -> VectorIndex:
+        if not self._exceeds(connection.execute(statements("documents")["count_chunks"]).get):
+            return self.flat_index(connection)
+        if self.quantizer:
+            rows = read_codes(connection, self.quantizer)
+            if rows.alive.all():
+                return CodedIndex(rows, self.quantizer)
+        return stored_index(connection)
+
+    def _exceeds(self, count: int) -> bool:
+        return count > (self._flat_limit // 2 if self.quantizer else self._flat_limit)
+
+    def _report(self, ids: NDArray[np.int64]) -> None:
+        if self.quantizer:
+            with self._lock:
+                self._damaged.update(ids.tolist())
+
+
+def stored_index(connection: apsw.Connection) -> StoredIndex:
+    """Return the ids of the moment that the connection's transaction sees."""
+    ids = chunk_ids(connection)
+    return StoredIndex(Rows.of(ids, np.empty((ids.size, 0))).with_room())
 
 
 def generation(connection: apsw.Connection) -> int:

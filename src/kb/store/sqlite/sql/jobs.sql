@@ -54,16 +54,22 @@ WHERE id IN (
   ORDER BY attempts, id LIMIT ?
 ) RETURNING id
 
--- name: claim_short
--- Short new notes begin that replace nothing. (SQL's own `length` ends at a NUL.)
+-- name: select_short
+-- New jobs that may overtake: short notes, and files, whose length is not known here; none that comes after another one
+-- for its path. (SQL's own `length` ends at a NUL.)
+SELECT id, staged FROM jobs AS next
+WHERE status = 'queued' AND attempts = 0 AND (staged IS NOT NULL OR octet_length(text) <= ?) AND NOT EXISTS (
+  SELECT 1 FROM jobs AS earlier
+  WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
+)
+ORDER BY id LIMIT ?
+
+-- name: claim_these
+-- These jobs begin, for ids in a JSON array.
 UPDATE jobs SET
   status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
   heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
-WHERE id IN (
-  SELECT id FROM jobs
-  WHERE status = 'queued' AND kind = 'note' AND source_path IS NULL AND attempts = 0 AND octet_length(text) <= ?
-  ORDER BY id LIMIT ?
-) RETURNING id
+WHERE id IN (SELECT value FROM json_each(?)) RETURNING id
 
 -- name: heartbeat
 -- A job is still being worked on.
@@ -72,6 +78,10 @@ UPDATE jobs SET heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
 -- name: set_progress
 -- How far a job is, if it is still there.
 UPDATE jobs SET progress = ? WHERE id = ? RETURNING id
+
+-- name: set_started
+-- A job was begun so long ago, as in '-0.5 seconds'; before, it waited for others that were claimed with it.
+UPDATE jobs SET started_at = strftime('%Y-%m-%d %H:%M:%f', 'now', ?) WHERE id = ?
 
 -- name: give_up
 -- Running jobs fail that were begun so often.

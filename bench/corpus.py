@@ -1,0 +1,98 @@
+"""Databases of any size: passages of real sentences drawn with a seed, with vectors made of the sentences' own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.serving import collection
+from kb.store.rows import Content, NewChunk, Place
+from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.vector_space import DEFAULT_SPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from kb.embed.protocol import Embedder
+
+COLLECTIONS = ("scifact", "cranfield", "locomo_turns")
+SENTENCES = 20_000
+ADJACENT, CHOSEN = 3, 1
+"""A passage is so many sentences that follow each other, and so many of anywhere: about 100 tokens."""
+
+NOISE = 0.2
+"""How long the noise in a passage's vector is, which has the length 1."""
+
+CHUNKS = 10
+"""How many passages a document has."""
+
+SHARES = {"50 %": 2, "10 %": 10, "1 %": 100, "0.1 %": 1000}
+"""One document in so many carries the tag."""
+
+BATCH = 100
+END = re.compile(r"(?<=[.?!])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Sentences with their vectors, shape (n, dimensions)."""
+
+    texts: list[str]
+    vectors: NDArray[np.float32]
+
+
+def load_sentences(embedder: Embedder, cache: Path) -> Sentences:
+    """Return the sentences that passages are made of; they are embedded once."""
+    texts = list(islice(_sentences(), SENTENCES))
+    if not cache.exists():
+        np.save(cache, embedder.embed_passages(texts))
+    return Sentences(texts, np.load(cache))
+
+
+def queries() -> list[str]:
+    """Return the collections' queries, in a drawn order."""
+    texts = [query["text"] for name in COLLECTIONS for query in collection(name).queries.values()]
+    return [texts[place] for place in np.random.default_rng(1).permutation(len(texts))]
+
+
+def fill(database: Path, sentences: Sentences, chunks: int) -> None:
+    """Make a database of so many passages."""
+    store = SqliteStore(database, DEFAULT_SPACE)
+    documents = enumerate(_documents(sentences, chunks // CHUNKS))
+    while batch := list(islice(documents, BATCH)):
+        with store.write() as tx:
+            for number, content in batch:
+                tags = [f"share {share}" for share, every in SHARES.items() if number % every == 0]
+                tx.documents.add(content, f"/{number}", tags)
+    store.close()
+
+
+def _sentences() -> Iterator[str]:
+    """Yield the sentences of the collections' documents, of each collection in turn, as they follow each other."""
+    shelves = [list(collection(name).documents.values()) for name in COLLECTIONS]
+    order = np.random.default_rng(0).permutation(sum(map(len, shelves)))
+    documents = [document for shelf in shelves for document in shelf]
+    for place in order:
+        yield from (text for text in END.split(documents[place]["text"]) if 20 < len(text) < 400)
+
+
+def _documents(sentences: Sentences, count: int) -> Iterator[Content]:
+    numbers = np.random.default_rng(2)
+    for document in range(count):
+        start = int(numbers.integers(SENTENCES - ADJACENT * CHUNKS))
+        first = start + ADJACENT * np.arange(CHUNKS)[:, None] + np.arange(ADJACENT)
+        places = np.hstack([first, numbers.integers(SENTENCES, size=(CHUNKS, CHOSEN))])
+        texts = [" ".join(sentences.texts[place] for place in row) for row in places]
+        vectors = sentences.vectors[places].mean(1)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors += numbers.normal(scale=NOISE / vectors.shape[1] ** 0.5, size=vectors.shape).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+        yield Content("note", texts[0][:60], f"{document}", chunks, vectors)

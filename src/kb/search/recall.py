@@ -1,0 +1,70 @@
+"""How much of what is nearest a search finds, checked now and then on the queries that come."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kb.store.protocol import Selection, Store
+    from kb.store.rows import Filter
+    from kb.telemetry.instruments import Instruments
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 60.0
+LISTED = 100
+TOP = 10
+"""Of how many chunks as the vector leg lists how many are compared."""
+
+
+class RecallMonitor:
+    """Repeats a search by vectors with and without every vector compared, in a thread of its own.
+
+    Args:
+        store: where the vectors are.
+        instruments: take what share of the best was found.
+        interval: at most one check in so many seconds.
+    """
+
+    def __init__(self, store: Store, instruments: Instruments, interval: float = INTERVAL) -> None:
+        self._store = store
+        self._instruments = instruments
+        self._interval = interval
+        self._pool = ThreadPoolExecutor(1, "kb-recall")
+        self._at_work = threading.Lock()
+        self._next = monotonic() + interval
+
+    def observe(self, vector: NDArray[np.float32], where: Filter) -> None:
+        """Take note of a query; it is checked if it is time to."""
+        if monotonic() >= self._next and self._at_work.acquire(blocking=False):
+            self._next = monotonic() + self._interval
+            self._pool.submit(self._check, vector, where)
+
+    def close(self) -> None:
+        """End the check at hand."""
+        self._pool.shutdown()
+
+    def _check(self, vector: NDArray[np.float32], where: Filter) -> None:
+        try:
+            with self._store.read() as tx:
+                selection = tx.index.select(where)
+                nearest, found = (top(selection, vector, exact=exact) for exact in (True, False))
+            if nearest.size:
+                self._instruments.recalled(np.isin(nearest, found).mean())
+        except Exception:  # the thread's end: no search depends on it
+            logger.exception("the recall of the vectors could not be checked")
+        finally:
+            self._at_work.release()
+
+
+def top(selection: Selection, vector: NDArray[np.float32], *, exact: bool) -> NDArray[np.int64]:
+    """Return the chunks nearest to a vector, as a search finds them."""
+    return selection.nearest(vector, LISTED, exact=exact).best(TOP).ids

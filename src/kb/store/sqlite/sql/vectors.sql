@@ -1,0 +1,54 @@
+-- Codes and copies of the vectors, made from chunks_vec; see vector_codes.py.
+
+-- name: select_chunk_ids
+-- The id of every chunk, with commas between them.
+SELECT group_concat(id) FROM chunks
+
+-- name: select_existing
+-- Those of an array of ids that a chunk has, with commas between them.
+SELECT group_concat(id) FROM carray(?) JOIN chunks ON id = value
+
+-- name: select_mean
+-- What the codes are centred on.
+SELECT mean FROM vector_mean
+
+-- name: insert_mean
+-- Centre the codes on this.
+INSERT INTO vector_mean (only, mean) VALUES (1, ?)
+
+-- name: delete_mean
+-- Have no codes.
+DELETE FROM vector_mean
+
+-- name: delete_codes
+-- Have no codes.
+DELETE FROM vector_codes
+
+-- name: delete_copies
+-- Have no copies.
+DELETE FROM vector_copies
+
+-- name: select_codes
+-- The ids above one and their codes, by ascending id: all in one text and one blob, which is faster than a row for each.
+-- A code of the wrong length is left out.
+SELECT group_concat(chunk_id), CAST(group_concat(CAST(code AS TEXT), '') AS BLOB) FROM (
+  SELECT chunk_id, code FROM vector_codes WHERE chunk_id > ? AND length(code) = ? ORDER BY chunk_id LIMIT ?
+)
+
+-- name: insert_code
+-- The code of a chunk.
+INSERT OR REPLACE INTO vector_codes (chunk_id, code) VALUES (?, ?)
+
+-- name: has_copies
+-- Whether there is any copy.
+SELECT EXISTS (SELECT 1 FROM vector_copies)
+
+-- name: select_copies
+-- Those of an array of ids, in its order, that have a copy, and the copies: in one text and one blob, as above.
+SELECT group_concat(chunk_id), CAST(group_concat(CAST(vector AS TEXT), '') AS BLOB) FROM (
+  SELECT chunk_id, vector FROM carray(?) CROSS JOIN vector_copies ON chunk_id = value WHERE length(vector) = ?
+)
+
+-- name: insert_copy
+-- The copy of a chunk's vector.
+INSERT OR REPLACE INTO vector_copies (chunk_id, vector) VALUES (?, ?)

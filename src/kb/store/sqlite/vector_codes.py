@@ -1,0 +1,128 @@
+"""What the database keeps to search many vectors fast: a code of each, and a copy that is found faster.
+
+Both are made from `chunks_vec`, which is the truth, and written in the transaction that writes it. Each has a checksum:
+what is missing, cut or changed on disk counts as not there, and is made anew (`vector_keeper.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kb.store.sqlite.statements import statements
+from kb.vectors.checksums import checksums
+from kb.vectors.quantize import Quantizer
+from kb.vectors.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+    from numpy.typing import NDArray
+
+BLOCK = 65_536
+CHECKSUM = 8
+MEAN = np.zeros(1, np.int64)
+"""What the mean has for an id."""
+
+
+def chunk_ids(connection: apsw.Connection) -> NDArray[np.int64]:
+    """Return the id of every chunk, ascending."""
+    return np.sort(_numbers(connection.execute(statements("vectors")["select_chunk_ids"]).get))
+
+
+def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | None:
+    """Return what made the codes; None if there are none, or it is damaged."""
+    blob = connection.execute(statements("vectors")["select_mean"]).get
+    if blob is None or len(blob) != 4 * dimensions + CHECKSUM:
+        return None
+    vectors, intact = _unpack(MEAN, blob, dimensions)
+    return Quantizer(vectors[0]) if intact.all() else None
+
+
+def begin_codes(connection: apsw.Connection, quantizer: Quantizer) -> None:
+    """Let there be codes of this quantizer, and none at first."""
+    drop_codes(connection)
+    [mean] = _pack(MEAN, quantizer.mean[None])
+    connection.execute(statements("vectors")["insert_mean"], (mean,))
+
+
+def drop_codes(connection: apsw.Connection) -> None:
+    """Let there be no codes and no copies."""
+    for name in ("delete_mean", "delete_codes", "delete_copies"):
+        connection.execute(statements("vectors")[name])
+
+
+def write_codes(
+    connection: apsw.Connection, quantizer: Quantizer, ids: NDArray[np.int64], vectors: NDArray[np.float32]
+) -> None:
+    """Write the codes and the copies of chunks that exist."""
+    sql, keys = statements("vectors"), ids.tolist()
+    codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
+    connection.executemany(sql["insert_code"], zip(keys, codes, strict=True))
+    connection.executemany(sql["insert_copy"], zip(keys, _pack(ids, vectors), strict=True))
+
+
+def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
+    """Return a row for each chunk, with room to grow; one without an intact code is dead."""
+    ids, width = chunk_ids(connection), quantizer.words + 1
+    rows = Rows(ids, np.empty((ids.size, width), np.uint64, "F"), np.zeros(ids.size, np.bool_)).with_room()
+    if not connection.execute(statements("vectors")["has_copies"]).get:
+        return rows
+    last = -1
+    while True:
+        found: Any
+        blob: Any
+        [(found, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
+        if found is None:
+            return rows
+        block = _numbers(found)
+        _fill(rows, quantizer, block, np.frombuffer(blob, np.uint64).reshape(-1, width))
+        last = int(block[-1])
+
+
+def read_copies(
+    connection: apsw.Connection, ids: NDArray[np.int64], dimensions: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return those of the chunks that have an intact copy, in their order, and the copies."""
+    import apsw
+
+    parameters = (apsw.carray(ids), 4 * dimensions + CHECKSUM)
+    keys: Any
+    blob: Any
+    [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
+    found = _numbers(keys)
+    vectors, intact = _unpack(found, blob or b"", dimensions)
+    return (found, vectors) if intact.all() else (found[intact], vectors[intact])
+
+
+def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the ids a chunk has."""
+    import apsw
+
+    return np.isin(ids, _numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
+
+
+def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
+    places, found = rows.find(ids)
+    found &= quantizer.intact(ids, codes)
+    rows.data[places[found]] = codes[found]
+    rows.alive[places[found]] = True
+
+
+def _pack(ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> Iterable[bytes]:
+    sums = checksums(ids, np.ascontiguousarray(vectors))
+    return (vector.tobytes() + checksum.tobytes() for vector, checksum in zip(vectors, sums, strict=True))
+
+
+def _unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the vectors of packed ones on end, and which of them are as they were written."""
+    words = np.frombuffer(blob, np.uint32).reshape(-1, dimensions + CHECKSUM // 4)
+    vectors, sums = np.ascontiguousarray(words[:, :dimensions]), np.ascontiguousarray(words[:, dimensions:])
+    intact: NDArray[np.bool_] = checksums(ids, vectors) == sums.view(np.uint64).ravel()
+    return vectors.view(np.float32), intact
+
+
+def _numbers(text: str | None) -> NDArray[np.int64]:
+    return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)

@@ -1,0 +1,114 @@
+"""Keeps what makes searches fast in step with the number of vectors, and whole, while searches go on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.store.sqlite.vector_codes import begin_codes, chunk_ids, drop_codes, existing, read_codes, write_codes
+from kb.vectors.coded import CodedIndex
+from kb.vectors.quantize import Quantizer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kb.store.sqlite.store import SqliteStore
+    from kb.store.sqlite.vectors import Vectors
+
+logger = logging.getLogger(__name__)
+
+BATCH = 2048
+"""How many codes are written at once: others write in between."""
+
+SAMPLE = 8192
+"""Of how many vectors the mean is taken."""
+
+
+class VectorKeeper:
+    """A thread that makes codes when there are many vectors, drops them when there are few, and mends them.
+
+    Searches are exact until it is done.
+    """
+
+    def __init__(self, store: SqliteStore, vectors: Vectors) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._pool = ThreadPoolExecutor(1, "kb-vectors")
+        self._at_work = threading.Lock()
+        self._closing = threading.Event()
+
+    def notice(self) -> None:
+        """See whether there is something to do, and do it in the thread."""
+        if self._is_needed() and self._at_work.acquire(blocking=False):
+            self._pool.submit(self._work)
+
+    def close(self) -> None:
+        """Stop after the batch at hand; the rest is done after the next start."""
+        self._closing.set()
+        self._pool.shutdown()
+
+    def _is_needed(self) -> bool:
+        vectors = self._vectors
+        return not self._closing.is_set() and (vectors.is_damaged or vectors.must_be_coded or vectors.must_be_flat)
+
+    def _work(self) -> None:
+        try:
+            while self._is_needed():
+                self._keep()
+        except Exception:  # the thread's end: searches stay exact, and the next change begins again
+            logger.exception("the codes of the vectors could not be made")
+        finally:
+            self._at_work.release()
+
+    def _keep(self) -> None:
+        if self._vectors.must_be_flat:
+            self._flatten()
+        elif self._vectors.must_be_coded:
+            self._code()
+        else:
+            self._write(self._quantizer(), self._vectors.take_damaged())
+
+    def _flatten(self) -> None:
+        with self._store.write() as tx:
+            drop_codes(tx.connection)
+            self._vectors.quantizer = None
+            self._vectors.adopt(self._vectors.flat_index(tx.connection))
+
+    def _code(self) -> None:
+        quantizer = self._quantizer()
+        with self._store.read() as tx:
+            rows = read_codes(tx.connection, quantizer)
+        missing = rows.ids[~rows.alive]
+        logger.info("making the codes of %s vectors", missing.size)
+        self._write(quantizer, missing)
+        if not self._closing.is_set():
+            with self._store.write() as tx:
+                self._vectors.adopt(CodedIndex(read_codes(tx.connection, quantizer), quantizer))
+
+    def _quantizer(self) -> Quantizer:
+        """Return what makes the codes; from its beginning every new vector gets one."""
+        if self._vectors.quantizer:
+            return self._vectors.quantizer
+        with self._store.read() as tx:
+            ids = chunk_ids(tx.connection)
+            sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
+            quantizer = Quantizer(self._vectors.reader(tx.connection).originals(sample).mean(0))
+        with self._store.write() as tx:
+            begin_codes(tx.connection, quantizer)
+        self._vectors.quantizer = quantizer
+        return quantizer
+
+    def _write(self, quantizer: Quantizer, ids: NDArray[np.int64]) -> None:
+        for start in range(0, ids.size, BATCH):
+            if self._closing.is_set():
+                return
+            batch = ids[start : start + BATCH]
+            with self._store.read() as tx:
+                vectors = self._vectors.reader(tx.connection).originals(batch)
+            with self._store.write() as tx:
+                exist = existing(tx.connection, batch)
+                write_codes(tx.connection, quantizer, batch[exist], vectors[exist])

@@ -1,0 +1,91 @@
+"""Vectors as one transaction sees them on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from kb.store.sqlite.vector_codes import chunk_ids, read_copies
+from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from kb.store.sqlite.schema import VectorTable
+
+MAX_NEAREST = 4096
+"""How many sqlite-vec finds at most."""
+
+BLOCK = 8192
+
+
+class SqliteVectorReader:
+    """See `kb.vectors.snapshot.VectorReader`.
+
+    Args:
+        connection: in a transaction.
+        table: `chunks_vec`, the truth.
+        dimensions: the length of a vector.
+        report: takes the ids of chunks without an intact copy.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        table: VectorTable,
+        dimensions: int,
+        report: Callable[[NDArray[np.int64]], None] = lambda _: None,
+    ) -> None:
+        self._connection = connection
+        self._table = table
+        self._dimensions = dimensions
+        self._report = report
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of chunks with ascending ids, shape (n, dimensions); zeros for one without a vector."""
+        if not ids.size:  # which carray refuses
+            return np.empty((0, self._dimensions), np.float32)
+        found, copies = read_copies(self._connection, ids, self._dimensions)
+        if found.size == ids.size:
+            return copies
+        missing = np.setdiff1d(ids, found, assume_unique=True)
+        self._report(missing)
+        vectors = np.empty((ids.size, self._dimensions), np.float32)
+        vectors[np.searchsorted(ids, found)] = copies
+        vectors[np.searchsorted(ids, missing)] = self.originals(missing)
+        return vectors
+
+    def originals(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The same from the truth, which takes longer."""
+        vectors = np.zeros((ids.size, self._dimensions), np.float32)
+        rows: list[Any] = self._connection.execute(self._table.lookup, (apsw.carray(ids),)).fetchall()
+        found = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
+        flat = np.frombuffer(b"".join(blob for _, blob in rows), np.float32)
+        vectors[np.searchsorted(ids, found)] = flat.reshape(-1, self._dimensions)
+        return vectors
+
+    def nearest(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector among these, or all, after looking at each."""
+        if limit > MAX_NEAREST:
+            return self._best(query, limit, chunk_ids(self._connection) if ids is None else ids)
+        # More than are wanted: among equals the older one counts, which sqlite-vec does not know.
+        wanted = (query.tobytes(), min(2 * limit, MAX_NEAREST))
+        if ids is None:
+            rows = self._connection.execute(self._table.nearest, wanted).fetchall()
+        else:
+            rows = self._connection.execute(self._table.nearest_among, (*wanted, apsw.carray(ids))).fetchall()
+        found = np.sort(np.fromiter((chunk_id for (chunk_id,) in rows), np.int64, len(rows)))
+        return self._best(query, limit, found)
+
+    def _best(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
+        best = EMPTY_SCORES
+        for start in range(0, ids.size, BLOCK):
+            block = ids[start : start + BLOCK]
+            scores = np.vecdot(self.vectors(block), query).astype(np.float64)
+            both = np.concatenate([best.ids, block]), np.concatenate([best.scores, scores])
+            best = ScoredChunks(*both).best(limit)
+        return best

@@ -1,0 +1,187 @@
+"""Search over one-bit codes in memory, rescored exactly with the vectors where they are stored."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.vectors.flat import columns
+from kb.vectors.scores import ScoredChunks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.vectors.quantize import Quantizer
+    from kb.vectors.rows import Rows
+    from kb.vectors.snapshot import Among, NewVector, VectorReader
+
+RESCORED = 6
+MIN_RESCORED = 200
+"""For each chunk that is wanted a sixth of the fourth root of all are rescored: 3 at 100,000, 5 at a million."""
+
+ESTIMATED = 10
+"""How many are estimated: so many times the square root of how many there are to choose from."""
+
+GATHERED = 0.25
+"""Up to this share of the rows, gathering their codes is cheaper than a scan of all."""
+
+SAMPLED = 16_384
+FARTHEST = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndex:
+    """An index without anything but ids: each search reads the vectors. See `kb.vectors.snapshot.VectorIndex`."""
+
+    rows: Rows
+
+    @property
+    def size(self) -> int:
+        """The bytes of the rows, without the room to grow."""
+        return self.rows.data.nbytes + self.rows.ids.nbytes
+
+    @property
+    def count(self) -> int:
+        """How many chunks are in it."""
+        return self.rows.count
+
+    def snapshot(self, reader: VectorReader) -> StoredSnapshot:
+        """Return the snapshot for a reader of the same moment."""
+        return StoredSnapshot(self.rows, reader)
+
+    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> StoredIndex:
+        """Return the next index."""
+        ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
+        return StoredIndex(self.rows.changed(ids, np.empty((ids.size, 0)), removed))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """See `kb.vectors.snapshot.Snapshot`."""
+
+    rows: Rows
+    reader: VectorReader
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk of each row."""
+        return self.rows.ids
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
+    ) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        ids = None if among is None else self.ids[self.rows.mask(among)]
+        if ids is not None and ids.size <= rescored(limit, ids.size):
+            return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
+        return self.reader.nearest(query, limit, ids)
+
+    def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        scores: NDArray[np.float64] = np.vecdot(self.reader.vectors(ids), query).astype(np.float64)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class CodedIndex:
+    """An index of codes. See `kb.vectors.snapshot.VectorIndex`.
+
+    Args:
+        rows: the codes, in Fortran order.
+        quantizer: what made them.
+    """
+
+    rows: Rows
+    quantizer: Quantizer
+
+    @property
+    def size(self) -> int:
+        """The bytes of the rows, without the room to grow."""
+        return self.rows.data.nbytes + self.rows.ids.nbytes
+
+    @property
+    def count(self) -> int:
+        """How many chunks are in it."""
+        return self.rows.count
+
+    def snapshot(self, reader: VectorReader) -> CodedSnapshot:
+        """Return the snapshot for a reader of the same moment."""
+        return CodedSnapshot(self, StoredSnapshot(self.rows, reader))
+
+    def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> CodedIndex:
+        """Return the next index."""
+        ids, vectors = columns(added, self.quantizer.mean.size)
+        return CodedIndex(self.rows.changed(ids, self.quantizer.encode(ids, vectors), removed), self.quantizer)
+
+    def candidates(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], limit: int) -> NDArray[np.intp]:
+        """Return the `limit` rows, ascending, that seem nearest to a unit vector; all that are allowed if no more."""
+        count = np.count_nonzero(allowed)
+        if count <= limit:
+            return np.flatnonzero(allowed)
+        wanted = max(2 * limit, ESTIMATED * math.isqrt(count))
+        near = self._near(query, allowed, int(count), wanted)
+        estimates = self.quantizer.estimates(query, self.rows.data[near])
+        return np.sort(near[np.argpartition(estimates, -limit)[-limit:]])
+
+    def _near(
+        self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, wanted: int
+    ) -> NDArray[np.intp]:
+        """Return the rows within the smallest distance that so many of those allowed are within."""
+        if count <= wanted:
+            return np.flatnonzero(allowed)
+        if count <= GATHERED * allowed.size:
+            rows = np.flatnonzero(allowed)
+            near = self.quantizer.distances(query, np.asfortranarray(self.rows.data[rows]))
+            return rows[near <= threshold(near, wanted)]
+        near = self.quantizer.distances(query, self.rows.data)
+        if count < allowed.size:
+            near[~allowed] = FARTHEST
+        return np.flatnonzero(near <= threshold(near, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class CodedSnapshot:
+    """See `kb.vectors.snapshot.Snapshot`."""
+
+    index: CodedIndex
+    stored: StoredSnapshot
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The chunk of each row."""
+        return self.stored.ids
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
+    ) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
+        if exact:
+            return self.stored.nearest(query, limit, among)
+        allowed = self.index.rows.mask(among)
+        rows = self.index.candidates(query, allowed, rescored(limit, int(np.count_nonzero(allowed))))
+        ids = self.ids[rows]
+        return ScoredChunks(ids, self.cosines(query, ids)).best(limit)
+
+    def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
+        return self.stored.cosines(query, ids)
+
+
+def rescored(limit: int, count: int) -> int:
+    """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
+    return max(MIN_RESCORED, 2 * limit, limit * math.isqrt(math.isqrt(count)) // RESCORED)
+
+
+def threshold(distances: NDArray[np.uint16], wanted: int) -> int:
+    """Return a distance that at least `wanted` of them do not exceed: guessed from a sample, then counted."""
+    sample = distances[:: max(1, distances.size // SAMPLED)]
+    rank = min(wanted * sample.size // distances.size, sample.size - 1)
+    near = min(int(np.partition(sample, rank)[rank]), FARTHEST - 1)
+    while np.count_nonzero(distances <= near) < wanted:
+        near += 1
+    return near

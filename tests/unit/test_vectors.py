@@ -1,0 +1,193 @@
+"""Searches over vectors in memory: exact ones, and codes of real vectors against them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.vectors.coded import CodedIndex, StoredIndex
+from kb.vectors.flat import FlatIndex
+from kb.vectors.quantize import Quantizer
+from kb.vectors.rows import Rows
+from kb.vectors.scores import ScoredChunks
+
+TURNS, QUERIES = 1200, 100
+SIZE = 30_000
+SPACED = 3
+"""Ids are so far apart: a row is not an id."""
+
+
+class Reader:
+    """Vectors that are stored in an array."""
+
+    def __init__(self, ids, vectors):
+        self.ids, self._vectors, self.read = ids, vectors, 0
+
+    def vectors(self, ids):
+        self.read += ids.size
+        return self._vectors[np.searchsorted(self.ids, ids)]
+
+    def nearest(self, query, limit, ids):
+        ids = self.ids if ids is None else ids
+        return ScoredChunks(ids, np.vecdot(self.vectors(ids), query).astype(np.float64)).best(limit)
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def random_units(count, dimensions, seed=0):
+    return unit(np.random.default_rng(seed).normal(size=(count, dimensions)))
+
+
+def coded(ids, vectors):
+    quantizer = Quantizer(vectors.mean(0))
+    return CodedIndex(Rows.of(ids, np.asfortranarray(quantizer.encode(ids, vectors))), quantizer)
+
+
+def best(found, limit=10):
+    return found.best(limit).ids.tolist()
+
+
+@pytest.fixture(scope="module")
+def embedded(embedder, model_cache, test_data):
+    """Real vectors: turns of conversations, and questions about them. Kept, as they take the model some seconds."""
+    kept = model_cache / "turns.npz"
+    with FileLock(model_cache / "lock"):
+        if not kept.exists():
+            folder = test_data / "locomo_turns"
+            texts = {
+                name: [json.loads(line)["text"] for line in (folder / f"{name}.jsonl").read_text().splitlines()[:count]]
+                for name, count in (("corpus", TURNS), ("queries", QUERIES))
+            }
+            turns = np.asarray(embedder.embed_passages(texts["corpus"]))
+            np.savez(kept, turns=turns, queries=np.asarray(embedder.embed_queries(texts["queries"])))
+    with np.load(kept) as file:
+        return file["turns"], file["queries"]
+
+
+@pytest.fixture(scope="module")
+def many(embedded):
+    """As many as a large database has: each the mean of two real ones, at least half of it the first, and some noise."""
+    turns, queries = embedded
+    random = np.random.default_rng(1)
+    first, second = random.integers(0, len(turns), (2, SIZE))
+    share = random.uniform(0.5, 0.95, (SIZE, 1))
+    noise = random.normal(scale=0.01, size=(SIZE, turns.shape[1]))
+    vectors = unit(share * turns[first] + (1 - share) * turns[second] + noise)
+    ids = np.arange(1, SIZE + 1) * SPACED
+    reader = Reader(ids, vectors)
+    return coded(ids, vectors).snapshot(reader), reader, queries
+
+
+def test_codes_of_real_vectors_find_what_every_vector_compared_finds(many):
+    snapshot, reader, queries = many
+    recall = [np.isin(best(reader.nearest(query, 100, None)), best(snapshot.nearest(query, 100))) for query in queries]
+    assert np.mean(recall) >= 0.99
+    reader.read = 0
+    snapshot.nearest(queries[0], 100)
+    assert reader.read <= 300
+
+
+def test_scores_are_those_of_the_vectors(many):
+    snapshot, reader, queries = many
+    for query in queries[:10]:
+        found = snapshot.nearest(query, 100)
+        assert (found.scores == np.vecdot(reader.vectors(found.ids), query)).all()
+        assert (found.scores == snapshot.cosines(query, found.ids)).all()
+
+
+def test_a_filter_of_any_selectivity_never_comes_back_short_and_finds_the_same(many):
+    snapshot, reader, queries = many
+    random, overlaps = np.random.default_rng(2), []
+    for query in np.tile(queries, (3, 1)):
+        mask = random.random(SIZE) < np.exp(random.uniform(np.log(0.001), np.log(0.5)))
+        ids = snapshot.ids[mask]
+        found = snapshot.nearest(query, 100, ids)
+        assert found.ids.size == min(100, ids.size)
+        assert np.isin(found.ids, ids).all()
+        assert best(snapshot.nearest(query, 100, mask), 100) == found.ids.tolist()
+        overlaps.append(np.isin(best(reader.nearest(query, 100, ids)), best(found)).mean())
+    assert np.mean(overlaps) >= 0.99
+
+
+@pytest.mark.parametrize("make", [FlatIndex.of, coded])
+@pytest.mark.parametrize("among", [np.empty(0, np.int64), np.zeros(500, np.bool_)])
+def test_among_none_nothing_is_found(make, among):
+    ids, vectors = np.arange(500), random_units(500, 16)
+    snapshot = make(ids, vectors).snapshot(Reader(ids, vectors))
+    assert snapshot.nearest(vectors[0], 10, among).ids.size == 0
+    assert snapshot.nearest(vectors[0], 10, among, exact=True).ids.size == 0
+
+
+def test_few_vectors_are_compared_exactly_whatever_the_filter():
+    ids, vectors = np.arange(3000) * SPACED, random_units(3000, 384)
+    snapshot, reader = FlatIndex.of(ids, vectors), Reader(ids, vectors)
+    for share in (0.001, 0.1, 0.6, 1.0):
+        mask = np.random.default_rng(3).random(3000) < share
+        expected = reader.nearest(vectors[7], 20, ids[mask])
+        for among in (mask, ids[mask]):
+            found = snapshot.nearest(vectors[7], 20, among)
+            assert (found.ids == expected.ids).all()
+            assert (found.scores == expected.scores).all()
+
+
+@pytest.mark.parametrize("dimensions", [8, 63, 64, 100, 384, 768])
+def test_vectors_of_any_length_are_coded(dimensions):
+    ids, vectors = np.arange(1, 2001), random_units(2000, dimensions)
+    quantizer = Quantizer(vectors.mean(0))
+    codes, query = quantizer.encode(ids, vectors), vectors[3]
+    signs, wanted = vectors > quantizer.mean, query > quantizer.mean
+    assert (quantizer.distances(query, np.asfortranarray(codes)) == (signs != wanted).sum(1)).all()
+    centred = vectors - quantizer.mean
+    factors = (centred**2).sum(1) / np.abs(centred).sum(1)
+    expected = factors * (np.where(signs, 1, -1) * query).sum(1)
+    assert quantizer.estimates(query, codes) == pytest.approx(expected, abs=1e-4)
+    assert 4 in best(coded(ids, vectors).snapshot(Reader(ids, vectors)).nearest(query, 10), 1)
+
+
+def test_each_bit_of_a_code_and_its_id_are_checked():
+    ids, vectors = np.arange(1, 6), random_units(5, 100)
+    quantizer = Quantizer(vectors.mean(0))
+    codes = quantizer.encode(ids, vectors)
+    assert quantizer.intact(ids, codes).all()
+    for bit in range(64 * codes.shape[1]):
+        flipped = codes.copy()
+        flipped[2, bit // 64] ^= np.uint64(1 << bit % 64)
+        assert quantizer.intact(ids, flipped).tolist() == [True, True, False, True, True], bit
+    assert not quantizer.intact(ids[::-1][[0, 1, 3, 4]], codes[[0, 1, 3, 4]]).any()
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1), st.integers(0, 9)), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    "make", [FlatIndex.of, coded, lambda ids, _: StoredIndex(Rows.of(ids, np.empty((ids.size, 0))))]
+)
+@given(changes=CHANGES)
+def test_an_index_follows_each_change_and_the_ones_before_stay_as_they_were(make, changes):
+    vectors = random_units(4000, 16)
+    reader = Reader(np.arange(4000), vectors)
+    alive, last = set(range(1200)), 1200
+    moments = [(make(np.arange(last), vectors[:last]), frozenset(alive))]
+    for added, share, seed in changes:
+        random = np.random.default_rng(seed)
+        removed = {each for each in alive if random.random() < share}
+        new = [(chunk_id, vectors[chunk_id]) for chunk_id in range(last, last + added)]
+        moments.append((moments[-1][0].changed(new, removed), alive := frozenset(alive - removed | dict(new).keys())))
+        last += added
+    for index, chunks in moments:
+        snapshot, query = index.snapshot(reader), vectors[17]
+        ids = np.array(sorted(chunks), np.int64)
+        assert index.count == ids.size
+        expected = best(reader.nearest(query, 5, ids), 5)
+        everything = snapshot.nearest(query, 4000, ids)
+        assert everything.ids.tolist() == ids.tolist()
+        assert everything.scores == pytest.approx(np.vecdot(vectors[ids], query))
+        if not isinstance(index, StoredIndex):  # what that one finds is up to the database
+            assert best(snapshot.nearest(query, 200), 5) == expected
