@@ -24,7 +24,16 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
         assert (looked.returncode, looked.stderr) == (0, "")
         assert looked.stdout.splitlines() == [
             f"{name}: whole"
-            for name in ("pages", "references", "full text", "vectors", "notes", "files", "waiting files")
+            for name in (
+                "pages",
+                "references",
+                "full text",
+                "vectors",
+                "copies of vectors",
+                "notes",
+                "files",
+                "waiting files",
+            )
         ]
         refused = outside("reindex", env=here)
         assert (refused.returncode, refused.stdout) == (8, "")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from threading import Event
 
+import apsw
 import numpy as np
 import pytest
 
@@ -235,9 +237,37 @@ def test_words_take_no_more_memory_than_they_may_and_those_in_use_stay(tmp_path)
         kept = store.words._index._words
         assert ("lamp",) in kept
         assert 5 < len(kept) < len(RARE)
-        assert store.words_size == sum(word.postings.nbytes for word in kept.values())
+        assert store.words_size == kept_size(kept) + pending_size(store)
         assert compare_after_changes(writer, 10)
-        assert store.words_size == sum(word.postings.nbytes for word in kept.values()) <= limit
+        assert store.words_size == kept_size(kept) + pending_size(store) <= limit
+
+
+def kept_size(kept):
+    return sum(word.postings.nbytes + sum(map(sys.getsizeof, key)) for key, word in kept.items())
+
+
+def pending_size(store):
+    return store.words._index._pending.nbytes
+
+
+def test_a_word_larger_than_the_memory_takes_no_place_from_the_others():
+    kept = kept_index(5, 10_000)
+    large = Postings.of(np.arange(10_000, dtype=np.int32), np.ones(10_000, np.int64))
+    assert kept.postings(kept.snapshot(0), ("large",), lambda: large).size == 10_000
+    assert len(kept._words) == 5
+
+
+def test_a_filter_takes_memory_for_the_documents_there_are_and_not_for_the_highest_id():
+    ids = np.arange(1, 11, dtype=np.int32)
+    documents = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, snapshot.MAX_ID], np.int32)
+    wanted = [(True, np.array([2, 3, 4, snapshot.MAX_ID, 2**40])), (False, np.array([3, 77]))]
+    tracemalloc.start()
+    try:
+        admitted = snapshot.Snapshot.of(1, ids, documents, ids).admit(wanted)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert admitted.rows.tolist() == [1, 3, 9]
 
 
 def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
@@ -245,6 +275,41 @@ def test_a_word_larger_than_the_memory_is_found_all_the_same(tmp_path):
         Writer(store, 4).add(20)
         assert assert_same(store, COMMON)
         assert store.words_size == 0
+
+
+def test_a_word_of_many_tokens_is_left_to_sqlite(store):
+    Writer(store, 4, phrases=0.5).add(20)
+    words = ("lamp", "the\u093f" * 400, "नमस्ते" * 400)
+    assert assert_same(store, words)
+    assert assert_same(store, words, FILTERS[1])
+    kept = store.words._index._words
+    assert not [key for key in kept if len(key) > 8]
+
+
+def test_each_token_of_a_phrase_is_looked_up_once_and_none_when_one_stands_nowhere(store):
+    Writer(store, 4).add(20)
+
+    def lookups(word):
+        statements = []
+        with store.read() as tx:
+            tx.connection.exec_trace = lambda _, sql, __: statements.append(sql) or True
+            try:
+                tx.index.select(Filter()).full_text((word,), 10)
+            finally:
+                tx.connection.exec_trace = None
+        return sum("'%08x%08x', doc, offset" in sql for sql in statements)
+
+    assert lookups("the\u093f" * 8) == 1
+    assert lookups("the\u093fof\u093fthe\u093f") == 2
+    assert lookups("the\u093fof\u093fnowhere") <= 1
+    assert assert_same(store, ("the\u093f" * 2, "the\u093fof\u093fthe"), limit=500)
+
+
+def test_the_memory_that_words_take_counts_the_words_themselves(store):
+    Writer(store, 4).add(5)
+    with store.read() as tx:
+        tx.index.select(Filter()).full_text(("x" * 2000,), 10)
+    assert store.words_size > 2000
 
 
 def test_a_word_is_read_once_for_all_who_ask_at_once(store):
@@ -315,6 +380,73 @@ def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monk
         assert found.rows.tolist() == rows
 
 
+def kept_index(words, limit=1 << 24):
+    """An index of ten chunks that keeps so many words."""
+    ids = np.arange(1, 11, dtype=np.int32)
+    kept = index.LexicalIndex(snapshot.Snapshot.of(0, ids, ids, ids), limit)
+    for number in range(words):
+        kept.postings(kept.snapshot(0), (f"word{number}",), lambda: Postings.of(*[np.empty(0, np.int32)] * 2))
+    return kept
+
+
+def long_document(chunks, words, first=11):
+    rng = random.Random(1)
+    return [
+        snapshot.NewChunk(id_, 1, [f"word{rng.randrange(words)}" for _ in range(20)], [])
+        for id_ in range(first, first + chunks)
+    ]
+
+
+def test_a_change_after_a_long_document_does_not_look_through_it_for_each_word_that_is_kept():
+    kept, added = kept_index(500), long_document(2000, 5000)
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        kept.publish(1, added, ())
+        kept.publish(2, long_document(1, 5000, 3000), ())
+    finally:
+        sys.setprofile(None)
+    assert calls < 100 * 500 + 10 * 2000
+    expected = [row for row, chunk in enumerate(added, 10) if "word7" in chunk.text]
+    assert kept.postings(kept.snapshot(1), ("word7",), pytest.fail).rows.tolist() == expected
+
+
+def test_what_a_long_document_adds_takes_no_more_memory_than_words_may():
+    limit = 1 << 20
+    kept = kept_index(300, limit)
+    kept.publish(1, long_document(2, 5000), ())
+    grown = kept.size
+    kept.publish(2, long_document(2, 5000, 100), ())
+    assert kept.size > grown, "what is pending counts"
+    kept.publish(3, long_document(3000, 5000, 200), ())
+    assert kept.size <= limit
+    kept.publish(4, long_document(1, 5000, 9000), ())
+    assert kept.size <= limit
+
+
+@pytest.mark.parametrize("removed", [(), range(2, 9)], ids=["same rows", "new rows"])
+def test_a_long_document_that_is_taken_back_leaves_nothing_in_the_words_that_are_kept(monkeypatch, removed):
+    monkeypatch.setattr(snapshot, "MIN_DEAD", 5)
+    kept = kept_index(500)
+    kept.publish(1, long_document(3, 500), ())
+    expected = kept.postings(kept.snapshot(1), ("word7",), pytest.fail).rows.tolist()
+    kept.publish(2, long_document(1000, 500, 100), removed)
+    kept.withdraw()
+
+    def load():
+        return Postings.of(np.array(expected, np.int32), np.ones(len(expected), np.int64))
+
+    assert kept.postings(kept.snapshot(1), ("word7",), load).rows.tolist() == expected
+    again = [snapshot.NewChunk(id_, 1, ["word7"] * (id_ % 2), []) for id_ in range(100, 110)]
+    kept.publish(2, again, ())
+    assert kept.postings(kept.snapshot(2), ("word7",), pytest.fail).rows.tolist() == [*expected, 14, 16, 18, 20, 22]
+
+
 def test_a_write_sees_what_it_wrote_and_leaves_nothing_of_it_in_memory(store):
     writer = Writer(store, 1)
     writer.add(5)
@@ -367,6 +499,80 @@ def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
     for word in words:
         assert_same(store, word)
     assert compare_after_changes(writer, 5)
+
+
+def test_a_check_looks_at_a_chunk_that_is_there(store):
+    writer = Writer(store, 1, phrases=0)
+    writer.add(40)
+    for document_id in writer.ids[:36]:
+        with store.write() as tx:
+            tx.documents.delete(document_id)
+    upkeep = Upkeep(store)
+    for _ in range(20):
+        upkeep.check()
+    assert store.words_faults == 0
+    with store.read() as tx:
+        assert len(upkeep._sample(tx.words, 1)) == 1
+        assert len(upkeep._sample(tx.words, 1000)) == tx.words.snapshot.count
+
+
+LENGTHS = {
+    "one is missing": "UPDATE chunks_fts_docsize SET sz = x'03' WHERE id = 5",
+    "none is there": "UPDATE chunks_fts_docsize SET sz = x'' WHERE id = 5",
+    "a bit is flipped": "UPDATE chunks_fts_docsize SET sz = x'8300' WHERE id = 5",
+    "one too few and one too many": "UPDATE chunks_fts_docsize SET sz = iif(id = 5, x'03', x'030000') WHERE id IN (5, 20)",
+    "cut within a number": "UPDATE chunks_fts_docsize SET sz = x'030083' WHERE id = 5",
+    "no number has so many bits": "UPDATE chunks_fts_docsize SET sz = x'ffffffff7f00' WHERE id = 5",
+    "null": "UPDATE chunks_fts_docsize SET sz = NULL WHERE id = 5",
+    "a row is gone": "DELETE FROM chunks_fts_docsize WHERE id = 5",
+    "of no chunk": "INSERT INTO chunks_fts_docsize VALUES (9999, x'0300')",
+}
+
+
+def damage(folder, sql):
+    with closing(apsw.Connection(str(folder / "kb.db"))) as connection:
+        connection.set_busy_timeout(10_000)
+        connection.execute(sql)
+
+
+@pytest.mark.parametrize("sql", LENGTHS.values(), ids=LENGTHS)
+def test_damaged_lengths_leave_the_full_text_to_sqlite_and_say_so(tmp_path, caplog, sql):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+    damage(tmp_path, sql)
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        with store.read() as tx:
+            assert tx.words is None
+        assert store.words_faults == 1
+        assert caplog.text.count("'kb verify'") == 1
+        Writer(store, 2).add(2)
+        with Upkeep(store, seconds=0.01):
+            assert store.words_size == 0
+
+
+def test_memory_that_is_wrong_again_after_it_was_read_again_is_given_up(tmp_path, caplog):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+    damage(tmp_path, "UPDATE chunks_fts_data SET block = x'0a8080801f00' WHERE id = 1")
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        upkeep = Upkeep(store)
+        for _ in range(10):
+            upkeep.check()
+        with store.read() as tx:
+            assert tx.words is None
+            assert tx.index.select(Filter()).full_text(("lamp",), 10).ids.size
+        assert store.words_faults == 2
+        assert caplog.text.count("'kb verify'") == 1
+
+
+def test_checks_go_on_after_one_that_failed_and_count_it(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(2)
+        upkeep = Upkeep(store, seconds=0.01)
+        with upkeep:
+            damage(tmp_path, "UPDATE chunks_fts_docsize SET sz = x''")
+            eventually("faults are counted", lambda: store.words_faults > 1)
+            assert upkeep._thread.is_alive()
 
 
 def test_common_words_are_read_in_the_background_and_stop_words_are_not(tmp_path):

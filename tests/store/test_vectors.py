@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import apsw
 import numpy as np
@@ -13,14 +14,17 @@ import pytest
 import sqlite_vec
 from hypothesis import settings
 
+from kb.search.fusion import rank
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.retrieve import Retriever
 from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
 from kb.telemetry.instruments import Instruments
+from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import Documents
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -198,7 +202,8 @@ def test_a_search_sees_its_own_moment_while_codes_are_made(open_store):
             coded(store)
             fill(store, 1, start=600)
             assert selection.nearest(unit(7), 50).ids.tolist() == before
-            assert tx.index.select(Filter()).nearest(unit(7), 50).ids.tolist() == before
+            again = SqliteIndex(tx.connection, store._vectors, tx.words)
+            assert again.select(Filter()).nearest(unit(7), 50).ids.tolist() == before
 
 
 def test_a_reader_of_a_moment_long_gone_still_sees_it(open_store):
@@ -370,6 +375,185 @@ def test_writers_and_searches_go_on_while_codes_are_made(open_store, tmp_path):
     assert_whole(tmp_path)
 
 
+@contextmanager
+def first_change_of_the_keeper(store, before_commit=lambda: None, after_commit=lambda: None):
+    """Calls something before and after the commit of the transaction in which codes begin."""
+    real, first = store.write, iter([True])
+
+    @contextmanager
+    def write(*arguments):
+        is_first = threading.current_thread().name.startswith("kb-vectors") and next(first, False)
+        with real(*arguments) as tx:
+            yield tx
+            if is_first:
+                before_commit()
+        if is_first:
+            after_commit()
+
+    store.write = write
+    yield
+    store.write = real
+
+
+def test_a_chunk_that_is_written_while_codes_begin_is_found(open_store, tmp_path, monkeypatch):
+    began, published, looked = (threading.Event() for _ in range(3))
+
+    def read(*arguments):
+        rows = read_codes(*arguments)
+        looked.set()
+        return rows
+
+    def write_late(store):
+        began.wait(60)
+        with store.write() as tx:
+            write(tx, [9999])
+            publish(tx, store)
+
+    def publish(tx, store):
+        real = store.words.publish
+
+        def slow(*arguments):
+            real(*arguments)
+            published.set()
+            looked.wait(5)
+
+        monkeypatch.setattr(store.words, "publish", slow)
+
+    monkeypatch.setattr("kb.store.sqlite.vector_keeper.read_codes", read)
+    with open_store() as store:
+
+        def wait():
+            began.set()
+            published.wait(5)
+
+        with first_change_of_the_keeper(store, after_commit=wait):
+            late = threading.Thread(target=write_late, args=(store,))
+            late.start()
+            fill(store, 41)
+            late.join()
+            coded(store)
+        assert found(store, 9999) == found(store, 9999, exact=True) == ["text 9999"]
+    assert_whole(tmp_path)
+
+
+def test_codes_whose_beginning_could_not_be_committed_begin_again(open_store, tmp_path, caplog):
+    def fail():
+        raise apsw.FullError
+
+    with open_store() as store:
+        with first_change_of_the_keeper(store, before_commit=fail):
+            fill(store, 41)
+            eventually("it failed", lambda: "could not be made" in caplog.text)
+        fill(store, 1, start=500)
+        coded(store)
+        assert found(store, 505) == ["text 505"]
+    assert_whole(tmp_path)
+
+
+def test_a_code_that_goes_missing_while_the_others_are_made_is_made_too(open_store, tmp_path, monkeypatch):
+    reads = iter(range(100))
+
+    def read(connection, quantizer):
+        rows = read_codes(connection, quantizer)
+        if not next(reads):
+            with database(tmp_path) as other:
+                other.execute("DELETE FROM vector_codes WHERE chunk_id = 7")
+        return rows
+
+    with open_store() as store:
+        fill(store, 41)
+        coded(store)
+    with database(tmp_path) as connection:
+        connection.execute("DELETE FROM vector_codes WHERE chunk_id = 8")
+    monkeypatch.setattr("kb.store.sqlite.vector_keeper.read_codes", read)
+    with open_store() as store:
+        coded(store)
+        assert found(store, 6) == ["text 6"]
+    assert_whole(tmp_path)
+
+
+def overwrite_vector(tmp_path, chunk_id, number):
+    damaged = unit(0)
+    damaged[3] = number
+    with database(tmp_path) as connection:
+        connection.execute("UPDATE chunks_vec SET embedding = ? WHERE chunk_id = ?", (damaged.tobytes(), chunk_id))
+
+
+@pytest.mark.parametrize("number", [3e38, 1e18, np.nan, np.inf])
+def test_a_vector_of_damaged_bytes_counts_as_none_and_spoils_no_other(open_store, tmp_path, number):
+    with open_store() as store:
+        fill(store, 30)
+    overwrite_vector(tmp_path, 5, number)
+    with open_store() as store:
+        assert fused(store) == [101]
+        fill(store, 20, start=300)
+        coded(store)
+        assert fused(store) == [101]
+        assert np.abs(store._vectors.quantizer.mean).max() < 1
+
+
+def fused(store):
+    with store.read() as tx:
+        vector = Future()
+        vector.set_result(unit(100))
+        query = Query("text", ("text",), EVERY)
+        ranked = rank(Retriever(tx.index, query, vector, Instruments()).candidates(400), 1)
+        assert all(np.isfinite(each.score) for each in ranked)
+        return [each.chunk_id for each in ranked]
+
+
+@pytest.mark.parametrize("table", ["vector_codes", "vector_copies", "vector_mean"])
+def test_a_page_that_cannot_be_read_stops_no_start_no_search_and_no_new_document(open_store, tmp_path, caplog, table):
+    with open_store() as store:
+        fill(store, 60)
+        coded(store)
+        expected = found(store, 77, limit=5, exact=True)
+    with database(tmp_path) as connection:
+        pages = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (table,)
+        ).fetchall()
+    with (tmp_path / "kb.db").open("r+b") as file:
+        for (page,) in pages:
+            file.seek(4096 * (page - 1))
+            file.write(b"\xff" * 4096)
+    with open_store() as store:
+        assert found(store, 77, limit=5) == expected
+        eventually("it is said", lambda: "'kb verify'" in caplog.text)
+        fill(store, 1, start=5000)
+        assert found(store, 5005, limit=1) == ["text 5005"]
+        assert found(store, 77, limit=5, exact=True) == expected
+
+
+def test_damaged_copies_are_given_up_once_there_are_none_to_make(open_store):
+    with open_store() as store:
+        documents = fill(store, 41)
+        coded(store)
+        store._vectors._report(np.array([1, 2, 3]))
+        with store.write() as tx:
+            for document in documents:
+                tx.documents.delete(document)
+        eventually("they are given up", lambda: not store._vectors.is_damaged)
+
+
+def test_of_equal_vectors_the_oldest_are_found(open_store):
+    with open_store() as store:
+        with store.write() as tx:
+            write(tx, [1000 + number for number in range(100)])
+            write(tx, [7] * 300)
+        oldest = list(range(101, 106))
+        assert near(store, 7, 5) == oldest
+        with store.write() as tx:
+            write(tx, [7] * 600)
+        coded(store)
+        assert near(store, 7, 5) == oldest
+        assert near(store, 7, 5, exact=True) == oldest
+
+
+def near(store, seed, limit, **options):
+    with store.read() as tx:
+        return tx.index.select(EVERY).nearest(unit(seed), limit, **options).ids.tolist()
+
+
 def test_the_recall_is_measured_on_what_is_searched(open_store):
     instruments = Instruments()
     with open_store() as store:
@@ -385,6 +569,35 @@ def test_the_recall_is_measured_on_what_is_searched(open_store):
 
 def recall(registry, kind):
     return registry.get_sample_value(f"kb_vector_recall_{kind}")
+
+
+def test_of_equal_chunks_any_counts_for_the_recall():
+    chosen = {True: np.arange(10), False: np.arange(10, 20)}
+
+    class Equals:
+        """Every chunk is as near as any other."""
+
+        def read(self):
+            return nullcontext(SimpleNamespace(index=self))
+
+        def select(self, where):
+            return self
+
+        def nearest(self, vector, limit, *, exact):
+            return ScoredChunks(chosen[exact], np.full(10, 0.5))
+
+    instruments = Instruments()
+    with closing(RecallMonitor(Equals(), instruments, interval=0)) as monitor:
+        monitor.observe(unit(7), Filter())
+    assert recall(instruments.registry, "sum") == 1
+
+
+def test_a_query_that_comes_after_the_end_is_not_measured(open_store):
+    with open_store() as store:
+        monitor = RecallMonitor(store, Instruments(), interval=0)
+        monitor.close()
+        for _ in range(2):
+            monitor.observe(unit(7), Filter())
 
 
 class CodedDocuments(Documents):

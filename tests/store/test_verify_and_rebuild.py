@@ -91,6 +91,11 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
         ("DROP TRIGGER chunks_ad; DELETE FROM chunks WHERE id = 1", "full text", "for 1 chunks that are not"),
         ("UPDATE chunks SET text = 'other' WHERE id = 1", "notes", "the text of note 1 does not match"),
         ("PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1", "references", "of chunks refers to"),
+        (
+            "INSERT INTO vector_copies SELECT chunk_id, zeroblob(1544) FROM chunks_vec WHERE chunk_id = 1",
+            "copies of vectors",
+            "the copy of the vector of chunk 1 is another",
+        ),
         ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "waiting files", "is not there"),
     ],
 )

@@ -191,3 +191,19 @@ def test_an_index_follows_each_change_and_the_ones_before_stay_as_they_were(make
         assert everything.scores == pytest.approx(np.vecdot(vectors[ids], query))
         if not isinstance(index, StoredIndex):  # what that one finds is up to the database
             assert best(snapshot.nearest(query, 200), 5) == expected
+
+
+def test_vectors_that_are_compared_are_read_in_blocks():
+    ids, vectors = np.arange(20_000), random_units(20_000, 8)
+
+    class Blocks(Reader):
+        largest = 0
+
+        def vectors(self, ids):
+            self.largest = max(self.largest, ids.size)
+            return super().vectors(ids)
+
+    reader = Blocks(ids, vectors)
+    scores = coded(ids, vectors).snapshot(reader).cosines(vectors[3], ids)
+    assert (scores == np.vecdot(vectors, vectors[3])).all()
+    assert reader.largest <= 8192

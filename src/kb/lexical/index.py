@@ -7,8 +7,10 @@ pending: they are added to a word when it is next asked for. A reader takes only
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from sys import getsizeof, intern
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -25,25 +27,77 @@ HEADER_WEIGHT = 2
 MAX_PENDING = 256
 """How many new chunks wait before they are added to all words that are kept."""
 
+PENDING_SHARE = 8
+"""They take at most one part in so many of the memory."""
 
-class PendingChunk:
-    """A new chunk's tokens."""
+CHUNK_SIZE, TOKEN_SIZE, COUNT_SIZE = 300, 250, 130
+"""About how many bytes the objects take of a chunk, of a token that it is the first to have, and of one in a chunk."""
 
-    __slots__ = ("_chunk", "counts")
 
-    def __init__(self, chunk: NewChunk) -> None:
-        self._chunk = chunk
-        self.counts = Counter(chunk.text)
-        for token in chunk.header:
-            self.counts[token] += HEADER_WEIGHT
+class Pending:
+    """New chunks that are not yet added to the words that are kept, by their tokens.
 
-    def count(self, key: Key) -> int:
-        """Return how often a word stands in the chunk."""
+    One writer changes it while readers look: these ask for rows that nobody changes.
+
+    Args:
+        first: the row of the first.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.nbytes = 0
+        self._chunks: list[tuple[list[str], list[str]]] = []
+        self._counts: dict[str, list[tuple[int, int]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def add(self, added: Iterable[NewChunk]) -> None:
+        """Append chunks."""
+        for row, chunk in enumerate(added, self.first + len(self)):
+            text, header = [*map(intern, chunk.text)], [*map(intern, chunk.header)]
+            self._chunks.append((text, header))
+            self.nbytes += CHUNK_SIZE + getsizeof(text) + getsizeof(header)
+            counts = Counter(text)
+            for token in header:
+                counts[token] += HEADER_WEIGHT
+            for token, count in counts.items():
+                if token not in self._counts:
+                    self._counts[token] = []
+                    self.nbytes += TOKEN_SIZE + len(token)
+                self._counts[token].append((row, count))
+                self.nbytes += COUNT_SIZE
+
+    def cut(self, end: int) -> None:
+        """Forget the chunks from a row on."""
+        for text, header in self._chunks[end - self.first :]:
+            self.nbytes -= CHUNK_SIZE + getsizeof(text) + getsizeof(header)
+            for token in {*text, *header}:
+                counts = self._counts.get(token, [])
+                while counts and counts[-1][0] >= end:
+                    counts.pop()
+                    self.nbytes -= COUNT_SIZE
+        del self._chunks[end - self.first :]
+
+    def has(self, key: Key) -> bool:
+        """Return whether all tokens of a word are in some of the chunks."""
+        return all(token in self._counts for token in key)
+
+    def counts(self, key: Key, start: int, end: int) -> dict[int, int]:
+        """Return the rows from `start` to before `end` in which a word stands, and how often."""
+        found = [self._between(token, start, end) for token in key]
         if len(key) == 1:
-            return self.counts.get(key[0], 0)
-        if not self.counts.keys() >= set(key):
-            return 0
-        return _occurrences(self._chunk.text, key) + HEADER_WEIGHT * _occurrences(self._chunk.header, key)
+            return found[0]
+        counts = {row: self._count(row, key) for row in found[0] if all(row in rows for rows in found)}
+        return {row: count for row, count in counts.items() if count}
+
+    def _count(self, row: int, key: Key) -> int:
+        text, header = self._chunks[row - self.first]
+        return _occurrences(text, key) + HEADER_WEIGHT * _occurrences(header, key)
+
+    def _between(self, token: str, start: int, end: int) -> dict[int, int]:
+        counts = self._counts.get(token, [])
+        return dict(counts[bisect_left(counts, (start,)) : bisect_left(counts, (end,))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,14 +133,19 @@ class LexicalIndex:
         self._snapshots = {snapshot.number: snapshot}
         self._words: OrderedDict[Key, Word] = OrderedDict()
         self._loading: WeakValueDictionary[Key, threading.Lock] = WeakValueDictionary()
-        self._pending: list[PendingChunk] = []
-        self._first_pending = self._kept_from = snapshot.size
-        self.size = 0
+        self._words_size = 0
+        self._pending = Pending(snapshot.size)
+        self._kept_from = snapshot.size
 
     @property
     def newest(self) -> int:
         """The number of the newest snapshot."""
         return self._newest
+
+    @property
+    def size(self) -> int:
+        """How many bytes words take, and chunks that are pending."""
+        return self._words_size + self._pending.nbytes
 
     @property
     def is_half_full(self) -> bool:
@@ -117,20 +176,24 @@ class LexicalIndex:
             snapshot = before.changed(number, removed)
             if snapshot.is_sparse:
                 snapshot = snapshot.compacted()
-            is_settled = snapshot.epoch != before.epoch or len(self._pending) >= MAX_PENDING
-            if is_settled:
+            is_renumbered = snapshot.epoch != before.epoch
+            if is_renumbered:
                 self._settle(before)
-            pending = [PendingChunk(chunk) for chunk in added]
             following = snapshot.with_chunks(added)
+            pending = Pending(snapshot.size) if is_renumbered else self._pending
+            pending.cut(snapshot.size)  # what is there of a change that failed here
+            pending.add(added)
             with self._lock:  # readers wait: what takes long is done
-                if is_settled:
-                    self._clear_pending(snapshot.size)
-                if snapshot.epoch != before.epoch:
+                if is_renumbered:
+                    self._pending, self._kept_from = pending, pending.first
                     self._drop([key for key, word in self._words.items() if word.epoch != before.epoch])
-                self._pending += pending
                 self._newest = number
                 self._snapshots[number] = following
                 self._snapshots.pop(number - KEPT_SNAPSHOTS, None)
+            if len(pending) >= MAX_PENDING or pending.nbytes > self._limit // PENDING_SHARE:
+                self._settle(following)
+                with self._lock:
+                    self._begin(following.size)
             before.release()
 
     def withdraw(self) -> None:
@@ -139,10 +202,14 @@ class LexicalIndex:
             withdrawn = self._snapshots.pop(self._newest)
             self._newest -= 1
             snapshot = self._snapshots[self._newest]
-            if withdrawn.epoch != snapshot.epoch:
-                self._clear_pending(snapshot.size)
+            if withdrawn.epoch == snapshot.epoch and self._pending.first <= snapshot.size:
+                self._pending.cut(snapshot.size)
             else:
-                del self._pending[snapshot.size - self._first_pending :]
+                self._begin(snapshot.size)
+            self._drop([key for key, word in self._words.items() if word.epoch > snapshot.epoch])
+            for key, word in self._words.items():
+                if word.epoch == snapshot.epoch and word.end > snapshot.size:
+                    self._words[key] = replace(word, postings=word.postings.before(snapshot.size), end=snapshot.size)
 
     def reset(self, snapshot: Snapshot) -> None:
         """Forget every word, and take `snapshot` for the newest if it has its number."""
@@ -151,7 +218,7 @@ class LexicalIndex:
             if snapshot.number == self._newest:
                 snapshot = snapshot.at_epoch(self._snapshots[self._newest].epoch + 1)
                 self._snapshots[self._newest] = snapshot
-                self._clear_pending(snapshot.size)
+                self._begin(snapshot.size)
 
     def _find(self, snapshot: Snapshot, key: Key) -> Postings | None:
         """Return the postings of a word that is kept, with those of chunks that are pending up to the snapshot."""
@@ -160,15 +227,16 @@ class LexicalIndex:
             if word is None or word.since > snapshot.number or not _fits(word, snapshot):
                 return None
             self._words.move_to_end(key)
-            first, pending = self._pending_for(word, snapshot)
+            pending, is_newest_epoch = self._pending, self._snapshots[self._newest].epoch == snapshot.epoch
         if word.end >= snapshot.size and word.epoch == snapshot.epoch:
             return word.postings.before(snapshot.size)
         # Outside of the lock: two who do this at once write the same into the buffers, for no committed row changes.
         postings = word.postings
         if word.epoch != snapshot.epoch and snapshot.numbers is not None:
             postings = postings.renumbered(snapshot.numbers)
-        if counts := [(row, count) for row, chunk in enumerate(pending, first) if (count := chunk.count(key))]:
-            postings = postings.extended([row for row, _ in counts], [count for _, count in counts])
+        first = max(word.end, pending.first) if word.epoch == snapshot.epoch else pending.first
+        if is_newest_epoch and (counts := pending.counts(key, first, snapshot.size)):
+            postings = postings.extended(list(counts), list(counts.values()))
         with self._lock:
             if self._words.get(key) is word and self._snapshots[self._newest].epoch == snapshot.epoch:
                 self._put(key, Word(postings, word.since, snapshot.epoch, snapshot.size))
@@ -185,35 +253,34 @@ class LexicalIndex:
         with self._lock:
             self._kept_from = snapshot.size
             kept = list(self._words)
-        tokens = set[str]().union(*(chunk.counts for chunk in self._pending))
-        for key in filter(tokens.issuperset, kept):
+        for key in filter(self._pending.has, kept):
             # Again if a reader of an earlier snapshot came first.
             while (word := self._words.get(key)) and (word.epoch != snapshot.epoch or word.end < snapshot.size):
                 if self._find(snapshot, key) is None:
                     break
 
-    def _clear_pending(self, row: int) -> None:
-        self._pending = []
-        self._first_pending = self._kept_from = row
-
-    def _pending_for(self, word: Word, snapshot: Snapshot) -> tuple[int, list[PendingChunk]]:
-        """Return the chunks up to a snapshot that were not looked through for a word, and the row of the first."""
-        if self._snapshots[self._newest].epoch != snapshot.epoch:
-            return snapshot.size, []
-        first = max(word.end, self._first_pending) if word.epoch == snapshot.epoch else self._first_pending
-        end = max(snapshot.size, first)
-        return first, self._pending[first - self._first_pending : end - self._first_pending]
+    def _begin(self, row: int) -> None:
+        """Let nothing be pending; the next new chunk has this row."""
+        self._pending = Pending(row)
+        self._kept_from = row
 
     def _put(self, key: Key, word: Word) -> None:
-        before = self._words.get(key)
+        if key in self._words:
+            self._drop([key])
+        if (size := _size(key, word)) > self._limit:
+            return
         self._words[key] = word
-        self.size += word.postings.nbytes - (before.postings.nbytes if before else 0)
-        while self.size > self._limit:
+        self._words_size += size
+        while self._words and self.size > self._limit:
             self._drop([next(iter(self._words))])
 
     def _drop(self, keys: Iterable[Key]) -> None:
         for key in list(keys):
-            self.size -= self._words.pop(key).postings.nbytes
+            self._words_size -= _size(key, self._words.pop(key))
+
+
+def _size(key: Key, word: Word) -> int:
+    return word.postings.nbytes + sum(map(getsizeof, key))
 
 
 def _occurrences(tokens: list[str], key: Key) -> int:

@@ -24,6 +24,9 @@ MIN_DEAD = 1000
 MAX_DEAD = 0.1
 """Rows of deleted chunks are dropped when they are more than so many, and more than this share."""
 
+SPARSE = 8
+"""A table over all documents is worth its memory while ids are at most so many times as high as there are rows."""
+
 MIN_CAPACITY = 1024
 Key = tuple[str, ...]
 """A word as the index has it: one token, or several that follow each other."""
@@ -130,13 +133,18 @@ class Snapshot:
 
     def admit(self, parts: Sequence[tuple[bool, NDArray[np.int64]]]) -> Admitted:
         """Return the chunks of the documents that are in every part that is True and in none that is False."""
-        highest = max(int(self.documents.max(initial=0)), *(int(documents.max(initial=0)) for _, documents in parts))
-        table = np.ones(highest + 1, np.bool_)
-        for is_wanted, documents in parts:
-            part = np.full(table.size, not is_wanted)
-            part[documents] = is_wanted
-            table &= part
-        mask = table.take(self.documents)
+        highest = int(self.documents.max(initial=0))
+        if highest > SPARSE * self.size + MIN_CAPACITY:
+            mask = np.ones(self.size, np.bool_)
+            for is_wanted, documents in parts:
+                mask &= np.isin(self.documents, documents, invert=not is_wanted)
+        else:
+            table = np.ones(highest + 1, np.bool_)
+            for is_wanted, documents in parts:
+                part = np.full(table.size, not is_wanted)
+                part[documents[documents <= highest]] = is_wanted
+                table &= part
+            mask = table.take(self.documents)
         mask[self.dead] = False
         return Admitted(self, mask)
 

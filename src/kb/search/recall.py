@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 INTERVAL = 60.0
 LISTED = 100
+EQUAL = 1e-6
 TOP = 10
 """Of how many chunks as the vector leg lists how many are compared."""
 
@@ -46,7 +47,10 @@ class RecallMonitor:
         """Take note of a query; it is checked if it is time to."""
         if monotonic() >= self._next and self._at_work.acquire(blocking=False):
             self._next = monotonic() + self._interval
-            self._pool.submit(self._check, vector, where)
+            try:
+                self._pool.submit(self._check, vector, where)
+            except RuntimeError:  # it was closed
+                self._at_work.release()
 
     def close(self) -> None:
         """End the check at hand."""
@@ -57,14 +61,15 @@ class RecallMonitor:
             with self._store.read() as tx:
                 selection = tx.index.select(where)
                 nearest, found = (top(selection, vector, exact=exact) for exact in (True, False))
-            if nearest.size:
-                self._instruments.recalled(np.isin(nearest, found).mean())
+            if nearest.size:  # of equal ones any counts
+                reached = np.count_nonzero(found >= nearest.min() - EQUAL)
+                self._instruments.recalled(reached / nearest.size)
         except Exception:  # the thread's end: no search depends on it
             logger.exception("the recall of the vectors could not be checked")
         finally:
             self._at_work.release()
 
 
-def top(selection: Selection, vector: NDArray[np.float32], *, exact: bool) -> NDArray[np.int64]:
-    """Return the chunks nearest to a vector, as a search finds them."""
-    return selection.nearest(vector, LISTED, exact=exact).best(TOP).ids
+def top(selection: Selection, vector: NDArray[np.float32], *, exact: bool) -> NDArray[np.float64]:
+    """Return how near the chunks are to a vector that a search finds."""
+    return selection.nearest(vector, LISTED, exact=exact).best(TOP).scores

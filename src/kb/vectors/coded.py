@@ -30,6 +30,9 @@ ESTIMATED = 10
 GATHERED = 0.25
 """Up to this share of the rows, gathering their codes is cheaper than a scan of all."""
 
+BLOCK = 8192
+"""How many vectors are read at a time."""
+
 SAMPLED = 16_384
 FARTHEST = np.iinfo(np.uint16).max
 
@@ -83,7 +86,10 @@ class StoredSnapshot:
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
-        scores: NDArray[np.float64] = np.vecdot(self.reader.vectors(ids), query).astype(np.float64)
+        scores = np.empty(ids.size)
+        for start in range(0, ids.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            scores[block] = np.vecdot(self.reader.vectors(ids[block]), query)
         return scores
 
 
@@ -126,7 +132,7 @@ class CodedIndex:
         wanted = max(2 * limit, ESTIMATED * math.isqrt(count))
         near = self._near(query, allowed, int(count), wanted)
         estimates = self.quantizer.estimates(query, self.rows.data[near])
-        return np.sort(near[np.argpartition(estimates, -limit)[-limit:]])
+        return ScoredChunks(near, estimates.astype(np.float64)).best(limit).ids
 
     def _near(
         self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, wanted: int

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from kb.vectors.snapshot import Among, NewVector, VectorReader
 
+LONGEST = 4.0
+"""Beyond this square of its length a vector is not one that a model made."""
+
 GATHERED = 0.2
 """Up to this share of the rows, gathering them is cheaper than multiplying all."""
 
@@ -76,6 +79,16 @@ class FlatIndex:
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:
         """Return the next index."""
         return FlatIndex(self.rows.changed(*columns(added, self.rows.data.shape[1]), removed))
+
+
+def usable(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors, with zeros for those that are longer than a unit vector can be: their bytes are damaged."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        damaged = ~(np.vecdot(vectors, vectors) <= LONGEST)  # neither is what is no number
+    if damaged.any():
+        vectors = vectors.copy()
+        vectors[damaged] = 0
+    return vectors
 
 
 def columns(added: Sequence[NewVector], dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -86,16 +86,17 @@ class SqliteSelection:
     def __init__(self, execute: Execute, snapshot: Snapshot, words: WordReader | None, where: Filter) -> None:
         self._execute = execute
         self._snapshot = snapshot
+        self._words = words
         self._where = where
-        self._leg = MemoryLeg(words, self._admit(words)) if words else TableLeg(execute, self._chunk_ids())
+        self._leg = MemoryLeg(words, self._admit(words)) if words else self._table
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
-        return self._leg.best(tuple(words), limit) if words else EMPTY_SCORES
+        return self._leg_for(words).best(tuple(words), limit) if words else EMPTY_SCORES
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
-        return self._leg.scores(tuple(words), ids) if words else np.full(ids.size, np.nan)
+        return self._leg_for(words).scores(tuple(words), ids) if words else np.full(ids.size, np.nan)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
@@ -104,6 +105,13 @@ class SqliteSelection:
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
+
+    def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
+        return self._table if self._words and self._words.has_long_phrase(words) else self._leg
+
+    @cached_property
+    def _table(self) -> TableLeg:
+        return TableLeg(self._execute, self._chunk_ids())
 
     def _admit(self, words: WordReader) -> Admitted | None:
         """Return what the filter admits; None if that is every chunk."""

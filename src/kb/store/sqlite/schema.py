@@ -49,6 +49,14 @@ class VectorTable:
         return f"SELECT {self.key}, {self.embedding} FROM chunks_vec"
 
     @property
+    def with_copies(self) -> str:
+        """Every vector with its copy, or NULL."""
+        return (
+            f"SELECT vectors.{self.key}, vectors.{self.embedding}, copies.vector FROM chunks_vec AS vectors"
+            f" LEFT JOIN vector_copies AS copies ON copies.chunk_id = vectors.{self.key}"
+        )
+
+    @property
     def lookup(self) -> str:
         """The vectors of an array of ids, in its order."""
         return (

@@ -83,6 +83,9 @@ class Upkeep:
                 if words and not agree(tx, reader, words):
                     logger.warning("full text in memory differed from the database; it is read again")
                     self._store.words.reset(tx.connection)
+                    again = self._store.words.seen_by(tx.connection)
+                    if again and again.snapshot is not reader.snapshot and not agree(tx, again, words):
+                        self._store.words.give_up("what was read again differs too")
 
     def _run(self) -> None:
         self._try(self.warm)
@@ -92,7 +95,8 @@ class Upkeep:
     def _try(self, act: Callable[[], None]) -> None:
         try:
             act()
-        except (apsw.Error, MemoryError):
+        except (apsw.Error, MemoryError, ValueError, IndexError):
+            self._store.words.faults += 1
             logger.exception("full text in memory was not kept up")
 
     def _common(self) -> list[str]:
@@ -106,8 +110,11 @@ class Upkeep:
     def _sample(self, reader: WordReader, size: int) -> list[int]:
         """Return the ids of at most so many chunks, ascending."""
         snapshot = reader.snapshot
-        rows = np.unique(self._numbers.integers(max(snapshot.size, 1), size=size))[: snapshot.size]
-        ids: list[int] = snapshot.ids[np.setdiff1d(rows, snapshot.dead)].tolist()
+        alive = np.ones(snapshot.size, np.bool_)
+        alive[snapshot.dead] = False
+        rows = np.flatnonzero(alive)
+        chosen = self._numbers.choice(rows, min(size, rows.size), replace=False)
+        ids: list[int] = snapshot.ids[np.sort(chosen)].tolist()
         return ids
 
     def _words(self, tx: SqliteTransaction, reader: WordReader) -> tuple[str, ...]:
@@ -116,8 +123,8 @@ class Upkeep:
         for text, _ in tx.connection.execute(statements("postings")["select_text"], self._sample(reader, 1)):
             raw = text.encode()
             words = [raw[start:end].decode(errors="replace") for start, end, _ in tokenizer.places(raw)]
-            pairs = [f"{first} {second}" for first, second in pairwise(words)]
             chosen = [word for word in words if word.lower() not in STOP_WORDS]
+            pairs = [f"{first} {second}" for first, second in pairwise(words) if {first, second} <= {*chosen}]
             self._numbers.shuffle(pairs)
             self._numbers.shuffle(chosen)
             return (*pairs[: self._numbers.integers(2)], *chosen[:MAX_WORDS])

@@ -6,8 +6,10 @@ what is missing, cut or changed on disk counts as not there, and is made anew (`
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import numpy as np
 
 from kb.store.sqlite.statements import statements
@@ -16,9 +18,8 @@ from kb.vectors.quantize import Quantizer
 from kb.vectors.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    import apsw
     from numpy.typing import NDArray
 
 BLOCK = 65_536
@@ -34,7 +35,10 @@ def chunk_ids(connection: apsw.Connection) -> NDArray[np.int64]:
 
 def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | None:
     """Return what made the codes; None if there are none, or it is damaged."""
-    blob = connection.execute(statements("vectors")["select_mean"]).get
+    try:
+        blob = connection.execute(statements("vectors")["select_mean"]).get
+    except apsw.CorruptError:
+        return None
     if blob is None or len(blob) != 4 * dimensions + CHECKSUM:
         return None
     vectors, intact = _unpack(MEAN, blob, dimensions)
@@ -68,17 +72,23 @@ def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
     """Return a row for each chunk, with room to grow; one without an intact code is dead."""
     ids, width = chunk_ids(connection), quantizer.words + 1
     rows = Rows(ids, np.empty((ids.size, width), np.uint64, "F"), np.zeros(ids.size, np.bool_)).with_room()
-    if not connection.execute(statements("vectors")["has_copies"]).get:
-        return rows
-    last = -1
-    while True:
+    with suppress(apsw.CorruptError):  # what cannot be read is not there
+        for block, codes in _blocks(connection, width):
+            _fill(rows, quantizer, block, codes)
+    return rows
+
+
+def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
+    """Yield codes of the right length, by ascending id; none if there are no copies."""
+    last = -1 if connection.execute(statements("vectors")["has_copies"]).get else None
+    while last is not None:
         found: Any
         blob: Any
         [(found, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
         if found is None:
-            return rows
+            return
         block = _numbers(found)
-        _fill(rows, quantizer, block, np.frombuffer(blob, np.uint64).reshape(-1, width))
+        yield block, np.frombuffer(blob, np.uint64).reshape(-1, width)
         last = int(block[-1])
 
 
@@ -86,12 +96,13 @@ def read_copies(
     connection: apsw.Connection, ids: NDArray[np.int64], dimensions: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return those of the chunks that have an intact copy, in their order, and the copies."""
-    import apsw
-
     parameters = (apsw.carray(ids), 4 * dimensions + CHECKSUM)
     keys: Any
     blob: Any
-    [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
+    try:
+        [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
+    except apsw.CorruptError:
+        keys = blob = None
     found = _numbers(keys)
     vectors, intact = _unpack(found, blob or b"", dimensions)
     return (found, vectors) if intact.all() else (found[intact], vectors[intact])
@@ -99,8 +110,6 @@ def read_copies(
 
 def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the ids a chunk has."""
-    import apsw
-
     return np.isin(ids, _numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
 
 

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import apsw
 import numpy as np
 
 from kb.store.sqlite.vector_codes import begin_codes, chunk_ids, drop_codes, existing, read_codes, write_codes
@@ -26,6 +27,9 @@ BATCH = 2048
 
 SAMPLE = 8192
 """Of how many vectors the mean is taken."""
+
+UNIT = 2e-3
+"""By how much the square of a unit vector's length may differ from 1."""
 
 
 class VectorKeeper:
@@ -59,6 +63,8 @@ class VectorKeeper:
         try:
             while self._is_needed():
                 self._keep()
+        except apsw.CorruptError as error:
+            self._vectors.give_up_codes(error)
         except Exception:  # the thread's end: searches stay exact, and the next change begins again
             logger.exception("the codes of the vectors could not be made")
         finally:
@@ -70,7 +76,9 @@ class VectorKeeper:
         elif self._vectors.must_be_coded:
             self._code()
         else:
-            self._write(self._quantizer(), self._vectors.take_damaged())
+            damaged = self._vectors.take_damaged()
+            if quantizer := self._vectors.quantizer:
+                self._write(quantizer, damaged)
 
     def _flatten(self) -> None:
         with self._store.write() as tx:
@@ -87,7 +95,9 @@ class VectorKeeper:
         self._write(quantizer, missing)
         if not self._closing.is_set():
             with self._store.write() as tx:
-                self._vectors.adopt(CodedIndex(read_codes(tx.connection, quantizer), quantizer))
+                rows = read_codes(tx.connection, quantizer)
+                if rows.alive.all():  # else once more
+                    self._vectors.adopt(CodedIndex(rows, quantizer))
 
     def _quantizer(self) -> Quantizer:
         """Return what makes the codes; from its beginning every new vector gets one."""
@@ -96,10 +106,14 @@ class VectorKeeper:
         with self._store.read() as tx:
             ids = chunk_ids(tx.connection)
             sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
-            quantizer = Quantizer(self._vectors.reader(tx.connection).originals(sample).mean(0))
-        with self._store.write() as tx:
-            begin_codes(tx.connection, quantizer)
-        self._vectors.quantizer = quantizer
+            quantizer = Quantizer(mean(self._vectors.reader(tx.connection).originals(sample)))
+        try:
+            with self._store.write() as tx:
+                begin_codes(tx.connection, quantizer)
+                self._vectors.quantizer = quantizer  # before anyone else writes
+        except BaseException:
+            self._vectors.quantizer = None
+            raise
         return quantizer
 
     def _write(self, quantizer: Quantizer, ids: NDArray[np.int64]) -> None:
@@ -112,3 +126,9 @@ class VectorKeeper:
             with self._store.write() as tx:
                 exist = existing(tx.connection, batch)
                 write_codes(tx.connection, quantizer, batch[exist], vectors[exist])
+
+
+def mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of those that are unit vectors: the bytes of others are damaged."""
+    units = vectors[np.abs(np.vecdot(vectors, vectors) - 1) <= UNIT]
+    return units.mean(0) if units.size else np.zeros(vectors.shape[1], np.float32)

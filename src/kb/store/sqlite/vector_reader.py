@@ -8,6 +8,7 @@ import apsw
 import numpy as np
 
 from kb.store.sqlite.vector_codes import chunk_ids, read_copies
+from kb.vectors.flat import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 MAX_NEAREST = 4096
 """How many sqlite-vec finds at most."""
+
+EQUAL = 1e-6
+"""By how much scores may differ that sqlite-vec takes for the same."""
 
 BLOCK = 8192
 
@@ -51,35 +55,44 @@ class SqliteVectorReader:
             return np.empty((0, self._dimensions), np.float32)
         found, copies = read_copies(self._connection, ids, self._dimensions)
         if found.size == ids.size:
-            return copies
+            return usable(copies)
         missing = np.setdiff1d(ids, found, assume_unique=True)
         self._report(missing)
         vectors = np.empty((ids.size, self._dimensions), np.float32)
-        vectors[np.searchsorted(ids, found)] = copies
+        vectors[np.searchsorted(ids, found)] = usable(copies)
         vectors[np.searchsorted(ids, missing)] = self.originals(missing)
         return vectors
 
     def originals(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The same from the truth, which takes longer."""
         vectors = np.zeros((ids.size, self._dimensions), np.float32)
+        if not ids.size:  # which carray refuses
+            return vectors
         rows: list[Any] = self._connection.execute(self._table.lookup, (apsw.carray(ids),)).fetchall()
         found = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
         flat = np.frombuffer(b"".join(blob for _, blob in rows), np.float32)
         vectors[np.searchsorted(ids, found)] = flat.reshape(-1, self._dimensions)
-        return vectors
+        return usable(vectors)
 
     def nearest(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector among these, or all, after looking at each."""
-        if limit > MAX_NEAREST:
-            return self._best(query, limit, chunk_ids(self._connection) if ids is None else ids)
         # More than are wanted: among equals the older one counts, which sqlite-vec does not know.
-        wanted = (query.tobytes(), min(2 * limit, MAX_NEAREST))
+        for count in (2 * limit, MAX_NEAREST):
+            if limit < count <= MAX_NEAREST:
+                found = self._best(query, count, self._found(query, count, ids))
+                best = found.best(limit)
+                if found.ids.size < count or found.scores.min() < best.scores.min() - EQUAL:
+                    return best
+        return self._best(query, limit, chunk_ids(self._connection) if ids is None else ids)
+
+    def _found(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Return the chunks nearest to a unit vector, ascending, any of equals."""
         if ids is None:
-            rows = self._connection.execute(self._table.nearest, wanted).fetchall()
+            rows = self._connection.execute(self._table.nearest, (query.tobytes(), limit)).fetchall()
         else:
-            rows = self._connection.execute(self._table.nearest_among, (*wanted, apsw.carray(ids))).fetchall()
-        found = np.sort(np.fromiter((chunk_id for (chunk_id,) in rows), np.int64, len(rows)))
-        return self._best(query, limit, found)
+            parameters = (query.tobytes(), limit, apsw.carray(ids))
+            rows = self._connection.execute(self._table.nearest_among, parameters).fetchall()
+        return np.sort(np.fromiter((chunk_id for (chunk_id,) in rows), np.int64, len(rows)))
 
     def _best(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
         best = EMPTY_SCORES

@@ -9,10 +9,12 @@ writes; a reader takes the index with the number that it reads.
 
 from __future__ import annotations
 
+import logging
 import threading
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import apsw
 import numpy as np
 
 from kb.store.sqlite.schema import VectorTable
@@ -20,16 +22,18 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import chunk_ids, read_codes, read_quantizer, write_codes
 from kb.store.sqlite.vector_reader import SqliteVectorReader
 from kb.vectors.coded import CodedIndex, StoredIndex
-from kb.vectors.flat import FlatIndex, columns
+from kb.vectors.flat import FlatIndex, columns, usable
 from kb.vectors.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    import apsw
     from numpy.typing import NDArray
 
+    from kb.vectors.quantize import Quantizer
     from kb.vectors.snapshot import NewVector, Snapshot, VectorIndex
+
+logger = logging.getLogger(__name__)
 
 KEPT = 16
 BLOCK = 1024
@@ -50,6 +54,7 @@ class Vectors:
         self._dimensions = dimensions
         self._flat_limit = flat_limit
         self._damaged: set[int] = set()
+        self._may_write_codes = True
         self.table = VectorTable.of(connection)
         self.quantizer = read_quantizer(connection, dimensions)
         self._newest = generation(connection)
@@ -69,18 +74,29 @@ class Vectors:
     @property
     def must_be_coded(self) -> bool:
         """Whether there are too many vectors to have no codes in memory."""
-        return self._exceeds(self.index.count) and not isinstance(self.index, CodedIndex)
+        exceeds = self._exceeds(self.index.count)
+        return self._may_write_codes and exceeds and not isinstance(self.index, CodedIndex)
 
     @property
     def must_be_flat(self) -> bool:
         """Whether there are so few vectors that all shall be in memory."""
         is_flat = isinstance(self.index, FlatIndex) and not self.quantizer
-        return not is_flat and not self._exceeds(self.index.count)
+        return self._may_write_codes and not is_flat and not self._exceeds(self.index.count)
 
     @property
     def is_damaged(self) -> bool:
         """Whether there are chunks without an intact copy of their vector."""
         return bool(self._damaged)
+
+    def give_up_codes(self, error: apsw.CorruptError) -> None:
+        """Write no codes until the next start: where they would be is damaged."""
+        self.quantizer = None
+        self._may_write_codes = False
+        logger.warning(
+            "searches by vectors take longer, for their codes in the database are damaged (%s):"
+            " 'kb verify' says what else is, and 'kb reindex' makes the database anew",
+            error,
+        )
 
     def take_damaged(self) -> NDArray[np.int64]:
         """Return the ids of the chunks without an intact copy, ascending, and forget them."""
@@ -90,8 +106,9 @@ class Vectors:
 
     def seen_by(self, connection: apsw.Connection) -> Snapshot:
         """Return the snapshot of the moment that the connection's transaction sees."""
+        number = generation(connection)
         with self._lock:
-            index = self._indexes.get(generation(connection))
+            index = self._indexes.get(number)
         return (index or stored_index(connection)).snapshot(self.reader(connection))
 
     def reader(self, connection: apsw.Connection) -> SqliteVectorReader:
@@ -102,7 +119,7 @@ class Vectors:
         """Make the next index, visible to those who read its number, and return the number."""
         index = self.index.changed(added, removed)
         if self.quantizer and added:
-            write_codes(connection, self.quantizer, *columns(added, self._dimensions))
+            self._write_codes(connection, self.quantizer, added)
         with self._lock:
             self._newest += 1
             self._indexes[self._newest] = index
@@ -128,7 +145,7 @@ class Vectors:
         while block := list(islice(found, BLOCK)):
             places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
             vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
-            rows.data[places] = vectors.reshape(-1, self._dimensions)
+            rows.data[places] = usable(vectors.reshape(-1, self._dimensions))
         return FlatIndex(rows)
 
     def _open(self, connection: apsw.Connection) -> VectorIndex:
@@ -142,6 +159,13 @@ class Vectors:
 
     def _exceeds(self, count: int) -> bool:
         return count > (self._flat_limit // 2 if self.quantizer else self._flat_limit)
+
+    def _write_codes(self, connection: apsw.Connection, quantizer: Quantizer, added: Sequence[NewVector]) -> None:
+        try:
+            write_codes(connection, quantizer, *columns(added, self._dimensions))
+        except apsw.CorruptError as error:  # after which SQLite lets this transaction write no more
+            self.give_up_codes(error)
+            raise
 
     def _report(self, ids: NDArray[np.int64]) -> None:
         if self.quantizer:

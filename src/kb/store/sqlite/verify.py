@@ -55,6 +55,7 @@ class Verification:
             "references": self._references,
             "full text": self._full_text,
             "vectors": self._vectors,
+            "copies of vectors": self._copies,
             "notes": self._notes,
         }
         return {name: partial(_readable, check) for name, check in found.items()}
@@ -99,6 +100,11 @@ class Verification:
         for chunk_id, raw in self._rows(table.select):
             if not is_unit(raw):
                 yield f"the vector of chunk {chunk_id} is not of length 1"
+
+    def _copies(self) -> Iterator[str]:
+        for chunk_id, raw, copy in self._rows(VectorTable.of(self._connection).with_copies):
+            if copy is not None and copy[: len(raw)] != raw:
+                yield f"the copy of the vector of chunk {chunk_id} is another"
 
     def _notes(self) -> Iterator[str]:
         notes = "SELECT id, content_hash FROM documents WHERE doc_type = 'note'"

@@ -6,6 +6,7 @@ Snapshots are numbered like those of the vectors; see vectors.py.
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,18 @@ if TYPE_CHECKING:
 
     from kb.lexical.snapshot import Key
 
+logger = logging.getLogger(__name__)
+
 DEFAULT_LIMIT = 256 << 20
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """That of `chunks_fts`."""
+
+MAX_TOKENS = 8
+"""How many tokens a word has at most whose postings are kept."""
+
+MAX_VARINT = 4
+"""In how many bytes the length of a column is written at most."""
 
 COLUMNS = 2
 """How many `chunks_fts` has: each length of a chunk is as many numbers."""
@@ -43,46 +52,65 @@ class Words:
     """
 
     def __init__(self, connection: apsw.Connection, limit: int = DEFAULT_LIMIT) -> None:
-        self._index = LexicalIndex(read_snapshot(connection), limit) if _fits(connection) else None
         self.faults = 0
+        self._index: LexicalIndex | None = None
+        try:
+            if _fits(connection):
+                self._index = LexicalIndex(read_snapshot(connection), limit)
+        except (apsw.CorruptError, ValueError) as error:
+            self.give_up(error)
 
     @property
     def newest(self) -> int | None:
-        """The number of the newest snapshot; None if ids are too high for any."""
-        return self._index.newest if self._index else None
+        """The number of the newest snapshot; None if there is none: ids are too high, or the full text is damaged."""
+        return index.newest if (index := self._index) else None
 
     @property
     def size(self) -> int:
         """How many bytes words take."""
-        return self._index.size if self._index else 0
+        return index.size if (index := self._index) else 0
 
     @property
     def is_half_full(self) -> bool:
         """Whether words take half of what they may."""
-        return self._index is None or self._index.is_half_full
+        return not (index := self._index) or index.is_half_full
 
     def seen_by(self, connection: apsw.Connection) -> WordReader | None:
         """Return the words at the snapshot that the connection's transaction sees; None if it is not kept."""
-        snapshot = self._index.snapshot(generation(connection)) if self._index else None
-        return WordReader(connection, self._index, snapshot) if self._index and snapshot else None
+        if (index := self._index) and (snapshot := index.snapshot(generation(connection))):
+            return WordReader(connection, index, snapshot)
+        return None
 
     def publish(self, connection: apsw.Connection, number: int, added: Sequence[int], removed: Collection[int]) -> None:
         """Make the next snapshot, visible to those who read its number, of what the connection's transaction wrote."""
         if self._index and not _fits(connection):
             self._index = None
-        if self._index:
-            self._index.publish(number, indexed_chunks(connection, added), removed)
+        if index := self._index:
+            index.publish(number, indexed_chunks(connection, added), removed)
 
     def withdraw(self) -> None:
         """Take the newest snapshot back: its transaction was rolled back."""
-        if self._index:
-            self._index.withdraw()
+        if index := self._index:
+            index.withdraw()
 
     def reset(self, connection: apsw.Connection) -> None:
         """Read everything anew, for it was found to be wrong."""
         self.faults += 1
-        if self._index:
-            self._index.reset(read_snapshot(connection))
+        try:
+            if index := self._index:
+                index.reset(read_snapshot(connection))
+        except (apsw.CorruptError, ValueError) as error:
+            self.give_up(error)
+
+    def give_up(self, reason: object) -> None:
+        """Keep nothing in memory until the next start: what it is made from is damaged."""
+        self.faults += 1
+        self._index = None
+        logger.warning(
+            "full text is searched on disk, which takes longer, for the database's is damaged (%s):"
+            " 'kb verify' says what is damaged",
+            reason,
+        )
 
 
 class WordReader:
@@ -96,6 +124,10 @@ class WordReader:
     def keys(self, words: Iterable[str]) -> list[Key]:
         """Return what the index has of the words: those of which it has nothing are left out."""
         return [key for word in words if (key := tuple(self._tokenizer.tokens(word)))]
+
+    def has_long_phrase(self, words: Iterable[str]) -> bool:
+        """Return whether one of the words has so many tokens that SQLite had better look for it."""
+        return any(len(key) > MAX_TOKENS for key in self.keys(words))
 
     def postings(self, key: Key) -> Postings:
         """Return in which rows a word stands."""
@@ -113,13 +145,19 @@ class WordReader:
     def _phrase(self, key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the tokens follow each other in one column."""
         starts: NDArray[np.int64] | None = None
-        for place, token in enumerate(key):
-            blob = self._connection.execute(statements("postings")["select_places"], (token,)).get
-            values = _numbers(blob, ">u8") - 2 * place
-            starts = values if starts is None else np.intersect1d(starts, values, assume_unique=True)
+        for token in sorted(set(key), key=lambda token: self.postings((token,)).size):
+            places = self._places(token)
+            for offset in (offset for offset, each in enumerate(key) if each == token):
+                moved = places - 2 * offset
+                starts = moved if starts is None else np.intersect1d(starts, moved, assume_unique=True)
+            if starts is not None and not starts.size:
+                break
         assert starts is not None  # noqa: S101 - a key has a token
         starts.sort()
         return _counted(starts >> 32, starts & 1)
+
+    def _places(self, token: str) -> NDArray[np.int64]:
+        return _numbers(self._connection.execute(statements("postings")["select_places"], (token,)).get, ">u8")
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -153,16 +191,20 @@ def _fits(connection: apsw.Connection) -> bool:
 
 
 def read_snapshot(connection: apsw.Connection) -> Snapshot:
-    """Return the snapshot that the connection's transaction sees."""
-    [(blob, lengths_blob)] = connection.execute(statements("postings")["select_lengths"])
-    ids, lengths = _numbers(blob, ">u4"), _varints(lengths_blob or b"").reshape(-1, COLUMNS).sum(axis=1)
-    order = np.argsort(ids, kind="stable")
+    """Return the snapshot that the connection's transaction sees.
+
+    Raises:
+        ValueError: the lengths of the chunks are damaged.
+    """
+    [(ids_blob, lengths_blob, sizes_blob)] = connection.execute(statements("postings")["select_lengths"])
+    ids, lengths = _numbers(ids_blob, ">u4"), _lengths(lengths_blob or b"", _numbers(sizes_blob, ">u4"))
     pairs = _numbers(connection.execute(statements("postings")["select_document_ids"]).get, ">u4").reshape(-1, 2)
-    columns = (ids[order], np.zeros(ids.size), lengths[order])
-    snapshot = Snapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
-    rows, found = snapshot.rows_of(pairs[:, 0])
-    snapshot.documents[rows] = pairs[found, 1]
-    return snapshot
+    order = np.argsort(ids, kind="stable")
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    if not np.array_equal(ids[order], pairs[:, 0]):
+        raise ValueError("the full text has other chunks than there are")
+    columns = (pairs[:, 0], pairs[:, 1], lengths[order])
+    return Snapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
 
 
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:
@@ -187,6 +229,24 @@ def _counted(ids: NDArray[np.int64], in_header: NDArray[np.int64]) -> tuple[NDAr
 
 def _numbers(blob: bytes | None, dtype: str) -> NDArray[np.int64]:
     return np.frombuffer(blob or b"", dtype).astype(np.int64)
+
+
+def _lengths(blob: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the length of each chunk, of which so many bytes are.
+
+    Raises:
+        ValueError: they are not what FTS5 writes.
+    """
+    if len(blob) != sizes.sum():
+        raise ValueError("the lengths of chunks are no bytes")
+    ends = np.cumsum(sizes)
+    lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # of each number
+    if lasts.size != COLUMNS * sizes.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
+        raise ValueError("the lengths of chunks are of other columns")
+    if np.diff(lasts, prepend=-1).max(initial=0) > MAX_VARINT:
+        raise ValueError("the lengths of chunks are no lengths")
+    lengths: NDArray[np.int64] = _varints(blob).reshape(-1, COLUMNS).sum(axis=1)
+    return lengths
 
 
 def _varints(blob: bytes) -> NDArray[np.int64]:

@@ -5,8 +5,12 @@
 SELECT max(COALESCE((SELECT max(id) FROM chunks), 0), COALESCE((SELECT max(id) FROM documents), 0))
 
 -- name: select_lengths
--- Every chunk's id, and how many tokens each of its columns has.
-SELECT unhex(group_concat(printf('%08x', id), '')), unhex(group_concat(hex(sz), '')) FROM chunks_fts_docsize
+-- Every chunk's id, how many tokens each of its columns has, and in how many bytes that is written.
+SELECT
+  unhex(group_concat(printf('%08x', id), '')),
+  unhex(group_concat(hex(sz), '')),
+  unhex(group_concat(printf('%08x', octet_length(sz)), ''))
+FROM chunks_fts_docsize
 
 -- name: select_document_ids
 -- Every chunk's id and its document's; an index has both.
