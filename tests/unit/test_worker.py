@@ -211,6 +211,20 @@ def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, faili
     assert found(store, "ledgers") == []
 
 
+def test_what_comes_before_a_long_text_for_its_path_is_done_before_it(store, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
+    monkeypatch.setattr("kb.worker.loop.WAITING_SLICES", 1)
+    (tmp_path / "staging").mkdir()
+    with store.write() as tx:
+        jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("the earlier text", LONG)]
+    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    worker.start()
+    assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
+    worker.stop()
+    assert found(store, "earlier") == []
+    assert found(store, "ledgers")
+
+
 def test_a_file_is_read_while_the_model_works_on_the_one_before(store, worker, failing, tmp_path):
     reading = threading.Event()
     failing.before_cut = lambda text: reading.set() if "second" in text else None

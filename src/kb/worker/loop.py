@@ -252,10 +252,11 @@ def grouped(jobs: Iterable[DraftedJob]) -> Iterator[list[DraftedJob]]:
             later.append(each)
         else:
             group.append(each)
-        if size_of(group) >= SLICE:
+        is_full = size_of(later) >= WAITING_SLICES * SLICE
+        if group and (is_full or size_of(group) >= SLICE):  # what came before a long one for its path is in it
             yield group
             group = []
-        if size_of(later) >= WAITING_SLICES * SLICE:
+        if is_full:
             yield from ([long] for long in later)
             later = []
     if group:

@@ -59,9 +59,10 @@ class SqliteIndex:
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
         if self._words:
-            rows, _ = self._words.snapshot.rows_of(chunk_ids)
-            documents: list[int] = self._words.snapshot.documents[rows].tolist()
-            return documents
+            rows, found_rows = self._words.snapshot.rows_of(chunk_ids)
+            if found_rows.all():
+                documents: list[int] = self._words.snapshot.documents[rows].tolist()
+                return documents
         ids = chunk_ids.tolist()
         found = dict(self._execute(statements("search")["select_documents_of"], (json.dumps(ids),)).fetchall())
         return [found[chunk_id] for chunk_id in ids]

@@ -44,14 +44,6 @@ class VectorTable:
         return f"SELECT {self.embedding} FROM chunks_vec WHERE {self.key} = ?"
 
     @property
-    def with_copies(self) -> str:
-        """Every vector with its copy, or NULL."""
-        return (
-            f"SELECT vectors.{self.key}, vectors.{self.embedding}, copies.vector FROM chunks_vec AS vectors"
-            f" LEFT JOIN vector_copies AS copies ON copies.chunk_id = vectors.{self.key}"
-        )
-
-    @property
     def keys(self) -> str:
         """The id of every vector."""
         return f"SELECT {self.key} FROM chunks_vec"
@@ -60,6 +52,14 @@ class VectorTable:
     def scan(self) -> str:
         """Every vector, in no order: SQLite would sort all of them in memory."""
         return f"SELECT {self.key}, {self.embedding} FROM chunks_vec"
+
+    @property
+    def with_copies(self) -> str:
+        """Every vector with its copy, or NULL."""
+        return (
+            f"SELECT vectors.{self.key}, vectors.{self.embedding}, copies.vector FROM chunks_vec AS vectors"
+            f" LEFT JOIN vector_copies AS copies ON copies.chunk_id = vectors.{self.key}"
+        )
 
     @property
     def lookup(self) -> str:
