@@ -258,7 +258,8 @@ class Place(Reply):
 class Passage(Reply):
     """A chunk that was found. `index` counts the document's chunks from 0.
 
-    `fts_score` and `vec_score` are null where that leg did not find it; `highlights` are the ranges of `text`, in
+    `fts_score` and `vec_score` are null where that leg did not find it; `context_score` is how much of `score` its
+    neighbours in a thread gave it or took, null where it stands alone; `highlights` are the ranges of `text`, in
     Unicode code points, that match words of the query; `truncated` says that `text` was cut to fit `max_tokens`.
     """
 
@@ -271,6 +272,7 @@ class Passage(Reply):
     score: float
     fts_score: float | None
     vec_score: float | None
+    context_score: float | None
 
 
 class SearchResult(Passage):

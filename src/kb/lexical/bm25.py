@@ -63,11 +63,28 @@ class Matches:
         # The order of operations is FTS5's: another one would round otherwise.
         norms = K1 * (1 - B + B * self._snapshot.lengths[rows].astype(np.float64) / self._snapshot.mean_length)
         for idf, postings in self._words:
-            places = np.minimum(np.searchsorted(postings.rows, rows), postings.size - 1)
-            found = postings.rows[places] == rows
-            counts = np.where(found, postings.counts[places], 0).astype(np.float64)
+            counts = postings.counts_of(rows)
             scores += idf * (counts * (K1 + 1) / (counts + norms))
-            matched |= found
+            matched |= counts > 0
+        scores[~matched] = np.nan
+        return scores
+
+    def in_context(self, groups: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each group of rows as one text; NaN where none of the words stands.
+
+        Args:
+            groups: shape (n, m), the first row of each its own, the others those of its neighbours or negative.
+            weights: shape (m,), what an occurrence counts for in each.
+        """
+        is_there = groups >= 0
+        lengths = np.where(is_there, self._snapshot.lengths[groups], 0).sum(axis=1) / is_there.sum(axis=1)
+        norms = K1 * (1 - B + B * lengths / self._snapshot.mean_length)
+        rows, places = np.unique(groups, return_inverse=True)
+        scores, matched = np.zeros(len(groups)), np.zeros(len(groups), np.bool_)
+        for idf, postings in self._words:
+            counts = (postings.counts_of(rows)[places].reshape(groups.shape) * is_there) @ weights
+            scores += idf * (counts * (K1 + 1) / (counts + norms))
+            matched |= counts > 0
         scores[~matched] = np.nan
         return scores
 

@@ -54,6 +54,11 @@ class Postings:
         """How much memory they take."""
         return self.row_buffer.nbytes + self.count_buffer.nbytes + OVERHEAD
 
+    def counts_of(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return how often the word, which stands in some row, stands in these."""
+        places = np.minimum(np.searchsorted(self.rows, rows), self.size - 1)
+        return np.where(self.rows[places] == rows, self.counts[places], 0).astype(np.float64)
+
     def before(self, row: int) -> Postings:
         """Return the postings in the rows before this one."""
         if not self.size or self.row_buffer[self.size - 1] < row:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kb.vectors.scores import NO_CONTEXT, Context
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -24,12 +26,14 @@ ALPHA = 0.5
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
-    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched.
+    A score is NaN where the leg did not run, and in `fts` also where no word of the query matched. Those in `context`
+    are ranked by what they score together with their neighbours.
     """
 
     ids: NDArray[np.int64]
     fts: NDArray[np.float64]
     vec: NDArray[np.float64]
+    context: Context = NO_CONTEXT
 
 
 class Ranked(NamedTuple):
@@ -39,6 +43,7 @@ class Ranked(NamedTuple):
     score: float
     fts_score: float | None
     vec_score: float | None
+    context_score: float | None
 
 
 def rank(candidates: Candidates, limit: int) -> list[Ranked]:
@@ -49,11 +54,9 @@ def rank(candidates: Candidates, limit: int) -> list[Ranked]:
 
 def ranked(candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]) -> list[Ranked]:
     """Return the candidates with these indexes."""
-    ids, fts, vec = (column[order].tolist() for column in (candidates.ids, candidates.fts, candidates.vec))
-    return [
-        Ranked(chunk_id, score, _or_none(fts_score), _or_none(vec_score))
-        for chunk_id, score, fts_score, vec_score in zip(ids, scores[order].tolist(), fts, vec, strict=True)
-    ]
+    columns = (candidates.ids, scores, candidates.fts, candidates.vec, lent(candidates))
+    rows = zip(*(column[order].tolist() for column in columns), strict=True)
+    return [Ranked(chunk_id, score, *map(_or_none, others)) for chunk_id, score, *others in rows]
 
 
 def fuse(candidates: Candidates) -> NDArray[np.float64]:
@@ -66,7 +69,28 @@ def fuse(candidates: Candidates) -> NDArray[np.float64]:
         return candidates.fts
     if np.isnan(candidates.fts).all():
         return candidates.vec
-    return ALPHA * _z(candidates.vec) + (1 - ALPHA) * _z(np.nan_to_num(candidates.fts))
+    fts, vec = _in_context(candidates)
+    return ALPHA * _z(vec) + (1 - ALPHA) * _z(fts)
+
+
+def lent(candidates: Candidates) -> NDArray[np.float64]:
+    """Return how much of each candidate's score its neighbours gave it, or took; NaN where it stands alone."""
+    shares = np.full(candidates.ids.size, np.nan)
+    if candidates.context.ids.size:
+        fts, vec = _in_context(candidates)
+        places = np.searchsorted(candidates.ids, candidates.context.ids)
+        gained = ALPHA * (vec - candidates.vec) / (vec.std() or 1.0)
+        gained += (1 - ALPHA) * (fts - np.nan_to_num(candidates.fts)) / (fts.std() or 1.0)
+        shares[places] = gained[places]
+    return shares
+
+
+def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both legs' scores, those together with neighbours where there are any."""
+    fts, vec = np.nan_to_num(candidates.fts), candidates.vec.copy()
+    places = np.searchsorted(candidates.ids, candidates.context.ids)
+    fts[places], vec[places] = np.nan_to_num(candidates.context.fts), candidates.context.vec
+    return fts, vec
 
 
 def best(candidates: Candidates, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

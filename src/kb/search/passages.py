@@ -31,6 +31,7 @@ class Passage:
     score: float
     fts_score: float | None
     vec_score: float | None
+    context_score: float | None
     document_id: int
     title: str
     source_path: str | None
@@ -54,6 +55,7 @@ class Passage:
             score=ranked.score,
             fts_score=ranked.fts_score,
             vec_score=ranked.vec_score,
+            context_score=ranked.context_score,
             document_id=hit.document_id,
             title=hit.title,
             source_path=hit.source_path,

@@ -9,7 +9,7 @@ import numpy as np
 
 from kb.search.fusion import Candidates
 from kb.search.passages import Passage
-from kb.vectors.scores import EMPTY_SCORES
+from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
-    from kb.vectors.scores import ScoredChunks
+    from kb.vectors.scores import Context, ScoredChunks
+
+IN_CONTEXT = 30
+"""How many of each leg's best chunks bring their neighbours along."""
 
 
 class Retriever:
@@ -59,9 +62,17 @@ class Retriever:
         vector = self._vector.result()
         with self._instruments.search("vectors"):
             near = self._selection.nearest(vector, limit, exact=self._exact)
-            ids = np.union1d(near.ids, matches.ids)
+            context = self._context(matches, near, vector)
+            ids = np.union1d(np.union1d(near.ids, matches.ids), context.ids)
             scores = filled(matches, ids, partial(self._selection.full_text_scores, self._terms))
-            return Candidates(ids, scores, filled(near, ids, partial(self._selection.cosines, vector)))
+            return Candidates(ids, scores, filled(near, ids, partial(self._selection.cosines, vector)), context)
+
+    def _context(self, matches: ScoredChunks, near: ScoredChunks, vector: NDArray[np.float32]) -> Context:
+        """Return the best of each leg in their context, unless one leg is to find what it finds by itself."""
+        if not self._terms:
+            return NO_CONTEXT
+        best = np.union1d(near.best(IN_CONTEXT).ids, matches.best(IN_CONTEXT).ids)
+        return self._selection.in_context(self._terms, vector, best)
 
     @cached_property
     def _selection(self) -> Selection:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         NewJob,
         Version,
     )
-    from kb.vectors.scores import ScoredChunks
+    from kb.vectors.scores import Context, ScoredChunks
 
 
 class Documents(Protocol):
@@ -242,6 +242,12 @@ class Selection(Protocol):
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
+
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+        """Return the scores of short notes of a thread together with their neighbours.
+
+        Those of `ids` that have neighbours which the filter admits, and the neighbours, which have them, too.
+        """
 
 
 class Analyzer(Protocol):

@@ -92,6 +92,10 @@ class StoredSnapshot:
             scores[block] = np.vecdot(self.reader.vectors(ids[block]), query)
         return scores
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        return self.reader.vectors(ids)
+
 
 @dataclass(frozen=True, slots=True)
 class CodedIndex:
@@ -176,6 +180,10 @@ class CodedSnapshot:
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
         return self.stored.cosines(query, ids)
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        return self.stored.vectors(ids)
 
 
 def rescored(limit: int, count: int) -> int:

@@ -76,6 +76,13 @@ class FlatIndex:
         scores[found] = np.vecdot(self.rows.data[rows[found]], query)
         return scores
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks, shape (n, dimensions); zeros for one without a vector."""
+        vectors = np.zeros((ids.size, self.rows.data.shape[1]), np.float32)
+        rows, found = self.rows.find(ids)
+        vectors[found] = self.rows.data[rows[found]]
+        return vectors
+
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:
         """Return the next index."""
         return FlatIndex(self.rows.changed(*columns(added, self.rows.data.shape[1]), removed))

@@ -37,3 +37,15 @@ class ScoredChunks:
 
 
 EMPTY_SCORES = ScoredChunks(np.empty(0, np.int64), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Chunks by ascending id, each with both scores that it has together with its neighbours, of shape (n,)."""
+
+    ids: NDArray[np.int64]
+    fts: NDArray[np.float64]
+    vec: NDArray[np.float64]
+
+
+NO_CONTEXT = Context(EMPTY_SCORES.ids, EMPTY_SCORES.scores, EMPTY_SCORES.scores)

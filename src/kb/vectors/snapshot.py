@@ -51,6 +51,9 @@ class Snapshot(Protocol):
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
+
 
 class VectorIndex(Protocol):
     """What is kept in memory of the vectors at one moment. Never changes, so several threads may use it."""

@@ -19,7 +19,7 @@ from kb.store.rows import Filter, Hit
 from kb.store.sqlite.former_page import admits, former_versions
 from kb.store.sqlite.index import chunk_ids_of
 from kb.store.sqlite.words import Tokenizer, WordReader, read_snapshot
-from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Context, ScoredChunks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,6 +174,10 @@ class FormerSelection:
             kept = self._gone[int(ids[place])]
             scores[place] = 0.0 if kept is None else float(kept @ vector)
         return scores
+
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+        """Return nothing: what stood beside a note at a former moment is not known."""
+        return NO_CONTEXT
 
 
 class FormerWords:

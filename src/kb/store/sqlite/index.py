@@ -12,11 +12,12 @@ import numpy as np
 
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
+from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import Tokenizer
-from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+from kb.store.sqlite.words import Tokenizer, words_on_disk
+from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kb.store.rows import Filter, Hit
     from kb.store.sqlite.vectors import Vectors
     from kb.store.sqlite.words import WordReader
+    from kb.vectors.scores import Context
     from kb.vectors.snapshot import Among, Snapshot
 
 Terms = tuple[str, ...]
@@ -54,7 +56,7 @@ class SqliteIndex:
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
-        return SqliteSelection(self._execute, self._snapshot, self._words, where)
+        return SqliteSelection(self._connection, self._snapshot, self._words, where)
 
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the documents that the chunks are of, in the order given."""
@@ -78,18 +80,22 @@ class SqliteSelection:
     """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed.
 
     Args:
-        execute: the transaction's.
+        connection: the transaction's.
         snapshot: the vectors.
         words: the words in memory; without them SQLite searches.
         where: the filter.
     """
 
-    def __init__(self, execute: Execute, snapshot: Snapshot, words: WordReader | None, where: Filter) -> None:
-        self._execute = execute
+    def __init__(
+        self, connection: apsw.Connection, snapshot: Snapshot, words: WordReader | None, where: Filter
+    ) -> None:
+        self._connection = connection
+        self._execute: Execute = connection.execute
         self._snapshot = snapshot
         self._words = words
         self._where = where
-        self._leg = MemoryLeg(words, self._admit(words)) if words else self._table
+        self._admitted = self._admit(words) if words else None
+        self._leg = MemoryLeg(words, self._admitted) if words else self._table
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
@@ -106,6 +112,14 @@ class SqliteSelection:
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
+
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours."""
+        reader = self._words or words_on_disk(self._connection)
+        if reader is None or reader.has_long_phrase(words):
+            return NO_CONTEXT
+        admitted = self._admitted if self._words else self._admit(reader)
+        return ContextReader(self._execute, reader, admitted, self._snapshot).scores(words, vector, ids)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
         return self._table if self._words and self._words.has_long_phrase(words) else self._leg

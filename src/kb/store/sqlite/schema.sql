@@ -27,6 +27,9 @@ CREATE INDEX documents_created_at ON documents (created_at);
 CREATE INDEX documents_doc_type ON documents (doc_type);
 CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at));
 CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at));
+-- The notes of each folder that a path names, by id: a short one is read in its neighbours' context; see context.py.
+CREATE INDEX documents_folder ON documents (rtrim(source_path, replace(source_path, '/', '')))
+  WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500;
 
 CREATE TABLE tags (
   id INTEGER PRIMARY KEY,

@@ -1,0 +1,137 @@
+"""What the neighbours of a short note say, as long as its thread is known.
+
+Documents with one tag `thread:…` are a thread; of notes without one, those in the same folder are, by their paths. They
+follow each other by their ids. All is read when it is asked for, so that it is right after every change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+
+from kb.lexical.bm25 import Matches
+from kb.store.sqlite.statements import statements
+from kb.vectors.scores import NO_CONTEXT, Context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.lexical.snapshot import Admitted
+    from kb.store.sqlite.row_mapping import Execute
+    from kb.store.sqlite.words import WordReader
+    from kb.vectors.snapshot import Snapshot
+
+REACH = 2
+"""How many neighbours on either side lend something; the statements find twice as many."""
+
+WEIGHT = 0.3
+"""What a word or a vector of a neighbour counts for."""
+
+SHORT = 100
+"""How many tokens a document has at most that lends and takes."""
+
+NOBODY = -1
+Neighbours = tuple[int, str | None, str | None]
+"""A document, and the ids of those before it, the nearest first, and after it."""
+
+
+class ContextReader:
+    """Scores short notes together with their neighbours.
+
+    Args:
+        execute: the transaction's.
+        words: the words of its moment.
+        admitted: the chunks that the filter admits; None for all.
+        vectors: the vectors of its moment.
+    """
+
+    def __init__(self, execute: Execute, words: WordReader, admitted: Admitted | None, vectors: Snapshot) -> None:
+        self._execute = execute
+        self._words = words
+        self._admitted = admitted
+        self._vectors = vectors
+
+    def scores(self, terms: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours."""
+        groups = self._groups(ids)
+        if not groups.size:
+            return NO_CONTEXT
+        weights = np.where(np.arange(groups.shape[1]), WEIGHT, 1.0)
+        keys = self._words.keys(terms)
+        matches = Matches(self._words.snapshot, [(key, self._words.postings(key)) for key in keys])
+        fts = matches.in_context(groups, weights)
+        return Context(
+            self._words.snapshot.ids[groups[:, 0]].astype(np.int64), fts, self._cosines(groups, weights, vector)
+        )
+
+    def _cosines(
+        self, groups: NDArray[np.int32], weights: NDArray[np.float64], vector: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        rows, places = np.unique(groups, return_inverse=True)
+        is_there = groups >= 0
+        known = self._vectors.vectors(self._words.snapshot.ids[rows[rows >= 0]].astype(np.int64))
+        padded = np.concatenate([np.zeros((np.count_nonzero(rows < 0), known.shape[1]), np.float32), known])
+        shares = (is_there * weights).astype(np.float32)
+        mixed: NDArray[np.float32] = np.einsum("nmd,nm->nd", padded[places.reshape(groups.shape)], shares)
+        lengths = np.maximum(np.sqrt(np.vecdot(mixed, mixed)), np.finfo(np.float32).tiny)
+        cosines: NDArray[np.float64] = (np.vecdot(mixed, vector) / lengths).astype(np.float64)
+        return cosines
+
+    def _groups(self, ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the rows of short notes, ascending, each with those of its neighbours, shape (n, 1 + 2 * REACH)."""
+        snapshot = self._words.snapshot
+        rows, _ = snapshot.rows_of(ids)
+        documents = np.unique(snapshot.documents[rows[snapshot.lengths[rows] <= SHORT]]).astype(np.int64)
+        windows = self._windows(documents)
+        if not windows:
+            return np.empty((0, 1 + 2 * REACH), np.int32)
+        row_of = self._rows({each for window in windows.values() for each in window})
+        groups = [
+            [row, *(row_of.get(each, NOBODY) for each in window)]
+            for document, window in windows.items()
+            if (row := row_of.get(document, NOBODY)) != NOBODY
+        ]
+        with_others = sorted(group for group in groups if any(row != NOBODY for row in group[1:]))
+        return np.array(with_others, np.int32).reshape(-1, 1 + 2 * REACH)
+
+    def _windows(self, documents: NDArray[np.int64]) -> dict[int, list[int]]:
+        """Return the neighbours of documents, and those of the neighbours."""
+        windows: dict[int, list[int]] = {}
+        for row in self._threads(documents):
+            before, after = row[1:]
+            line = [*reversed(_ids(before)), row[0], *_ids(after)]
+            place = len(_ids(before))
+            for index in range(max(0, place - REACH), min(len(line), place + REACH + 1)):
+                near = line[max(0, index - REACH) : index] + line[index + 1 : index + 1 + REACH]
+                windows[line[index]] = near + [NOBODY] * (2 * REACH - len(near))
+        return windows
+
+    def _threads(self, documents: NDArray[np.int64]) -> list[Neighbours]:
+        sql = statements("context")
+        if not documents.size or not self._execute(sql["has_threads"]).get:
+            return []
+        found: list[Neighbours] = self._execute(sql["select_in_threads"], (apsw.carray(documents),)).fetchall()
+        others = np.setdiff1d(documents, [document_id for document_id, _, _ in found])
+        if others.size:
+            found += self._execute(sql["select_in_folders"], (apsw.carray(others),)).fetchall()
+        return found
+
+    def _rows(self, documents: Iterable[int]) -> dict[int, int]:
+        """Return the rows of those documents that are short and that the filter admits."""
+        snapshot = self._words.snapshot
+        wanted = np.array(sorted(documents), np.int64)
+        pairs = self._execute(statements("context")["select_only_chunks"], (apsw.carray(wanted),)).fetchall()
+        table = np.array(sorted(pairs, key=lambda pair: pair[1]), np.int64).reshape(-1, 2)
+        rows, found = snapshot.rows_of(table[:, 1])
+        is_taken = snapshot.lengths[rows] <= SHORT
+        if self._admitted is not None:
+            is_taken &= self._admitted.mask[rows]
+        return dict(zip(table[found, 0][is_taken].tolist(), rows[is_taken].tolist(), strict=True))
+
+
+def _ids(text: str | None) -> list[int]:
+    return [int(each) for each in text.split(",")] if text else []

@@ -1,0 +1,55 @@
+-- The neighbours of documents: those of their thread, or else of the folder that a note's path names; see context.py.
+
+-- name: has_threads
+-- Whether any document may have neighbours.
+SELECT
+  EXISTS (SELECT 1 FROM tags WHERE name >= 'thread:' AND name < 'thread;')
+  OR EXISTS (
+    SELECT 1 FROM documents INDEXED BY documents_folder
+    WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
+  )
+
+-- name: select_in_threads
+-- The documents of an array of ids that are in a thread, each with the four before it, the nearest first, and the four after it.
+SELECT
+  here.id,
+  (SELECT group_concat(id) FROM (
+    SELECT document_id AS id FROM document_tags WHERE tag_id = here.tag_id AND document_id < here.id
+    ORDER BY document_id DESC LIMIT 4
+  )),
+  (SELECT group_concat(id) FROM (
+    SELECT document_id AS id FROM document_tags WHERE tag_id = here.tag_id AND document_id > here.id
+    ORDER BY document_id LIMIT 4
+  ))
+FROM (
+  SELECT document_id AS id, min(tag_id) AS tag_id
+  FROM carray(?) CROSS JOIN document_tags ON document_id = value CROSS JOIN tags ON tags.id = tag_id
+  WHERE name >= 'thread:' AND name < 'thread;' GROUP BY document_id
+) AS here
+
+-- name: select_in_folders
+-- Likewise the notes that are in a folder.
+SELECT
+  here.id,
+  (SELECT group_concat(id) FROM (
+    SELECT id FROM documents INDEXED BY documents_folder
+    WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
+      AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id < here.id
+    ORDER BY id DESC LIMIT 4
+  )),
+  (SELECT group_concat(id) FROM (
+    SELECT id FROM documents INDEXED BY documents_folder
+    WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
+      AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id > here.id
+    ORDER BY id LIMIT 4
+  ))
+FROM (
+  SELECT id, rtrim(source_path, replace(source_path, '/', '')) AS folder
+  FROM carray(?) CROSS JOIN documents ON id = value
+  WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
+) AS here
+
+-- name: select_only_chunks
+-- The documents of an array of ids that have one chunk, and that.
+SELECT document_id, id FROM carray(?) CROSS JOIN chunks ON document_id = value AND chunk_index = 0
+WHERE NOT EXISTS (SELECT 1 FROM chunks AS more WHERE more.document_id = chunks.document_id AND more.chunk_index = 1)
