@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LEAST_IDF = 1e-6
 """That of a word which stands in more than half of all chunks."""
 
+CONTEXT_B = 0.5
+"""How much length counts of a text together with its neighbours: less than its own, for it says less about it."""
+
 SLACK = 1e-5
 """How far single precision may be off, relatively: what is so near to the limit is scored in double precision too."""
 
@@ -78,7 +81,7 @@ class Matches:
         """
         is_there = groups >= 0
         lengths = np.where(is_there, self._snapshot.lengths[groups], 0).sum(axis=1) / is_there.sum(axis=1)
-        norms = K1 * (1 - B + B * lengths / self._snapshot.mean_length)
+        norms = K1 * (1 - CONTEXT_B + CONTEXT_B * lengths / self._snapshot.mean_length)
         rows, places = np.unique(groups, return_inverse=True)
         scores, matched = np.zeros(len(groups)), np.zeros(len(groups), np.bool_)
         for idf, postings in self._words:

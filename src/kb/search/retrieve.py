@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.search.fusion import Candidates
+from kb.search.fusion import Candidates, best, fuse
 from kb.search.passages import Passage
-from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT
+from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
-    from kb.vectors.scores import Context, ScoredChunks
 
-IN_CONTEXT = 30
-"""How many of each leg's best chunks bring their neighbours along."""
+IN_CONTEXT = 50
+"""How many of the best chunks are ranked by what stands beside them, too."""
 
 
 class Retriever:
@@ -62,17 +62,25 @@ class Retriever:
         vector = self._vector.result()
         with self._instruments.search("vectors"):
             near = self._selection.nearest(vector, limit, exact=self._exact)
-            context = self._context(matches, near, vector)
-            ids = np.union1d(np.union1d(near.ids, matches.ids), context.ids)
+            ids = np.union1d(near.ids, matches.ids)
             scores = filled(matches, ids, partial(self._selection.full_text_scores, self._terms))
-            return Candidates(ids, scores, filled(near, ids, partial(self._selection.cosines, vector)), context)
+            found = Candidates(ids, scores, filled(near, ids, partial(self._selection.cosines, vector)))
+            return found if np.isnan(scores).all() else self._in_context(found, vector)
 
-    def _context(self, matches: ScoredChunks, near: ScoredChunks, vector: NDArray[np.float32]) -> Context:
-        """Return the best of each leg in their context, unless one leg is to find what it finds by itself."""
-        if not self._terms:
-            return NO_CONTEXT
-        best = np.union1d(near.best(IN_CONTEXT).ids, matches.best(IN_CONTEXT).ids)
-        return self._selection.in_context(self._terms, vector, best)
+    def _in_context(self, found: Candidates, vector: NDArray[np.float32]) -> Candidates:
+        """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
+        seeds = np.sort(found.ids[best(found, fuse(found), IN_CONTEXT)])
+        context = self._selection.in_context(self._terms, vector, seeds)
+        ids = np.union1d(found.ids, context.ids)
+        if ids.size == found.ids.size:
+            return replace(found, context=context)
+        fts, vec = (ScoredChunks(found.ids, scores) for scores in (found.fts, found.vec))
+        return Candidates(
+            ids,
+            filled(fts, ids, partial(self._selection.full_text_scores, self._terms)),
+            filled(vec, ids, partial(self._selection.cosines, vector)),
+            context,
+        )
 
     @cached_property
     def _selection(self) -> Selection:

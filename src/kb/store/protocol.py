@@ -244,9 +244,10 @@ class Selection(Protocol):
         """Return how near these chunks are to a unit vector."""
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of short notes of a thread together with their neighbours.
+        """Return the scores of chunks together with what stands beside them, where something does.
 
-        Those of `ids` that have neighbours which the filter admits, and the neighbours, which have them, too.
+        That is the rest of their document, or of their thread if they are short notes: then the neighbours, if the
+        filter admits them, are among the chunks returned.
         """
 
 

@@ -1,4 +1,4 @@
-"""What the neighbours of a short note say, as long as its thread is known.
+"""What stands beside a chunk: the others of its document, or the neighbours of a short note in its thread.
 
 Documents with one tag `thread:…` are a thread; of notes without one, those in the same folder are, by their paths. They
 follow each other by their ids. All is read when it is asked for, so that it is right after every change.
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from kb.store.sqlite.words import WordReader
     from kb.vectors.snapshot import Snapshot
 
+    Groups = NDArray[np.int32]
+    """Rows, each with those beside it or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
+
 REACH = 2
 """How many neighbours on either side lend something; the statements find twice as many."""
 
-WEIGHT = 0.3
+WEIGHT = 0.25
 """What a word or a vector of a neighbour counts for."""
 
 SHORT = 100
-"""How many tokens a document has at most that lends and takes."""
+"""How many tokens a document has at most that lends something to others of its thread, and takes it."""
 
 NOBODY = -1
 Neighbours = tuple[int, str | None, str | None]
@@ -40,7 +43,7 @@ Neighbours = tuple[int, str | None, str | None]
 
 
 class ContextReader:
-    """Scores short notes together with their neighbours.
+    """Scores chunks together with what stands beside them.
 
     Args:
         execute: the transaction's.
@@ -56,8 +59,9 @@ class ContextReader:
         self._vectors = vectors
 
     def scores(self, terms: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours."""
-        groups = self._groups(ids)
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
+        rows, _ = self._words.snapshot.rows_of(ids)
+        groups = joined(self._siblings(rows), self._threads(rows))
         if not groups.size:
             return NO_CONTEXT
         weights = np.where(np.arange(groups.shape[1]), WEIGHT, 1.0)
@@ -69,7 +73,7 @@ class ContextReader:
         )
 
     def _cosines(
-        self, groups: NDArray[np.int32], weights: NDArray[np.float64], vector: NDArray[np.float32]
+        self, groups: Groups, weights: NDArray[np.float64], vector: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         rows, places = np.unique(groups, return_inverse=True)
         is_there = groups >= 0
@@ -81,27 +85,35 @@ class ContextReader:
         cosines: NDArray[np.float64] = (np.vecdot(mixed, vector) / lengths).astype(np.float64)
         return cosines
 
-    def _groups(self, ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the rows of short notes, ascending, each with those of its neighbours, shape (n, 1 + 2 * REACH)."""
+    def _siblings(self, rows: NDArray[np.int32]) -> Groups:
+        """Return chunks with the others of their document, which was written at once, in order."""
         snapshot = self._words.snapshot
-        rows, _ = snapshot.rows_of(ids)
+        near = rows[:, None] + np.array([step for step in range(-REACH, REACH + 1) if step], np.int32)
+        inside = np.clip(near, 0, snapshot.size - 1)
+        is_sibling = (near == inside) & (snapshot.documents[inside] == snapshot.documents[rows][:, None])
+        is_sibling &= ~np.isin(inside, snapshot.dead)
+        groups = np.column_stack([rows, np.where(is_sibling, near, NOBODY)])
+        with_others: Groups = groups[is_sibling.any(axis=1)].astype(np.int32)
+        return with_others
+
+    def _threads(self, rows: NDArray[np.int32]) -> Groups:
+        """Return short notes with their neighbours, and these with theirs."""
+        snapshot = self._words.snapshot
         documents = np.unique(snapshot.documents[rows[snapshot.lengths[rows] <= SHORT]]).astype(np.int64)
         windows = self._windows(documents)
-        if not windows:
-            return np.empty((0, 1 + 2 * REACH), np.int32)
-        row_of = self._rows({each for window in windows.values() for each in window})
+        row_of = self._rows({each for window in windows.values() for each in window}) if windows else {}
         groups = [
             [row, *(row_of.get(each, NOBODY) for each in window)]
             for document, window in windows.items()
             if (row := row_of.get(document, NOBODY)) != NOBODY
         ]
-        with_others = sorted(group for group in groups if any(row != NOBODY for row in group[1:]))
+        with_others = [group for group in groups if any(row != NOBODY for row in group[1:])]
         return np.array(with_others, np.int32).reshape(-1, 1 + 2 * REACH)
 
     def _windows(self, documents: NDArray[np.int64]) -> dict[int, list[int]]:
         """Return the neighbours of documents, and those of the neighbours."""
         windows: dict[int, list[int]] = {}
-        for row in self._threads(documents):
+        for row in self._lines(documents):
             before, after = row[1:]
             line = [*reversed(_ids(before)), row[0], *_ids(after)]
             place = len(_ids(before))
@@ -110,7 +122,8 @@ class ContextReader:
                 windows[line[index]] = near + [NOBODY] * (2 * REACH - len(near))
         return windows
 
-    def _threads(self, documents: NDArray[np.int64]) -> list[Neighbours]:
+    def _lines(self, documents: NDArray[np.int64]) -> list[Neighbours]:
+        """Return those of these documents that are in a thread, with those around them."""
         sql = statements("context")
         if not documents.size or not self._execute(sql["has_threads"]).get:
             return []
@@ -131,6 +144,12 @@ class ContextReader:
         if self._admitted is not None:
             is_taken &= self._admitted.mask[rows]
         return dict(zip(table[found, 0][is_taken].tolist(), rows[is_taken].tolist(), strict=True))
+
+
+def joined(first: Groups, second: Groups) -> Groups:
+    """Return both, by ascending row."""
+    groups = np.concatenate([first, second])
+    return groups[np.argsort(groups[:, 0])]
 
 
 def _ids(text: str | None) -> list[int]:

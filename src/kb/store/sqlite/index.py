@@ -114,7 +114,7 @@ class SqliteSelection:
         return self._snapshot.cosines(vector, ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours."""
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
         reader = self._words or words_on_disk(self._connection)
         if reader is None or reader.has_long_phrase(words):
             return NO_CONTEXT
