@@ -102,6 +102,9 @@ Tag = Annotated[
 """White space around a tag does not count, nor whether its letters are composed."""
 
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
+THREAD: Final = "thread:"
+"""How the tag begins that names a thread. Short notes of one are found by their neighbours' words, too."""
+
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
 MAX_TITLE: Final = 500
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
@@ -186,6 +189,12 @@ class NoteRequest(Request):
     title: Title | None = None
     tags: Tags = []
     source_path: SourcePath | None = None
+    thread: Annotated[Tag | None, Field(description="What it is a part of: becomes the tag `thread:…`.")] = None
+
+    @property
+    def all_tags(self) -> list[str]:
+        """The tags, with that of the thread."""
+        return [*self.tags, f"{THREAD}{self.thread}"] if self.thread else self.tags
 
 
 class FileRequest(Request):

@@ -32,10 +32,10 @@ def submit_note(
         NOTE,
         note.title,
         note.source_path,
-        _distinct(note.tags),
+        _distinct(note.all_tags),
         text=note.text,
         idempotency_key=idempotency_key,
-        request_hash=_sha256(note.model_dump_json()),
+        request_hash=_sha256(note.model_dump_json(exclude=None if note.thread else {"thread"})),
         content_hash=_sha256(note.text),
         author=author,
     )

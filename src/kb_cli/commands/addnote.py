@@ -26,6 +26,10 @@ def addnote(
         str | None,
         typer.Option(metavar="PATH", help="Where it comes from; a new text from there replaces the old one."),
     ] = None,
+    thread: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What it is a part of: its neighbours there help to find it."),
+    ] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -36,7 +40,7 @@ def addnote(
 
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
-    note = {"title": title, "tags": split_tags(tags), "source_path": source_path}
+    note = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
     given = read_text(text)
     answer = edit(note, wait) if given is None else send(note | {"text": given}, wait)
     if json:

@@ -161,6 +161,7 @@ class DocumentTools:
         tags: Tags = [],  # noqa: B006 - pydantic copies it
         source_path: Annotated[str, Field(description="A key: new text under it replaces the old.")] = "",
         date: Annotated[str, Field(description="When it happened; kept as front matter.")] = "",
+        thread: Annotated[str, Field(description="Notes of one help to find each other.")] = "",
     ) -> ToolResult:
         """Remember a text: a fact, a decision, a preference, a summary.
 
@@ -172,6 +173,7 @@ class DocumentTools:
             title=title or None,
             tags=tags,
             source_path=source_path or None,
+            thread=thread or None,
             wait=WAIT_SECONDS,
         )
         return tool_result(lean.given(**accepted))

@@ -28,19 +28,27 @@ FROM (
 ) AS here
 
 -- name: select_in_folders
--- Likewise the notes that are in a folder.
+-- Likewise the notes that are in a folder, of those that are in no thread.
 SELECT
   here.id,
   (SELECT group_concat(id) FROM (
     SELECT id FROM documents INDEXED BY documents_folder
     WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
       AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id < here.id
+      AND NOT EXISTS (
+        SELECT 1 FROM document_tags JOIN tags ON tags.id = tag_id
+        WHERE document_id = documents.id AND name >= 'thread:' AND name < 'thread;'
+      )
     ORDER BY id DESC LIMIT 4
   )),
   (SELECT group_concat(id) FROM (
     SELECT id FROM documents INDEXED BY documents_folder
     WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
       AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id > here.id
+      AND NOT EXISTS (
+        SELECT 1 FROM document_tags JOIN tags ON tags.id = tag_id
+        WHERE document_id = documents.id AND name >= 'thread:' AND name < 'thread;'
+      )
     ORDER BY id LIMIT 4
   ))
 FROM (

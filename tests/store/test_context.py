@@ -1,0 +1,244 @@
+"""What stands beside a chunk helps to find it: the rest of its document, or its neighbours in a thread."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import Future
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from kb.search.fusion import rank
+from kb.search.query import Query
+from kb.search.retrieve import Retriever
+from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.sqlite.index import SqliteSelection
+from kb.store.sqlite.store import SqliteStore
+from kb.telemetry.instruments import Instruments
+from tests.support.spaces import space
+
+DIMENSIONS = 384
+WORDS = [f"word{number}" for number in range(40)]
+THREADS = (None, "thread:red", "thread:blue")
+PATHS = (None, "/alone", "/letters/{}", "/letters/old/{}", "notes/{}", "/{}")
+
+
+def vector_of(text):
+    """The sum of a vector for each word, which only the word decides."""
+    parts = [np.random.default_rng(sum(map(ord, word)) + len(word)).normal(size=DIMENSIONS) for word in text.split()]
+    total = np.sum(parts, axis=0)
+    return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+def content(*texts):
+    chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+    return Content("note", texts[0], " ".join(texts), chunks, np.array([vector_of(text) for text in texts]))
+
+
+def add(store, *texts, path=None, tags=()):
+    with store.write() as tx:
+        return tx.documents.add(content(*texts), path, tags)
+
+
+EVERY = Filter()
+MOST = 40
+"""How many documents there are at most: all of their chunks are candidates, whichever of equals is older."""
+
+
+def found(store, text, where=EVERY, **legs):
+    """The documents in order, each with its score and what its neighbours gave it."""
+    vector = Future()
+    vector.set_result(vector_of(text))
+    query = Query.parse(text, where, **legs)
+    with store.read() as tx:
+        retriever = Retriever(tx.index, query, vector if query.text else None, Instruments())
+        passages = retriever.passages(rank(retriever.candidates(100), 100))
+    return {passage.document_id: passage for passage in passages}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space())) as opened:
+        yield opened
+
+
+@pytest.fixture
+def filled(store):
+    """A store with documents that answer nothing."""
+    for number in range(30):
+        add(store, f"other{number} filler{number} text{number}")
+    return store
+
+
+@pytest.mark.parametrize("where", [{"tags": ["thread:trip"]}, {"path": "/chat/{}"}])
+def test_an_answer_is_found_by_the_question_before_it(filled, where):
+    def said(number, text):
+        return add(filled, text, path=where.get("path", "{}").format(number), tags=where.get("tags", ()))
+
+    alone = add(filled, "tuesday probably")
+    said(1, "hello there")
+    said(2, "when does the ferry leave")
+    answer = said(3, "tuesday certainly")
+    results = found(filled, "ferry tuesday")
+    assert list(results).index(answer) < list(results).index(alone)
+    assert results[answer].context_score > 0
+    assert results[alone].context_score is None
+
+
+def test_notes_that_are_in_no_folder_and_no_thread_stand_alone(filled):
+    notes = [add(filled, "ferry tuesday", path=path) for path in ("a", "b", None, None)]
+    assert {found(filled, "ferry")[note].context_score for note in notes} == {None}
+
+
+def test_a_thread_goes_before_the_folder(filled):
+    one = add(filled, "ferry tuesday", path="/chat/1", tags=["thread:trip"])
+    for number in range(2, 4):
+        add(filled, "ferry monday", path=f"/chat/{number}")
+    assert found(filled, "ferry")[one].context_score is None
+
+
+def test_a_folder_below_is_another_one(filled):
+    one = add(filled, "ferry tuesday", path="/chat/1")
+    add(filled, "ferry monday", path="/chat/old/2")
+    assert found(filled, "ferry")[one].context_score is None
+
+
+def test_long_notes_neither_take_nor_lend(filled):
+    long = " ".join(["ferry", *(f"mooring{number}" for number in range(120))])
+    short = add(filled, "ferry tuesday", path="/chat/1")
+    add(filled, long, path="/chat/2")
+    assert found(filled, "ferry")[short].context_score is None
+
+
+def test_a_neighbour_that_the_filter_does_not_admit_lends_nothing(filled):
+    add(filled, "when does the ferry leave", path="/chat/1", tags=["secret"])
+    answer = add(filled, "tuesday certainly", path="/chat/2", tags=["open"])
+    assert found(filled, "ferry tuesday")[answer].context_score is not None
+    assert found(filled, "ferry tuesday", Filter(tags=("open",)))[answer].context_score is None
+    assert found(filled, "ferry tuesday", Filter(tag_not=("secret",)))[answer].context_score is None
+
+
+def test_a_chunk_is_found_by_the_others_of_its_document(filled):
+    whole = add(filled, "the ferry leaves from the harbour", "on tuesday at noon")
+    other = add(filled, "the mayor speaks in the hall", "on tuesday at noon")
+    results = found(filled, "ferry tuesday noon")
+    assert next(iter(results)) == whole
+    assert results[whole].context_score is not None
+    assert results[other].score < results[whole].score
+
+
+@pytest.mark.parametrize("legs", [{"vectors": False}, {"full_text": False}])
+def test_one_leg_finds_what_it_finds_by_itself(filled, legs):
+    for number in range(3):
+        add(filled, f"ferry tuesday {number}", path=f"/chat/{number}")
+    results = found(filled, "ferry", **legs)
+    assert {passage.context_score for passage in results.values()} == {None}
+
+
+def test_without_words_in_memory_the_scores_are_the_same(store):
+    machine = Machine(store, 5)
+    for _ in range(120):
+        machine.step()
+    with store.read() as tx:
+        ids = np.array([id_ for (id_,) in tx.connection.execute("SELECT id FROM chunks ORDER BY id")], np.int64)
+        for where in (Filter(), Filter(tags=("thread:red",)), Filter(source_prefix="/letters")):
+            words, vector = (WORDS[1], WORDS[2]), vector_of(WORDS[3])
+            memory = tx.index.select(where).in_context(words, vector, ids)
+            snapshot = store._vectors.seen_by(tx.connection)
+            table = SqliteSelection(tx.connection, snapshot, None, where).in_context(words, vector, ids)
+            assert memory.ids.size
+            for one, other in zip((memory.ids, memory.fts, memory.vec), (table.ids, table.fts, table.vec), strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+class Machine:
+    """Adds, updates, moves, retags and deletes documents at random; a seed says which."""
+
+    def __init__(self, store, seed):
+        self.store = store
+        self.random = random.Random(seed)
+        self.documents = {}
+        self.number = 0
+
+    def step(self):
+        acts = [self.add, self.add, self.add, self.update, self.update, self.move, self.retag, self.delete]
+        if len(self.documents) >= MOST:
+            self.delete()
+        self.random.choice(acts if self.documents else acts[:1])()
+
+    def texts(self):
+        """Return texts of which no two are alike: which of equals comes first depends on the ids of chunks."""
+        return tuple(self.text() for _ in range(self.random.choice((1, 1, 1, 1, 4))))
+
+    def text(self):
+        self.number += 1
+        return " ".join([f"own{self.number}", *self.random.choices(WORDS, k=self.random.randint(1, 9))])
+
+    def path(self):
+        self.number += 1
+        path = self.random.choice(PATHS)
+        return path and path.format(self.number)
+
+    def one(self):
+        return self.random.choice(list(self.documents))
+
+    def add(self):
+        state = self.texts(), self.path(), self.random.choice(THREADS)
+        self.documents[self.write(self.store, *state)] = state
+
+    def write(self, store, texts, path, thread):
+        return add(store, *texts, path=path, tags=[thread] if thread else [])
+
+    def update(self):
+        one = self.one()
+        self.documents[one] = (self.texts(), *self.documents[one][1:])
+        with self.store.write() as tx:
+            tx.documents.replace(one, content(*self.documents[one][0]))
+
+    def move(self):
+        one, path = self.one(), self.path() or "/letters/moved"
+        texts, _, thread = self.documents[one]
+        self.documents[one] = texts, path, thread
+        with self.store.write() as tx:
+            tx.documents.move(one, path)
+
+    def retag(self):
+        one, after = self.one(), self.random.choice(THREADS)
+        texts, path, before = self.documents[one]
+        self.documents[one] = texts, path, after
+        with self.store.write() as tx:
+            tx.documents.change_tags(one, add=[after] if after else [], remove=[before] if before else [])
+
+    def delete(self):
+        one = self.one()
+        del self.documents[one]
+        with self.store.write() as tx:
+            tx.documents.delete(one)
+
+    def check(self, path):
+        """Compare what searches find with what they find in a store that is made from nothing."""
+        with closing(SqliteStore(path, space())) as rebuilt:
+            new = {self.write(rebuilt, *state): old for old, state in sorted(self.documents.items())}
+            for _ in range(5):
+                text = " ".join(self.random.sample(WORDS, self.random.randint(1, 3)))
+                where = Filter(tags=self.random.choice([(), (), ("thread:red",)]))
+                here, there = found(self.store, text, where), found(rebuilt, text, where)
+                assert facts(here) == facts({new[id_]: passage for id_, passage in there.items()})
+
+
+def facts(passages):
+    """What was found, whatever the order of equals."""
+    return sorted(
+        (id_, round(passage.score, 5), None if passage.context_score is None else round(passage.context_score, 5))
+        for id_, passage in passages.items()
+    )
+
+
+@pytest.mark.parametrize("steps", [200, pytest.param(2000, marks=pytest.mark.long)])
+def test_whatever_is_done_to_a_thread_searches_find_what_they_would_find_in_a_new_database(store, tmp_path, steps):
+    machine = Machine(store, steps)
+    for step in range(1, steps + 1):
+        machine.step()
+        if step % 50 == 0:
+            machine.check(tmp_path / f"{step}.db")
