@@ -72,13 +72,18 @@ class Highlighter:
 
     def __init__(self, analyzer: Analyzer, words: Iterable[str]) -> None:
         self._analyzer = analyzer
-        self._stems = {stem for word in words for _, _, stem in analyzer.stems(word)}
+        given = list(words)
+        self._stems = {stem for word in given for _, _, stem in analyzer.stems(word)}
+        self._beginnings = tuple(word.removesuffix("*") for word in given if word.endswith("*"))
 
     def ranges(self, text: str) -> list[tuple[int, int]]:
         """Return where the words stand, in characters, the end excluded."""
         if not self._stems:
             return []
-        return [(start, end) for start, end, stem in self._analyzer.stems(text) if stem in self._stems]
+        return [(start, end) for start, end, stem in self._analyzer.stems(text) if self._has(stem)]
+
+    def _has(self, stem: str) -> bool:
+        return stem in self._stems or stem.startswith(self._beginnings)
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kb.lexical.stop_words import STOP_WORDS
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 MAX_TERMS = 64
 """How many different words of a query the full-text leg looks up."""
 
+MAX_PARTS = 8
+"""How many parts an identifier has at most that is looked for as it is written."""
+
+PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]*\w[^"“”„]*)["”“](?!\w)')
+EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
+"""A word that no result may have. Shorter ones are rather options of a command."""
+
+JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
+VERSION = re.compile(r"v?\d+(?:\.\d+)+")
+"""Others write it with a v, or without."""
+
+PREFIX = re.compile(r"(?<!\S)(\w{2,})\*(?!\S)")
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -21,7 +35,7 @@ class Query:
 
     Args:
         text: for the vector leg.
-        words: for the full-text leg, each once.
+        words: for the full-text leg, each once; one that ends in a star is the beginning of words.
         where: the filter.
         exact: whether the vector leg must compare every vector.
     """
@@ -35,19 +49,52 @@ class Query:
     def parse(
         cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True, exact: bool = False
     ) -> Query:
-        """Return the query for the legs that shall run."""
-        return cls(text if vectors else None, tuple(keywords(text)) if full_text else (), where, exact)
+        """Return the query for the legs that shall run.
+
+        What stands in quotes must be in a document, `-word` and `-"some words"` must not, and `begin*` stands for all
+        words that begin so.
+        """
+        phrases = [phrase for sign, phrase in PHRASE.findall(text) if not sign]
+        unwanted = [phrase for sign, phrase in PHRASE.findall(text) if sign]
+        rest = PHRASE.sub(lambda found: " " if found[1] else f" {found[2]} ", text)
+        unwanted += EXCLUDED.findall(rest)
+        rest = EXCLUDED.sub(" ", rest)
+        if not tokenize(rest):  # nothing but what is not wanted
+            phrases, unwanted, rest = [], [], text
+        where = replace(where, holding=tuple(phrases), lacking=tuple(unwanted))
+        words = list(dict.fromkeys([*beginnings(rest), *keywords(PREFIX.sub(" ", rest)), *phrases, *compounds(rest)]))
+        return cls(rest if vectors else None, tuple(words) if full_text else (), where, exact)
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The words to look up; every word is highlighted."""
         return self.words[:MAX_TERMS]
 
+    @property
+    def without_conditions(self) -> Query:
+        """The same query, whatever must or must not be in a document."""
+        return replace(self, where=replace(self.where, holding=(), lacking=()))
+
 
 def keywords(text: str) -> list[str]:
     """Return the words to look for, each once: stop words only when there is nothing else."""
     words = list(dict.fromkeys(tokenize(text)))
     return [word for word in words if word not in STOP_WORDS] or words
+
+
+def beginnings(text: str) -> list[str]:
+    """Return what words shall begin with, each with its star."""
+    return [f"{beginning.lower()}*" for beginning in PREFIX.findall(text)]
+
+
+def compounds(text: str) -> list[str]:
+    """Return what is written in one, such as names of files, versions and addresses: its parts follow each other.
+
+    Words that only a hyphen or an apostrophe joins are none: others write them apart.
+    """
+    written = unicodedata.normalize("NFC", text).lower().split()
+    found = [word for word in written if 1 < len(tokenize(word)) <= MAX_PARTS and not JOINED.fullmatch(word)]
+    return found + [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
 
 
 def tokenize(text: str) -> list[str]:

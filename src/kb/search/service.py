@@ -87,6 +87,8 @@ class SearchService:
         with self._store.read() as tx:
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
             found = find(Retriever(index, query, vector, self._instruments), top)
+            if not found and query != query.without_conditions:
+                found = find(Retriever(index, query.without_conditions, vector, self._instruments), top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where)
             total = count(found)

@@ -159,7 +159,8 @@ class Filter:
 
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes
     by when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
-    With `as_of` the documents are meant as they stood then.
+    With `as_of` the documents are meant as they stood then. All of the texts `holding` stand in a document, and none of
+    `lacking`.
     """
 
     tags: tuple[str, ...] = ()
@@ -175,6 +176,8 @@ class Filter:
     after: datetime | None = None
     before: datetime | None = None
     document_id: int | None = None
+    holding: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,9 @@ PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
 AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
 
+QUOTED = str.maketrans({'"': '""', "\0": " "})
+"""How a word stands between quotation marks in FTS5's syntax."""
+
 MANY = 1000
 """From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
 
@@ -75,7 +78,8 @@ def admitted(execute: Execute, where: Filter) -> Condition:
     tags = resolve_tags(execute, where)
     if tags is None:
         return NO_DOCUMENT
-    return joined([*exact_conditions(where), *creation_conditions(where), *_among_carriers(tags)])
+    conditions = [*exact_conditions(where), *creation_conditions(where), *text_conditions(where)]
+    return joined([*conditions, *_among_carriers(tags)])
 
 
 def count(execute: Execute, where: Filter) -> int:
@@ -97,7 +101,8 @@ def id_queries(execute: Execute, where: Filter) -> list[tuple[bool, str, tuple[o
     queries: list[tuple[bool, str, tuple[object, ...]]] = [(True, f"{carriers} ({ids})", ()) for ids in tags.groups]
     if tags.excluded:
         queries.append((False, f"{carriers} ({tags.excluded})", ()))
-    condition, parameters = joined([*exact_conditions(where), *creation_conditions(where)])
+    conditions = [*exact_conditions(where), *creation_conditions(where), *text_conditions(where)]
+    condition, parameters = joined(conditions)
     if (condition, parameters) != EVERY_DOCUMENT:
         queries.append((True, f"SELECT group_concat(id) FROM documents WHERE {condition}", parameters))
     return queries
@@ -152,6 +157,21 @@ def creation_conditions(where: Filter) -> list[Condition]:
     """Return the conditions on when a document was created."""
     bounds = (("created_at >= ?", where.created_after), ("created_at < ?", where.created_before))
     return [(sql, (stored(moment),)) for sql, moment in bounds if moment is not None]
+
+
+def text_conditions(where: Filter) -> list[Condition]:
+    """Return the conditions on what stands in a document."""
+    holders = (
+        "SELECT document_id FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?"
+    )
+    held: list[Condition] = [(f"id IN ({holders})", (quoted(text),)) for text in where.holding]
+    return held + [(f"id NOT IN ({holders})", (quoted(text),)) for text in where.lacking]
+
+
+def quoted(text: str) -> str:
+    """Return the FTS5 expression for a text; one that ends in a star is the beginning of words."""
+    star = "*" if text.endswith("*") else ""
+    return f'"{text.removesuffix("*").translate(QUOTED)}" {star}'.rstrip()
 
 
 def after_prefix(prefix: str) -> str | bytes:

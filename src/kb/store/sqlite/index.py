@@ -13,7 +13,7 @@ import numpy as np
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
 from kb.store.sqlite.context import ContextReader
-from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries
+from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import Tokenizer, words_on_disk
@@ -35,9 +35,6 @@ Terms = tuple[str, ...]
 
 AMONG = "AND +rowid IN carray(?)"
 """The plus keeps FTS5 from asking its index anew for each of these chunks."""
-
-QUOTED = str.maketrans({'"': '""', "\0": " "})
-"""How a word stands between quotation marks in FTS5's syntax."""
 
 
 class SqliteIndex:
@@ -116,13 +113,13 @@ class SqliteSelection:
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
         """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
         reader = self._words or words_on_disk(self._connection)
-        if reader is None or reader.has_long_phrase(words):
+        if reader is None or reader.lacks(words):
             return NO_CONTEXT
         admitted = self._admitted if self._words else self._admit(reader)
         return ContextReader(self._execute, reader, admitted, self._snapshot).scores(words, vector, ids)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
-        return self._table if self._words and self._words.has_long_phrase(words) else self._leg
+        return self._table if self._words and self._words.lacks(words) else self._leg
 
     @cached_property
     def _table(self) -> TableLeg:
@@ -230,7 +227,7 @@ class Fts5Analyzer:
 
 def match_expression(words: Iterable[str]) -> str:
     """Return the FTS5 expression for any of the words; as each is quoted, none is a syntax error."""
-    return " OR ".join(f'"{word.translate(QUOTED)}"' for word in words)
+    return " OR ".join(map(quoted, words))
 
 
 def chunk_ids_of(execute: Execute, where: Filter) -> NDArray[np.int64] | None:

@@ -125,9 +125,9 @@ class WordReader:
         """Return what the index has of the words: those of which it has nothing are left out."""
         return [key for word in words if (key := tuple(self._tokenizer.tokens(word)))]
 
-    def has_long_phrase(self, words: Iterable[str]) -> bool:
-        """Return whether one of the words has so many tokens that SQLite had better look for it."""
-        return any(len(key) > MAX_TOKENS for key in self.keys(words))
+    def lacks(self, words: Sequence[str]) -> bool:
+        """Return whether SQLite had better look for one of the words: a beginning, or one of very many tokens."""
+        return any(word.endswith("*") for word in words) or any(len(key) > MAX_TOKENS for key in self.keys(words))
 
     def postings(self, key: Key) -> Postings:
         """Return in which rows a word stands."""
