@@ -25,6 +25,7 @@ LINES: Final = {
         "kb search how does Anna like her answers",
         "kb search roof repair --tags house --after 2026-01-01 -n 5",
     ),
+    "similar": ("kb similar 42", "kb similar 42 --ids -n 3"),
     "get": (
         "kb get 42",
         "kb get 42 --file ~/Downloads/",

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "addnote": "kb_cli.commands.addnote:addnote",
     "updatenote": "kb_cli.commands.updatenote:updatenote",
     "search": "kb_cli.commands.search:search",
+    "similar": "kb_cli.commands.similar:similar",
     "get": "kb_cli.commands.get:get",
     "open": "kb_cli.commands.open:open_",
     "list": "kb_cli.commands.list:list_",

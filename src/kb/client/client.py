@@ -194,6 +194,10 @@ class EngineClient:
         """
         return await self._call("GET", f"documents/{document_id}", params=_given(**query))
 
+    async def similar(self, document_id: int, *, top: int) -> JSON:
+        """GET /documents/{id}/similar: as the answer to a search."""
+        return await self._call("GET", f"documents/{document_id}/similar", params={"top": top})
+
     async def text(self, document_id: int, *, unit: str, start: int, end: int) -> JSON:
         """GET /documents/{id}/text: the part from `start` to `end`, counted in `unit`."""
         return await self._call("GET", f"documents/{document_id}/text", params={"unit": unit, "from": start, "to": end})

@@ -1,22 +1,23 @@
-"""POST /search."""
+"""Search, and documents like one."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 
 from kb.api.errors import Invalid
-from kb.api.models import SearchReply, SearchRequest
-from kb.documents.lookup import check_moment
-from kb.routes.dependencies import ServicesDep
+from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
+from kb.documents.lookup import check_moment, existing_document
+from kb.routes.dependencies import MAX_ID, Id, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import Passage
-from kb.search.query import Query
+from kb.search.query import Query as SearchQuery
 from kb.store.own_day import own_day
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
@@ -45,12 +46,30 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         with services.store.read() as tx:
             check_moment(tx, request.as_of)
     where = replace(filter_of(request.tags, request), document_id=request.document_id)
-    query = Query.parse(
+    query = SearchQuery.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
     )
     answer = services.search.search(query, top, grouped=request.group_by is not None, max_tokens=request.max_tokens)
     if request.sort == "recent":
         answer.results.sort(key=dated, reverse=True)
+    return SearchReply.model_validate(answer)
+
+
+@router.get(
+    "/documents/{document_id}/similar",
+    summary="Similar documents",
+    responses=problems(400, 404),
+    dependencies=[Depends(turn, scope="function")],
+)
+def find_similar(
+    document_id: Id,
+    services: ServicesDep,
+    top: Annotated[int, Query(ge=1, le=MAX_ID, description="How many at most.")] = DEFAULT_TOP,
+) -> SearchReply:
+    """The documents nearest to one in meaning. Those with a `vec_score` above 0.95 say nearly the same."""
+    with services.store.read() as tx:
+        existing_document(tx, document_id)
+        answer = services.search.similar(tx, document_id, top_of(top, services.settings))
     return SearchReply.model_validate(answer)
 
 

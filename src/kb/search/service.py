@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.search.fusion import best, fuse, rank, ranked
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
+from kb.search.query import Query
 from kb.search.retrieve import Retriever
+from kb.search.similar import mean_vector
 from kb.search.token_budget import TokenBudget
+from kb.store.rows import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Executor
 
-    from numpy.typing import NDArray
-
     from kb.embed.protocol import Embedder
-    from kb.search.query import Query
     from kb.search.recall import RecallMonitor
-    from kb.store.protocol import Store
+    from kb.store.protocol import Store, Transaction
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -94,6 +96,15 @@ class SearchService:
             total = count(found)
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())
+
+    def similar(self, tx: Transaction, document_id: int, top: int) -> Answer:
+        """Return the `top` documents nearest in meaning to one that is there, each by its nearest passages."""
+        vector = Future[NDArray[np.float32]]()
+        vector.set_result(mean_vector(tx, document_id))
+        query = Query(text="", words=(), where=Filter())
+        found = best_documents(Retriever(tx.index, query, vector, self._instruments), top + 1)
+        others = [passage for passage in found if passage.document_id != document_id]
+        return Answer(others[:top], 0, tx.jobs.pending())
 
     def _embed(self, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):

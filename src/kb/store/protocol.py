@@ -243,6 +243,9 @@ class Selection(Protocol):
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks are to a unit vector."""
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
+
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
         """Return the scores of chunks together with what stands beside them, where something does.
 

@@ -175,6 +175,10 @@ class FormerSelection:
             scores[place] = 0.0 if kept is None else float(kept @ vector)
         return scores
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of those of these chunks that are there still."""
+        return self._snapshot.vectors(ids)
+
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
         """Return nothing: what stood beside a note at a former moment is not known."""
         return NO_CONTEXT

@@ -110,6 +110,10 @@ class SqliteSelection:
         """Return how near these chunks are to a unit vector."""
         return self._snapshot.cosines(vector, ids)
 
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        return self._snapshot.vectors(ids)
+
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
         """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
         reader = self._words or words_on_disk(self._connection)

@@ -1,0 +1,31 @@
+"""kb similar."""
+
+from typing import Annotated
+
+import typer
+
+from kb_cli.commands.search import print_results
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call
+from kb_cli.runtime.options import Id, IdsOnly, Json
+
+
+def similar(
+    document_id: Id,
+    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="How many documents at most.")] = 10,
+    ids: IdsOnly = False,
+    json: Json = False,
+) -> int:
+    """List the documents nearest to one in meaning, the nearest first.
+
+    Those with a score above 0.95 say nearly the same. Nothing is deleted.
+    """
+    answer = call(lambda client: client.similar(document_id, top=top))
+    results = answer["results"]
+    if json:
+        output.print_json(answer)
+    elif ids:
+        output.write("".join(f"{result['document_id']}\n" for result in results))
+    else:
+        print_results(results)
+    return exit_codes.OK if results else exit_codes.FAILURE
