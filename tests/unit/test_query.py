@@ -1,0 +1,61 @@
+"""What the signs in a query mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.search.query import MAX_PARTS, Query, compounds
+from kb.store.rows import Filter
+
+
+def parsed(text):
+    query = Query.parse(text, Filter())
+    return query.where.holding, query.where.lacking, query.words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"blue lamp" noon', (("blue lamp",), (), ("blue", "lamp", "noon", "blue lamp"))),
+        ("“blue lamp”", (("blue lamp",), (), ("blue", "lamp"))),
+        ("jaguar -car", ((), ("car",), ("jaguar",))),
+        ('lamp -"by the window"', ((), ("by the window",), ("lamp",))),
+        ("photogr* art", ((), (), ("photogr*", "art"))),
+    ],
+)
+def test_quotes_dashes_and_stars_mean_something(text, expected):
+    holding, lacking, words = parsed(text)
+    assert (holding, lacking) == expected[:2]
+    assert set(expected[2]) <= set(words)
+
+
+@pytest.mark.parametrize(
+    "text", ["rm -rf now", "at -5 degrees", "a - b", "well-known", "--dry-run", "SELECT * FROM t", '5" pipe']
+)
+def test_other_dashes_stars_and_quotes_do_not(text):
+    assert parsed(text)[:2] == ((), ())
+    assert not [word for word in parsed(text)[2] if word.endswith("*")]
+
+
+def test_a_query_of_nothing_but_what_is_not_wanted_is_looked_for():
+    query = Query.parse("-lamp", Filter())
+    assert (query.where, query.words, query.text) == (Filter(), ("lamp",), "-lamp")
+
+
+def test_conditions_can_be_dropped_without_the_words():
+    query = Query.parse('"blue lamp" -harbour', Filter(tags=("a",)))
+    assert query.without_conditions.where == Filter(tags=("a",))
+    assert query.without_conditions.words == query.words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Call foo.bar() of KB_DATA_DIR", ["foo.bar()", "kb_data_dir"]),
+        ("v3.0.1 or 2.1", ["v3.0.1", "2.1", "3.0.1", "v2.1"]),
+        ("boundary-layer theory isn't new", []),
+        ("/".join(["part"] * (MAX_PARTS + 1)), []),
+    ],
+)
+def test_what_is_written_in_one_is_looked_for_as_it_is_written(text, expected):
+    assert compounds(text) == expected
