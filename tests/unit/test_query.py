@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.search.query import MAX_PARTS, Query, compounds
+from kb.search.query import MAX_CONDITIONS, MAX_PARTS, Query, compounds
 from kb.store.rows import Filter
 
 
@@ -59,3 +59,16 @@ def test_conditions_can_be_dropped_without_the_words():
 )
 def test_what_is_written_in_one_is_looked_for_as_it_is_written(text, expected):
     assert compounds(text) == expected
+
+
+def test_a_long_query_of_any_signs_is_read_at_once():
+    for text in (
+        '"' + "a" * 20_000,
+        '"a' * 10_000,
+        "-a" * 10_000,
+        "a*" * 10_000,
+        "a.-" * 6_000,
+        '-"' * 10_000,
+        "v1." * 6_000,
+    ):
+        assert len(parsed(f"{text} lamp")[0]) <= MAX_CONDITIONS

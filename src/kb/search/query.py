@@ -16,9 +16,12 @@ MAX_TERMS = 64
 """How many different words of a query the full-text leg looks up."""
 
 MAX_PARTS = 8
-"""How many parts an identifier has at most that is looked for as it is written."""
+"""How many parts an identifier or a phrase has at most that counts as one word more."""
 
-PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]*\w[^"“”„]*)["”“](?!\w)')
+MAX_CONDITIONS = 8
+"""How many phrases are looked at that must be in a document, and as many that must not."""
+
+PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
 EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
 """A word that no result may have. Shorter ones are rather options of a command."""
 
@@ -54,14 +57,16 @@ class Query:
         What stands in quotes must be in a document, `-word` and `-"some words"` must not, and `begin*` stands for all
         words that begin so.
         """
-        phrases = [phrase for sign, phrase in PHRASE.findall(text) if not sign]
-        unwanted = [phrase for sign, phrase in PHRASE.findall(text) if sign]
+        quoted = [(sign, phrase) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
+        phrases = [phrase for sign, phrase in quoted if not sign]
+        unwanted = [phrase for sign, phrase in quoted if sign]
         rest = PHRASE.sub(lambda found: " " if found[1] else f" {found[2]} ", text)
         unwanted += EXCLUDED.findall(rest)
         rest = EXCLUDED.sub(" ", rest)
         if not tokenize(rest):  # nothing but what is not wanted
             phrases, unwanted, rest = [], [], text
-        where = replace(where, holding=tuple(phrases), lacking=tuple(unwanted))
+        where = replace(where, holding=tuple(phrases[:MAX_CONDITIONS]), lacking=tuple(unwanted[:MAX_CONDITIONS]))
+        phrases = [phrase for phrase in phrases if len(tokenize(phrase)) <= MAX_PARTS]
         words = list(dict.fromkeys([*beginnings(rest), *keywords(PREFIX.sub(" ", rest)), *phrases, *compounds(rest)]))
         return cls(rest if vectors else None, tuple(words) if full_text else (), where, exact)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
 
-IN_CONTEXT = 50
+IN_CONTEXT = 30
 """How many of the best chunks are ranked by what stands beside them, too."""
 
 
