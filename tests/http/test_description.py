@@ -10,6 +10,7 @@ from kb.routes.examples import EXAMPLES
 
 ROUTES = """
 search     POST    /search
+search     GET     /documents/{document_id}/similar
 jobs       POST    /jobs
 jobs       GET     /jobs
 jobs       GET     /jobs/{job_id}

@@ -27,6 +27,7 @@ PASSAGE = {
     "score": 1.21,
     "fts_score": 4.87,
     "vec_score": 0.61,
+    "context_score": None,
 }
 JOB = {
     "id": 7,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
 
-IN_CONTEXT = 30
+IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
 
 
@@ -69,7 +69,7 @@ class Retriever:
 
     def _in_context(self, found: Candidates, vector: NDArray[np.float32]) -> Candidates:
         """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
-        seeds = np.sort(found.ids[best(found, fuse(found), IN_CONTEXT)])
+        seeds = found.ids[best(found, fuse(found), IN_CONTEXT)]
         context = self._selection.in_context(self._terms, vector, seeds)
         ids = np.union1d(found.ids, context.ids)
         if ids.size == found.ids.size:

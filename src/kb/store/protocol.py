@@ -247,7 +247,7 @@ class Selection(Protocol):
         """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of chunks together with what stands beside them, where something does.
+        """Return the scores of chunks, given best first, together with what stands beside them, where something does.
 
         That is the rest of their document, or of their thread if they are short notes: then the neighbours, if the
         filter admits them, are among the chunks returned.

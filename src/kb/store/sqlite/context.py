@@ -37,6 +37,9 @@ WEIGHT = 0.25
 SHORT = 100
 """How many tokens a document has at most that lends something to others of its thread, and takes it."""
 
+THREADED = 25
+"""Of how many chunks, the best, threads are read."""
+
 NOBODY = -1
 Neighbours = tuple[int, str | None, str | None]
 """A document, and the ids of those before it, the nearest first, and after it."""
@@ -59,9 +62,9 @@ class ContextReader:
         self._vectors = vectors
 
     def scores(self, terms: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
+        """Return the scores of those of these chunks, best first, that have neighbours, and of the neighbours in threads."""
         rows, _ = self._words.snapshot.rows_of(ids)
-        groups = joined(self._siblings(rows), self._threads(rows))
+        groups = joined(self._siblings(rows), self._threads(rows[:THREADED]))
         if not groups.size:
             return NO_CONTEXT
         weights = np.where(np.arange(groups.shape[1]), WEIGHT, 1.0)
