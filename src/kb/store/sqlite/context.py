@@ -62,7 +62,7 @@ class ContextReader:
         self._vectors = vectors
 
     def scores(self, terms: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of those of these chunks, best first, that have neighbours, and of neighbours in threads."""
+        """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
         rows, _ = self._words.snapshot.rows_of(ids)
         groups = joined(self._siblings(rows), self._threads(rows[:THREADED]))
         if not groups.size:
