@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends
 from kb.api.errors import Invalid
 from kb.api.models import SearchReply, SearchRequest
 from kb.documents.lookup import check_moment
-from kb.routes.dependencies import ServicesDep
+from kb.routes.dependencies import READ, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
@@ -33,7 +33,7 @@ async def turn(services: ServicesDep) -> AsyncIterator[None]:
 
 
 @router.post(
-    "/search", summary="Search", responses=problems(400, 410, 413), dependencies=[Depends(turn, scope="function")]
+    "/search", summary="Search", responses=problems(400, 410, 413), dependencies=[READ, Depends(turn, scope="function")]
 )
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
