@@ -77,7 +77,7 @@ async def test_a_line_of_the_file_is_a_key_and_a_comment_is_none(tmp_path):
     file.write_text("# keys of agents\n\n first \r\n#second\n")
     known = key_verifier(None, file)
     for token, is_key in (("first", True), ("#", False), ("keys", False), ("#second", False), ("second", False)):
-        assert bool(known(token)) == is_key, token
+        assert bool(await known(token)) == is_key, token
 
 
 @pytest.mark.requirement("G-4")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from kb.api.access import Caller, Limit
+from kb.api.access import KEY_PREFIX, Caller, Limit
 from kb.api.errors import Invalid, KeyExists, NotFound, SettingError
 from kb.filesystem import sync
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from kb.api.access import Right
 
 FILE: Final = "keys.json"
-PREFIX: Final = "kb_"
-"""What the keys begin with, so that scanners for secrets know them."""
-
 USED_SECONDS: Final = 60
 """How often it is written when keys were used last."""
 
@@ -164,7 +161,7 @@ def digest_of(token: str) -> str:
 
 
 def _new_token() -> str:
-    return PREFIX + secrets.token_urlsafe(32)
+    return KEY_PREFIX + secrets.token_urlsafe(32)
 
 
 def _now(later: timedelta = timedelta()) -> str:

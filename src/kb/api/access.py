@@ -14,6 +14,9 @@ Right = Literal["read", "write", "admin"]
 
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 
+KEY_PREFIX: Final = "kb_"
+"""What keys with rights begin with, so that scanners for secrets know them."""
+
 ON_BEHALF_OF: Final = "KB-On-Behalf-Of"
 """The header by which a caller that may do anything, such as the gateway, asks with no more than a key's rights."""
 

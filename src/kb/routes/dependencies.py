@@ -62,8 +62,8 @@ def caller_of(request: Request, services: Services) -> Caller:
     """Return who calls; or on whose behalf, if it is one who may do anything.
 
     Raises:
-        Unauthorized: it is none of the keys, or that on whose behalf it asks is not.
-        Forbidden: it may not ask on behalf of others.
+        Unauthorized: it is none of the keys.
+        Forbidden: it may not ask on behalf of others, or that is none of the keys any more.
     """
     caller: Caller | None = request.scope.get(CALLER)
     if caller is None and services.settings.has_key:
@@ -76,7 +76,7 @@ def caller_of(request: Request, services: Services) -> Caller:
         raise Forbidden(f"{ON_BEHALF_OF}: only a key that may do anything asks for others.")
     key = services.keyring.named(name)
     if key is None:
-        raise Unauthorized(f"There is no key {name!r} any more.")
+        raise Forbidden(f"There is no key {name!r} any more.")
     return key.caller
 
 
