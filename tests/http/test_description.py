@@ -32,6 +32,13 @@ history    POST    /documents/{document_id}/restore
 history    GET     /bin
 history    POST    /undo
 status     GET     /status
+keys       GET     /keys
+keys       POST    /keys
+keys       DELETE  /keys/{name}
+keys       GET     /keys/self
+keys       POST    /keys/identify
+keys       POST    /keys/{name}/rotate
+keys       GET     /audit
 """
 
 

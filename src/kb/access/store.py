@@ -86,7 +86,7 @@ class CallerTransaction:
         self.history = CallerHistory(tx.history, self)
         self.jobs = CallerJobs(tx.jobs, self)
         self._author = author
-        self._changed: dict[int, str] = {}
+        self.changed: dict[int, str] = {}
         self._deeds: list[Deed] = []
 
     @property
@@ -118,11 +118,11 @@ class CallerTransaction:
         Raises:
             Forbidden: a document would be beyond the limit.
         """
-        for document_id in self._changed:
+        for document_id in self.changed:
             document = self.inner.documents.get(document_id)
             if document and not self.sees(document):
                 raise Forbidden(f"This key is limited to {described(self.limit)}: the document would leave that.")
-        changes = [Deed(action, document_id) for document_id, action in self._changed.items()]
+        changes = [Deed(action, document_id) for document_id, action in self.changed.items()]
         self.inner.audit.add([*self._deeds, *changes], self._author)
 
     def record(self, action: str, document_ids: Iterable[int] = (), job_id: int | None = None) -> None:
@@ -132,8 +132,8 @@ class CallerTransaction:
 
     def record_change(self, document_id: int, action: str) -> None:
         """Note how a document was changed; new tags are part of another change."""
-        if self._changed.get(document_id) in (None, "retag"):
-            self._changed[document_id] = action
+        if self.changed.get(document_id) in (None, "retag"):
+            self.changed[document_id] = action
 
     def sees(self, document: rows.Document) -> bool:
         """Return whether the caller may see a document in this state."""
@@ -212,7 +212,7 @@ class CallerDocuments(Part):
 
     def get(self, document_id: int) -> rows.Document | None:
         document = self.inner.get(document_id)
-        return document if document and self.tx.sees(document) else None
+        return document if document and (self.tx.sees(document) or document_id in self.tx.changed) else None
 
     def page(self, where: rows.Filter, **options: Any) -> list[rows.Document]:  # noqa: ANN401 - the store's
         return self.inner.page(replace(where, limit=self.tx.limit), **options)
