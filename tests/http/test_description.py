@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from kb.api import models
+from kb.api import key_models, models
 from kb.routes.examples import EXAMPLES
 
 ROUTES = """
@@ -84,7 +84,7 @@ def test_every_body_has_an_example(description, operations):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_is_an_example_of(name):
-    model = getattr(models, name)
+    model = getattr(models, name, None) or getattr(key_models, name)
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
 
 
