@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
@@ -36,7 +35,7 @@ class Contents(Middleware):
     def __init__(self, engine: EngineClient, instructions: str) -> None:
         self._engine = engine
         self._instructions = instructions
-        self._counted: OrderedDict[str | None, tuple[float, str]] = OrderedDict()
+        self._counted: dict[str | None, tuple[float, str]] = {}
         """By the name of the key: when, and what was said."""
 
     async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
@@ -65,7 +64,7 @@ class Contents(Middleware):
         contents = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
         self._counted[name] = time.monotonic(), contents
         if len(self._counted) > MAX_CALLERS:
-            self._counted.popitem(last=False)
+            del self._counted[next(iter(self._counted))]
         return contents
 
 
