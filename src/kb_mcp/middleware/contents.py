@@ -55,8 +55,8 @@ class Contents(Middleware):
         if time.monotonic() - counted_at < SECONDS:
             return contents
         try:
-            types = (await self._engine.status())["documents"]
             tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
+            types = (await self._engine.status())["documents"]
         except KbError:
             return contents
         words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
