@@ -135,7 +135,7 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
         async def identify(token: str) -> Caller | None:
             if caller := await of_settings(token):
                 return caller
-            key = keyring.identify(digest_of(token))
+            key = await run_in_threadpool(keyring.identify, digest_of(token))  # it may write when it was used
             return key.caller if key else None
 
         return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))

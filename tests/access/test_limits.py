@@ -227,6 +227,27 @@ def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, t
     assert admin.ok("GET", f"documents/{inside}")["source_path"] == "/mails/one.eml#inside.txt"
 
 
+def test_a_message_sent_again_takes_no_attachment_away_that_the_sender_may_not_see(admin, tagged, word):
+    def mail(subject, *inside):
+        message = EmailMessage()
+        message["Subject"] = subject
+        message.set_content(f"{word} body of {subject}")
+        for each in inside:
+            message.add_attachment(each)
+        return message
+
+    deepest = mail("deepest")
+    path = "/mails/nested.eml"
+    admin.file("nested.eml", bytes(mail("outer", mail("middle", deepest))), tags="work", source_path=path)
+    where = {"params": {"source_prefix": f"{path}#", "limit": 500}}
+    inside = eventually("both are there", lambda: admin.ids("documents", **where), lambda ids: len(ids) == 2)
+    hidden = max(inside)
+    admin.ok("PATCH", f"documents/{hidden}/tags", json={"remove": ["work"]})
+    job = tagged.file("nested.eml", bytes(mail("outer, again")), source_path=path)
+    assert job["status"] == "done", job
+    assert admin.ids("documents", **where) == inside
+
+
 def test_a_cursor_of_another_key_leads_nowhere_new(admin, limited, hidden):
     cursor = admin.ok("GET", "documents?limit=1")["next_cursor"]
     assert not limited.ids("documents", params={"cursor": cursor, "limit": 500}) & hidden.keys()

@@ -147,11 +147,11 @@ class Keyring:
             if time.monotonic() - self._written_at >= USED_SECONDS:
                 self._written_at = time.monotonic()
                 with suppress(OSError):  # a full disk keeps nobody out
-                    _write(self._path, self._keys.values(), is_lasting=False)
+                    _write(self._path, self._keys.values())
         return key
 
     def _write(self, keys: dict[str, NamedKey]) -> None:
-        _write(self._path, keys.values(), is_lasting=True)
+        _write(self._path, keys.values())
         self._keys = keys
 
 
@@ -174,13 +174,11 @@ def _read(path: Path) -> Iterable[NamedKey]:
     return [NamedKey(**{**each, "tags": tuple(each["tags"])}) for each in json.loads(path.read_text("utf-8"))["keys"]]
 
 
-def _write(path: Path, keys: Iterable[NamedKey], *, is_lasting: bool) -> None:
-    """Write the file whole or not at all, for its owner alone; `is_lasting` has it on the disk afterwards."""
+def _write(path: Path, keys: Iterable[NamedKey]) -> None:
+    """Write the file whole or not at all, for its owner alone. It is on the disk afterwards."""
     new = path.with_suffix(".new")
     new.touch(mode=0o600)
     new.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=1), "utf-8")
-    if is_lasting:
-        sync(new)
+    sync(new)
     new.replace(path)
-    if is_lasting:
-        sync(path.parent)
+    sync(path.parent)

@@ -302,7 +302,7 @@ class CallerHistory(Part):
         """Discard what came inside a document and does not any more, but what the caller may not see."""
         self.tx.check(document_id)
         for part, path in self.tx.inner.documents.parts(document_id):
-            if path not in keep and self.tx.documents.get(part):
+            if path not in keep and all(map(self.tx.documents.get, [part, *self.tx.parts_of(part)])):
                 self.discard(part, author)
 
     def binned(self, document_id: int) -> rows.Binned | None:

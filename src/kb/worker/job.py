@@ -190,14 +190,16 @@ class Ingestion:
             tx.jobs.drop_content(job.id)
             self._discard(attached)
             return "failed"
-        try:
-            with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
-                self._save_within(mine, tx, job, content, attached)
-        except Forbidden as error:  # before anything is written: it is about where the document would go
-            tx.jobs.fail(job.id, error.detail)
-            tx.jobs.drop_content(job.id)
-            self._discard(attached)
-            return "failed"
+        with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
+            try:
+                if job.source_path:
+                    mine.documents.at_path(job.source_path)
+            except Forbidden as error:
+                tx.jobs.fail(job.id, error.detail)
+                tx.jobs.drop_content(job.id)
+                self._discard(attached)
+                return "failed"
+            self._save_within(mine, tx, job, content, attached)
         return "done"
 
     def _save_within(

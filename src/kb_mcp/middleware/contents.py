@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from kb.api.errors import KbError
-from kb.asgi.rate import MAX_CALLERS
 from kb_mcp.auth import current_name
 from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
@@ -35,8 +34,7 @@ class Contents(Middleware):
     def __init__(self, engine: EngineClient, instructions: str) -> None:
         self._engine = engine
         self._instructions = instructions
-        self._counted: dict[str | None, tuple[float, str]] = {}
-        """By the name of the key: when, and what was said."""
+        self._counted_at, self._counted = float("-inf"), ""
 
     async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
         return self._with_contents(await call_next(context), await self._contents())
@@ -49,22 +47,20 @@ class Contents(Middleware):
         return result.model_copy(update={"instructions": f"{self._instructions}{contents}"})
 
     async def _contents(self) -> str:
-        """Return what the caller may know of, counted not long ago; nothing while the engine is away."""
-        name = current_name()
-        counted_at, contents = self._counted.get(name, (float("-inf"), ""))
-        if time.monotonic() - counted_at < SECONDS:
-            return contents
+        """Return what the caller may know of, nothing while the engine is away; for the gateway's keys as of lately."""
+        is_own = current_name() is None
+        if is_own and time.monotonic() - self._counted_at < SECONDS:
+            return self._counted
         try:
-            tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
             types = (await self._engine.status())["documents"]
+            tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
         except KbError:
-            return contents
+            return self._counted if is_own else ""
         words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
         notice = f" {QUOTES_NOTICE}" if words else ""
         contents = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
-        self._counted[name] = time.monotonic(), contents
-        if len(self._counted) > MAX_CALLERS:
-            del self._counted[next(iter(self._counted))]
+        if is_own:
+            self._counted_at, self._counted = time.monotonic(), contents
         return contents
 
 
