@@ -34,10 +34,10 @@ history    POST    /undo
 status     GET     /status
 keys       GET     /keys
 keys       POST    /keys
-keys       DELETE  /keys/{name}
 keys       GET     /keys/self
 keys       POST    /keys/identify
 keys       POST    /keys/{name}/rotate
+keys       DELETE  /keys/{name}
 keys       GET     /audit
 """
 
