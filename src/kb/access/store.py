@@ -248,13 +248,12 @@ class CallerDocuments(Part):
         self.inner.move(document_id, source_path)
         self.tx.record_change(document_id, "move")
 
-    def change_tags(self, document_id: int, *, add: Collection[str], remove: Collection[str]) -> None:
+    def change_tags(self, document_id: int, *, add: Collection[str], remove: Collection[str]) -> bool:
         self.tx.check(document_id)
-        before = self.inner.get(document_id)
-        self.inner.change_tags(document_id, add=add, remove=remove)
-        after = self.inner.get(document_id)
-        if before and after and set(before.tags) != set(after.tags):
+        is_changed = self.inner.change_tags(document_id, add=add, remove=remove)
+        if is_changed:
             self.tx.record_change(document_id, "retag")
+        return is_changed
 
     def delete(self, document_id: int) -> None:
         self.tx.check(document_id)

@@ -98,8 +98,8 @@ class Documents(Protocol):
         No chunk, FTS entry or vector stays behind (requirement E-6), and nothing that tells of it in its jobs.
         """
 
-    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Set `updated_at` if the tags really change (requirements E-7, N-5)."""
+    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
+        """Set `updated_at` if the tags really change (requirements E-7, N-5); return whether they do."""
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
         """Return the ids and paths of the documents that came inside this one."""

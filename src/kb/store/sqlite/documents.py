@@ -196,13 +196,15 @@ class SqliteDocuments:
         found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], (document_id,)).fetchall()
         return found
 
-    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Remove, then add: a tag in both lists stays."""
+    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
+        """Remove, then add: a tag in both lists stays. Return whether the tags change."""
         before = self._tags_of(document_id)
         self._remove_tags(document_id, set(remove) - set(add))
         self.add_tags(document_id, add)
-        if self._tags_of(document_id) != before:
+        is_changed = self._tags_of(document_id) != before
+        if is_changed:
             self._execute(self._sql["touch_document"], (self.now, document_id))
+        return is_changed
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents, in alphabetical order."""
