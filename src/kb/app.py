@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
+from kb.access.keyring import FILE, Keyring, digest_of
 from kb.api.errors import KbError, StoreError
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
@@ -40,7 +41,7 @@ from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
-from kb.routes import documents, history, jobs, notes, search, status
+from kb.routes import access, documents, history, jobs, notes, search, status
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from kb.api.access import Caller
     from kb.embed.protocol import Embedder
     from kb.store.protocol import Store
 
@@ -103,15 +105,18 @@ def create_app(context: Context | None = None) -> FastAPI:
     settings = Settings.read((context or Context()).environment)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
+    keyring = Keyring(settings.data_dir / FILE)
     seconds = request_seconds("kb_http_request_seconds", instruments.registry)
     app = FastAPIOffline(
         **ABOUT,
         exception_handlers=ERRORS,
-        lifespan=partial(lifespan, settings=settings, instruments=instruments, stop_tracing=stop_tracing),
+        lifespan=partial(
+            lifespan, settings=settings, keyring=keyring, instruments=instruments, stop_tracing=stop_tracing
+        ),
         middleware=[  # from the outside to the inside
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer, prefix=API),
             Middleware(VersionMiddleware),
-            guard(settings),
+            guard(settings, keyring),
             Middleware(BodyLimitMiddleware, most=partial(most_bytes, settings, API)),
         ],
     )
@@ -123,33 +128,40 @@ def create_app(context: Context | None = None) -> FastAPI:
     return app
 
 
-def guard(settings: Settings) -> Middleware:
+def guard(settings: Settings, keyring: Keyring) -> Middleware:
     """Return what keeps strangers out: a key, or without one the check of names, which keeps out foreign pages."""
-    if identify := identify_engine_key(settings):
+    if of_settings := identify_engine_key(settings):
+
+        async def identify(token: str) -> Caller | None:
+            if caller := await of_settings(token):
+                return caller
+            key = await run_in_threadpool(keyring.identify, digest_of(token))  # it may write when it was used
+            return key.caller if key else None
+
         return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))
     return Middleware(HostMiddleware, names=listed(settings.allowed_hosts))
 
 
 def api_router(settings: Settings) -> APIRouter:
     """Return every route under `/api/v1`."""
-    is_guarded = bool(settings.api_key or settings.api_key_file)
-    refusals = (401, 429) if is_guarded else (403, 421)
+    is_guarded = settings.has_key
+    refusals = (401, 403, 429) if is_guarded else (403, 421)
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, notes, history, status):
+    for module in (search, jobs, documents, notes, history, status, access):
         router.include_router(module.router)
     return router
 
 
 @asynccontextmanager
 async def lifespan(
-    app: FastAPI, *, settings: Settings, instruments: Instruments, stop_tracing: Callable[[], None]
+    app: FastAPI, *, settings: Settings, keyring: Keyring, instruments: Instruments, stop_tracing: Callable[[], None]
 ) -> AsyncIterator[None]:
     """Start the parts in a thread, and stop them."""
     with ExitStack() as stack:
         stack.callback(stop_tracing)
-        starting = asyncio.get_running_loop().run_in_executor(None, start, settings, instruments, stack)
+        starting = asyncio.get_running_loop().run_in_executor(None, start, settings, keyring, instruments, stack)
         try:
             app.state.services = await asyncio.shield(starting)
         finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
@@ -159,7 +171,7 @@ async def lifespan(
         app.state.services = None
 
 
-def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Services:
+def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse.
 
     Raises:
@@ -207,12 +219,14 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
     trim_memory()
-    return Services(settings, store, embedder, worker, originals, search_service, stop, queue)
+    return Services(settings, store, embedder, worker, originals, search_service, stop, queue, keyring)
 
 
 def retention_of(settings: Settings) -> Retention:
     """Return how long what was changed or deleted is kept."""
-    return Retention(settings.history_days, settings.history_mb << 20, settings.bin_days)
+    return Retention(
+        settings.history_days, settings.history_mb << 20, settings.bin_days, settings.audit_days, settings.audit_lines
+    )
 
 
 def trim_memory() -> None:

@@ -102,6 +102,11 @@ class EngineKey(EnvSettings):
     api_key: Key | None = None
     api_key_file: UserPath | None = None
 
+    @property
+    def has_key(self) -> bool:
+        """Whether a key is needed."""
+        return bool(self.api_key or self.api_key_file)
+
 
 class EngineAccess(EngineKey):
     """Who may call the HTTP API, and what else shows the engine.
@@ -146,6 +151,8 @@ class Settings(EngineAccess):
         max_wait_seconds: how long a request may wait for a job.
         words_memory_mb: how much memory the words of the full text may take, in MiB; those that were not searched for
             longest give way.
+        audit_days: for how many days the audit log says who changed what.
+        audit_lines: how many lines it has at most; the oldest give way.
         backup_dir: a folder for backups, which the engine makes by itself if this is set.
         backup_hours: how many hours lie between two of them.
         backup_keep: how many of them stay.
@@ -161,6 +168,8 @@ class Settings(EngineAccess):
     bin_days: Annotated[int, Field(ge=0, le=36_500)] = 30
     history_days: Annotated[int, Field(ge=0, le=36_500)] = 90
     history_mb: Annotated[int, Field(ge=1)] = 1024
+    audit_days: Annotated[int, Field(ge=1, le=36_500)] = 365
+    audit_lines: Annotated[int, Field(ge=1)] = 1_000_000
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048

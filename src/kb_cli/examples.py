@@ -106,6 +106,14 @@ LINES: Final = {
         "kb doctor",
         "kb doctor --fix",
     ),
+    "keys": (
+        "kb keys make laptop-agent --right write --tags work",
+        "kb keys rotate laptop-agent --grace 60",
+    ),
+    "audit": (
+        "kb audit --by laptop-agent",
+        "kb audit --document 42 --json",
+    ),
     "stdio": (
         "kb stdio",
         "kb mcp claude-desktop",

@@ -44,6 +44,8 @@ COMMANDS: Final = {
     "tags": "kb_cli.commands.tags:tags",
     "jobs": "kb_cli.commands.jobs:jobs",
     "status": "kb_cli.commands.status:status",
+    "keys": "kb_cli.commands.keys:keys",
+    "audit": "kb_cli.commands.keys:audit",
     "stats": "kb_cli.commands.stats:stats",
     "config": "kb_cli.commands.config:config",
     "mcp": "kb_cli.commands.mcp:mcp",

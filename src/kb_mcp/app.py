@@ -25,7 +25,7 @@ from kb.client.client import EngineClient
 from kb.client.telemetry import outgoing
 from kb.settings import listed, reveal
 from kb.telemetry.tracing import start_tracing
-from kb_mcp.auth import key_verifier
+from kb_mcp.auth import ActingMiddleware, key_verifier, on_behalf, with_named_keys
 from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
 from kb_mcp.middleware.arguments import NormalizeArguments
 from kb_mcp.middleware.body import BoundedBody
@@ -66,7 +66,7 @@ def create_app(context: Context | None = None) -> Starlette:
     configure_fastmcp()
     registry = CollectorRegistry()
     tracer, stop_tracing = start_tracing("kb-gateway")
-    client = engine_client(settings, context.engine, outgoing(tracer))
+    client = engine_client(settings, context.engine, on_behalf(outgoing(tracer)))
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager
@@ -82,7 +82,8 @@ def create_app(context: Context | None = None) -> Starlette:
     middleware = [CallMetrics(registry, tracer), Contents(client, INSTRUCTIONS), *call_middleware(settings, client)]
     server = create_server(middleware, lifespan=lifespan)
     register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
-    identify = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+    own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+    identify = with_named_keys(own, client) if own else None
     app = http_app(server, "/mcp", settings, identify)
     app.add_middleware(UploadAddresses, engine=client, store=uploads)
     app.add_middleware(TrimmedHeaders)
@@ -119,6 +120,7 @@ def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify 
         middleware=[
             Middleware(OriginMiddleware, names=names),
             *keys,
+            Middleware(ActingMiddleware),
             Middleware(BoundedBody),
             Middleware(JSONResponses, streaming=streaming, path=path),
         ],

@@ -9,6 +9,7 @@ from fastmcp.tools import Tool
 from mcp_types import ToolAnnotations
 
 from kb import __version__
+from kb_mcp.auth import needs
 from kb_mcp.errors import translate_errors
 from kb_mcp.tools import schemas
 from kb_mcp.tools.documents import DocumentTools
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fastmcp.server.middleware import Middleware
     from fastmcp.utilities.versions import VersionSpec
 
+    from kb.api.access import Right
     from kb.client.client import EngineClient
     from kb_mcp.tools.answer_limiter import AnswerLimiter
     from kb_mcp.upload_store import UploadStore
@@ -75,31 +77,33 @@ def register_surface(server: FastMCP, engine: EngineClient, uploads: UploadStore
 
 
 def register_tools(server: FastMCP, documents: DocumentTools, uploads: UploadTools) -> None:
-    """Register every tool with its title, hints and output schema, in the order in which clients list them."""
-    for tool, title, hints, output_schema in (
-        (documents.kb_search, "Search the knowledge base", READ_ONLY, schemas.SEARCH_RESULTS),
-        (documents.kb_list, "List documents", READ_ONLY, schemas.DOCUMENT_LIST),
-        (documents.kb_addnote, "Add a note", ADDITIVE, schemas.JOB_ACCEPTED),
-        (uploads.kb_upload_start, "Begin a file upload", ADDITIVE, schemas.UPLOAD_STARTED),
-        (uploads.kb_upload_chunk, "Send a chunk of a file", ADDITIVE_IDEMPOTENT, schemas.UPLOAD_PROGRESS),
-        (uploads.kb_upload_finish, "Finish a file upload", ADDITIVE, schemas.JOB_ACCEPTED),
-        (documents.kb_update_note, "Update a note", DESTRUCTIVE, schemas.DOCUMENT),
-        (documents.kb_get, "Get a document", READ_ONLY, schemas.CHUNKS_OR_DOCUMENTS),
-        (documents.kb_delete, "Delete a document", DESTRUCTIVE, schemas.DELETED),
-        (documents.kb_history, "History of a document", ADDITIVE, schemas.HISTORY),
-        (documents.kb_status, "Status of the knowledge base", READ_ONLY, schemas.STATUS),
-        (documents.kb_jobs, "Ingestion jobs", READ_ONLY, schemas.JOB_LIST),
-    ):
-        register_tool(server, tool, title, hints, output_schema)
+    """Register every tool with its title, the right that it needs, hints and output schema, in the order of lists."""
+    rows: tuple[tuple[Any, str, Right, dict[str, bool], schemas.Schema], ...] = (
+        (documents.kb_search, "Search the knowledge base", "read", READ_ONLY, schemas.SEARCH_RESULTS),
+        (documents.kb_list, "List documents", "read", READ_ONLY, schemas.DOCUMENT_LIST),
+        (documents.kb_addnote, "Add a note", "write", ADDITIVE, schemas.JOB_ACCEPTED),
+        (uploads.kb_upload_start, "Begin a file upload", "write", ADDITIVE, schemas.UPLOAD_STARTED),
+        (uploads.kb_upload_chunk, "Send a chunk of a file", "write", ADDITIVE_IDEMPOTENT, schemas.UPLOAD_PROGRESS),
+        (uploads.kb_upload_finish, "Finish a file upload", "write", ADDITIVE, schemas.JOB_ACCEPTED),
+        (documents.kb_update_note, "Update a note", "write", DESTRUCTIVE, schemas.DOCUMENT),
+        (documents.kb_get, "Get a document", "read", READ_ONLY, schemas.CHUNKS_OR_DOCUMENTS),
+        (documents.kb_delete, "Delete a document", "write", DESTRUCTIVE, schemas.DELETED),
+        (documents.kb_history, "History of a document", "read", ADDITIVE, schemas.HISTORY),
+        (documents.kb_status, "Status of the knowledge base", "read", READ_ONLY, schemas.STATUS),
+        (documents.kb_jobs, "Ingestion jobs", "read", READ_ONLY, schemas.JOB_LIST),
+    )
+    for row in rows:
+        register_tool(server, *row)
 
 
 def register_tool(
     server: FastMCP,
     tool: Any,  # noqa: ANN401 - any coroutine function
     title: str,
+    right: Right,
     hints: dict[str, bool],
     output_schema: schemas.Schema,
 ) -> None:
     annotations = ToolAnnotations(title=title, open_world_hint=False, **hints)
-    translated = translate_errors(tool)
+    translated = translate_errors(needs(right, tool))
     server.add_tool(Tool.from_function(translated, title=title, annotations=annotations, output_schema=output_schema))

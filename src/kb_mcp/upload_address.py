@@ -12,6 +12,7 @@ from starlette.routing import Match, Route
 
 from kb.api.errors import Invalid, KbError
 from kb.asgi.problem import on_http_exception, problem
+from kb_mcp.auth import acting_for
 from kb_mcp.tools.lean import given
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ async def _hand_over(engine: EngineClient, store: UploadStore, upload: Upload) -
     taken, file = await run_in_threadpool(store.take, upload.id)
     try:
         path = taken.source_path
-        return await engine.add_file(taken.filename, file, tags=taken.tags, source_path=path, wait=WAIT_SECONDS)
+        with acting_for(taken.by):
+            return await engine.add_file(taken.filename, file, tags=taken.tags, source_path=path, wait=WAIT_SECONDS)
     finally:
         file.close()
         await run_in_threadpool(store.discard, taken)

@@ -37,7 +37,7 @@ SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload as it was announced; its manifest holds these fields."""
+    """An upload as it was announced; its manifest holds these fields. `by` is the name of the key it came with."""
 
     id: str
     filename: str
@@ -46,6 +46,7 @@ class Upload:
     expires: float
     source_path: str | None = None
     sha256: str = ""
+    by: str | None = None
 
     @property
     def reserved_bytes(self) -> int:
@@ -125,7 +126,14 @@ class UploadStore:
         self._clock = clock
 
     def start(
-        self, filename: str, total_size: int, tags: list[str], *, source_path: str | None = None, sha256: str = ""
+        self,
+        filename: str,
+        total_size: int,
+        tags: list[str],
+        *,
+        source_path: str | None = None,
+        sha256: str = "",
+        by: str | None = None,
     ) -> str:
         """Reserve room for a file. Return its upload_id.
 
@@ -136,7 +144,7 @@ class UploadStore:
         if total_size > self._limits.file_size:
             raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
         upload = Upload(
-            str(uuid4()), filename, total_size, tags, self._clock() + self._limits.seconds, source_path, sha256
+            str(uuid4()), filename, total_size, tags, self._clock() + self._limits.seconds, source_path, sha256, by
         )
         with upload_chunks.explain_full_disk("try again"), self._locked():
             reserved = sum(other.reserved_bytes for other in self._uploads())
@@ -271,6 +279,15 @@ class UploadStore:
         if upload is None or upload.expires <= self._clock():
             raise _unknown_upload(upload_id)
         return upload
+
+    def check_sender(self, upload_id: str, by: str | None) -> None:
+        """Refuse an upload that another key began, like one that is not there.
+
+        Raises:
+            NotFound: it is none of the key's.
+        """
+        if self.get(upload_id).by != by:
+            raise _unknown_upload(upload_id)
 
     def _taken_folder(self, upload: Upload) -> Path:
         return self._folder / f"{upload.id}{TAKEN_SUFFIX}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from kb.api import models
+from kb.api import key_models, models
 from kb.routes.examples import EXAMPLES
 
 ROUTES = """
@@ -33,6 +33,13 @@ history    POST    /documents/{document_id}/restore
 history    GET     /bin
 history    POST    /undo
 status     GET     /status
+keys       GET     /keys
+keys       POST    /keys
+keys       GET     /keys/self
+keys       POST    /keys/identify
+keys       POST    /keys/{name}/rotate
+keys       DELETE  /keys/{name}
+keys       GET     /audit
 """
 
 
@@ -78,7 +85,7 @@ def test_every_body_has_an_example(description, operations):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_is_an_example_of(name):
-    model = getattr(models, name)
+    model = getattr(models, name, None) or getattr(key_models, name)
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
 
 

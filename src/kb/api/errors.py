@@ -13,10 +13,12 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotRetryable             409 not-retryable
     ├── JobDone                  409 job-done
     ├── KeyReused                409 key-reused
+    ├── KeyExists                409 key-exists
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
     ├── HistoryGone              410 history-gone
     ├── Changed                  412 changed
+    ├── Forbidden                403 forbidden
     ├── ForeignOrigin            403 foreign-origin
     ├── WrongVersion             426 wrong-version
     ├── TooLarge                 413 too-large
@@ -127,6 +129,13 @@ class KeyReused(KbError):
     code = "key-reused"
 
 
+class KeyExists(KbError):
+    """There is a key of this name already."""
+
+    status = 409
+    code = "key-exists"
+
+
 class NotInBin(KbError):
     """The document is not in the bin."""
 
@@ -153,6 +162,13 @@ class Changed(KbError):
 
     status = 412
     code = "changed"
+
+
+class Forbidden(KbError):
+    """This key may not do that."""
+
+    status = 403
+    code = "forbidden"
 
 
 class ForeignOrigin(KbError):
@@ -291,10 +307,12 @@ BY_CODE: dict[str, type[KbError]] = {
         NotRetryable,
         JobDone,
         KeyReused,
+        KeyExists,
         NotInBin,
         Occupied,
         HistoryGone,
         Changed,
+        Forbidden,
         ForeignOrigin,
         Misdirected,
         TooLarge,

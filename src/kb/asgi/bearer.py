@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 
-from kb.api.errors import TooManyGuesses, Unauthorized
+from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.asgi.problem import problem
 from kb.asgi.rate import GCRA, MAX_CALLERS
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kb.asgi.keys import Identify
 
 CALLER: Final = "kb.caller"
-"""Where a request's scope names the key that it came with."""
+"""Where a request's scope has the `Caller` whose key it came with."""
 
 GUESSES_PER_MINUTE: Final = 20
 
@@ -63,7 +63,7 @@ class BearerMiddleware:
         self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 with a challenge (RFC 6750) or 429, or pass the request on with its caller's name."""
+        """Answer 401 with a challenge (RFC 6750) or 429, or pass the request on with its caller."""
         if scope["type"] != "http" or not _is_under(scope, self.prefixes):
             return await self.app(scope, receive, send)
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
@@ -72,8 +72,12 @@ class BearerMiddleware:
         address = network_of(scope["client"][0]) if scope.get("client") else ""
         if wait := self._guesses.wait(address):
             return await problem(TooManyGuesses(), {"Retry-After": str(math.ceil(wait))})(scope, receive, send)
-        if name := self.identify(token.strip()):
-            scope[CALLER] = name
+        try:
+            caller = await self.identify(token.strip())
+        except KbError as error:
+            return await problem(error)(scope, receive, send)
+        if caller:
+            scope[CALLER] = caller
             return await self.app(scope, receive, send)
         self._guesses.add(address, token)
         invalid = f'{CHALLENGE}, error="invalid_token"'

@@ -7,17 +7,18 @@ import logging
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from kb.api.access import Caller
 from kb.api.errors import SettingError
 from kb.settings import key_text, reveal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
     from kb.settings import EngineKey
 
-    Identify = Callable[[str], str | None]
-    """Answers the name of the key that a token is; None if it is none."""
+    Identify = Callable[[str], Awaitable[Caller | None]]
+    """Answers whose key a token is; None if it is none."""
 
 logger = logging.getLogger(__name__)
 
@@ -103,10 +104,15 @@ def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Ide
     """
     warn_of_short(secrets, variable)
     fixed = Keys(secrets)
-    if file is None:
-        return fixed.identify if secrets else None
-    changing = KeyFile(file, f"{variable}_FILE")
-    return lambda token: fixed.identify(token) or changing.identify(token)
+    if file is None and not secrets:
+        return None
+    changing = KeyFile(file, f"{variable}_FILE") if file else None
+
+    async def identify(token: str) -> Caller | None:
+        name = fixed.identify(token) or (changing.identify(token) if changing else None)
+        return Caller(name) if name else None
+
+    return identify
 
 
 def identify_engine_key(settings: EngineKey) -> Identify | None:

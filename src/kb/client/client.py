@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, cast
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 from kb.api import errors
@@ -273,6 +273,32 @@ class EngineClient:
             headers=headers,
             timeout=LONG_SECONDS,
         )
+
+    async def keys(self) -> JSON:
+        """GET /keys."""
+        return await self._call("GET", "keys")
+
+    async def make_key(self, name: str, *, right: str, tags: Sequence[str] = (), path: str | None = None) -> JSON:
+        """POST /keys; the answer's `key` is what to send."""
+        wanted = _given(name=name, right=right, path=path) | {"tags": list(tags)}
+        return await self._call("POST", "keys", json=wanted, repeatable=False)
+
+    async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:
+        """POST /keys/{name}/rotate."""
+        wanted = {"grace_minutes": grace_minutes}
+        return await self._call("POST", f"keys/{quote(name, safe='')}/rotate", json=wanted, repeatable=False)
+
+    async def revoke_key(self, name: str) -> JSON:
+        """DELETE /keys/{name}."""
+        return await self._call("DELETE", f"keys/{quote(name, safe='')}", repeatable=False)
+
+    async def identify_key(self, digest: str) -> JSON:
+        """POST /keys/identify: whose key a text is that has this SHA-256."""
+        return await self._call("POST", "keys/identify", json={"digest": digest})
+
+    async def audit(self, **query: object) -> JSON:
+        """GET /audit: a page of who did what, by `document_id` and `by`, newest first."""
+        return await self._call("GET", "audit", params=_given(**query))
 
     async def tags(self) -> JSON:
         """GET /tags."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, cast
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from kb.api.errors import Unavailable
+from kb.access.keyring import Keyring
+from kb.access.store import CallerStore
+from kb.api.access import ANYONE, ON_BEHALF_OF, Caller, Right
+from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import Why
 from kb.asgi.bearer import CALLER
 from kb.documents.originals import Originals
@@ -36,19 +39,77 @@ class Services:
     search: SearchService
     stop: Stop
     queue: SearchQueue
+    keyring: Keyring
 
 
 async def services_of(request: Request) -> Services:
-    """Return the running engine's parts.
+    """Return the running engine's parts, with the store as the caller may see and change it.
 
     Raises:
         Unavailable: it is still starting.
+        Unauthorized, Forbidden: see `caller_of`.
     """
     services: Services | None = getattr(request.app.state, "services", None)
     if services is None:
         raise Unavailable
-    return services
+    caller = caller_of(request, services)
+    store = cast("Store", CallerStore(services.store, caller, client_of(request)))
+    search = services.search.over(store) if caller.limit else services.search
+    return replace(services, store=store, search=search)
 
+
+def caller_of(request: Request, services: Services) -> Caller:
+    """Return who calls; or on whose behalf, if it is one who may do anything.
+
+    Raises:
+        Unauthorized: it is none of the keys.
+        Forbidden: it may not ask on behalf of others, or that is none of the keys any more.
+    """
+    caller: Caller | None = request.scope.get(CALLER)
+    if caller is None and services.settings.has_key:
+        raise Unauthorized
+    caller = caller or ANYONE
+    name = request.headers.get(ON_BEHALF_OF)
+    if name is None:
+        return caller
+    if not caller.may("admin"):
+        raise Forbidden(f"{ON_BEHALF_OF}: only a key that may do anything asks for others.")
+    key = services.keyring.named(name)
+    if key is None:
+        raise Forbidden(f"There is no key {name!r} any more.")
+    return key.caller
+
+
+class Needs:
+    """What a route needs, as a dependency: each route names one."""
+
+    def __init__(self, right: Right) -> None:
+        self.right = right
+
+    async def __call__(self, request: Request, _: Annotated[Services, Depends(services_of)]) -> None:
+        """Refuse who may not do that.
+
+        Raises:
+            Forbidden: the caller has not this right.
+        """
+        check_right(request, self.right)
+
+
+def check_right(request: Request, right: Right) -> None:
+    """Refuse who may not do that.
+
+    Raises:
+        Forbidden: the caller has not this right.
+    """
+    caller = caller_of(request, request.app.state.services)
+    if not caller.may(right):
+        raise Forbidden(f"This key may {caller.right}; that needs the right to {WORDS[right]}.")
+
+
+WORDS: dict[Right, str] = {"read": "read", "write": "write", "admin": "do anything (admin)"}
+READ: Any = Depends(Needs("read"))
+WRITE: Any = Depends(Needs("write"))
+ADMIN: Any = Depends(Needs("admin"))
 
 ServicesDep = Annotated[Services, Depends(services_of)]
 MAX_CLIENT = 100
@@ -62,8 +123,13 @@ async def author_of(request: Request, why: Annotated[Why, Query()] = None) -> Au
 
 def author_from(request: Request, why: str | None) -> Author:
     """Return who makes the request, for a reason that was given."""
+    return Author(caller_of(request, request.app.state.services).name, client_of(request), why)
+
+
+def client_of(request: Request) -> str | None:
+    """Return what program makes the request, as it says."""
     agent = request.headers.get("user-agent", "")[:MAX_CLIENT]
-    return Author(request.scope.get(CALLER), agent if agent.isprintable() and agent else None, why)
+    return agent if agent.isprintable() and agent else None
 
 
 AuthorDep = Annotated[Author, Depends(author_of)]

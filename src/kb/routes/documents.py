@@ -9,7 +9,7 @@ from os import fstat
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
@@ -46,7 +46,7 @@ from kb.documents.lookup import check_moment, existing_document, former_document
 from kb.documents.move import move
 from kb.documents.staging import BLOCK_SIZE
 from kb.documents.window import place_of, window
-from kb.routes.dependencies import MAX_ID, AuthorDep, Id, Limit, QueryModel, ServicesDep
+from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, ServicesDep, check_right
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
@@ -100,7 +100,7 @@ class ListQuery(QueryModel):
     total: Annotated[bool, Field(description="Count all pages' documents.")] = False
 
 
-@router.get("/documents", tags=["documents"], summary="List documents", responses=problems(410))
+@router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ], responses=problems(410))
 def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = page_size(query.limit, services.settings)
@@ -120,6 +120,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     "/documents/{document_id}",
     tags=["documents"],
     summary="Get a document",
+    dependencies=[READ],
     responses={200: links_to_document("/id"), **problems(404, 410)},
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
@@ -156,6 +157,7 @@ def _stretch(
     "/documents/{document_id}/text",
     tags=["documents"],
     summary="Get a part of a document's text",
+    dependencies=[READ],
     responses=problems(404, 409),
 )
 def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
@@ -175,6 +177,7 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
     "/documents/{document_id}/file",
     tags=["documents"],
     summary="Get a document's file",
+    dependencies=[READ],
     response_class=StreamingResponse,
     responses={
         200: {"content": {"application/octet-stream": {}}, "description": "The file as it was uploaded."},
@@ -205,6 +208,7 @@ def as_attachment(filename: str) -> str:
     "/documents/{document_id}",
     tags=["documents"],
     summary="Move a document",
+    dependencies=[WRITE],
     responses=problems(400, 404, 409, 413, 507),
 )
 def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
@@ -213,19 +217,26 @@ def move_document(document_id: Id, change: Move, services: ServicesDep, author: 
 
 
 @router.delete(
-    "/documents/{document_id}", tags=["documents"], summary="Delete a document", responses=problems(404, 507)
+    "/documents/{document_id}",
+    tags=["documents"],
+    summary="Delete a document",
+    dependencies=[WRITE],
+    responses=problems(404, 507),
 )
 def delete_document(
     document_id: Id,
     services: ServicesDep,
     author: AuthorDep,
+    request: Request,
     purge_: Annotated[bool, Query(alias="purge", description="Delete it for good, also from the bin.")] = False,
 ) -> Deleted:
     """Move a document to the bin, with the attachments that came in it.
 
-    With `purge`, or after the days that the bin keeps it, nothing of it is left: no version and no file.
+    With `purge`, or after the days that the bin keeps it, nothing of it is left: no version and no file. That takes
+    a key that may do anything.
     """
     if purge_:
+        check_right(request, "admin")
         document = purge(services.store, services.originals, services.settings.staging_dir, document_id)
     else:
         document = delete(services.store, services.originals, document_id, author)
@@ -236,6 +247,7 @@ def delete_document(
     "/documents/{document_id}/tags",
     tags=["tags"],
     summary="Change a document's tags",
+    dependencies=[WRITE],
     responses=problems(400, 404, 409, 413, 507),
 )
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
@@ -252,7 +264,7 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
     return Document.model_validate(document)
 
 
-@router.get("/tags", tags=["tags"], summary="List tags")
+@router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
 def list_tags(services: ServicesDep) -> TagList:
     """Every tag in use, and how many documents carry it."""
     with services.store.read() as tx:

@@ -58,7 +58,34 @@ VERSION = {
     "content_hash": "1f0e5d6c8c0d4f9a",
 }
 
+KEY = {
+    "name": "laptop-agent",
+    "right": "write",
+    "tags": ["work"],
+    "path": "/home/ada/notes/",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "used_at": "2026-02-01T08:30:00.000Z",
+}
+AUDIT_LINE = {
+    "id": 1207,
+    "at": "2026-01-31T12:00:00.000Z",
+    "by": "laptop-agent",
+    "client": "kb/3.0.0 (mcp)",
+    "action": "update",
+    "document_id": 42,
+    "job_id": None,
+    "key": None,
+}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "KeyRequest": {"name": "laptop-agent", "right": "write", "tags": ["work"], "path": "/home/ada/notes/"},
+    "RotateRequest": {"grace_minutes": 60},
+    "DigestRequest": {"digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+    "KeyRights": {name: KEY[name] for name in ("name", "right", "tags", "path")},
+    "Key": KEY,
+    "NewKey": {**KEY, "key": "kb_0dLx3b1kN0b8uU7S4bQ2cW6m9p5r1t3v7y8z0A2C4E6"},
+    "KeyList": {"keys": [KEY]},
+    "AuditList": {"lines": [AUDIT_LINE], "next_cursor": "1207"},
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
     "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
     "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},

@@ -29,7 +29,7 @@ from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import plan, undo
-from kb.routes.dependencies import MAX_ID, AuthorDep, Id, Limit, QueryModel, Services, ServicesDep
+from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, Services, ServicesDep
 from kb.routes.limits import page_size
 from kb.routes.notes import hashes_in
 from kb.routes.problems import links_to_document, problems
@@ -61,7 +61,12 @@ class DiffQuery(QueryModel):
     to: Annotated[int | None, Field(ge=1, le=MAX_ID, description="The newest if left out.")] = None
 
 
-@router.get("/documents/{document_id}/history", summary="List a document's versions", responses=problems(404))
+@router.get(
+    "/documents/{document_id}/history",
+    summary="List a document's versions",
+    dependencies=[READ],
+    responses=problems(404),
+)
 def list_versions(document_id: Id, services: ServicesDep, query: Annotated[VersionsQuery, Query()]) -> VersionList:
     """The versions of a document, newest first: as it stands, and as it stood. Those of one in the bin, too."""
     limit = page_size(query.limit, services.settings)
@@ -79,14 +84,21 @@ def list_versions(document_id: Id, services: ServicesDep, query: Annotated[Versi
     )
 
 
-@router.get("/documents/{document_id}/history/{number}", summary="Get a version", responses=problems(404))
+@router.get(
+    "/documents/{document_id}/history/{number}", summary="Get a version", dependencies=[READ], responses=problems(404)
+)
 def get_version(document_id: Id, number: Number, services: ServicesDep) -> VersionText:
     """A version of a document with its text."""
     version, text = version_with_text(services, document_id, number)
     return VersionText(**dict(version_model(version)), document_id=document_id, text=text)
 
 
-@router.get("/documents/{document_id}/history/{number}/diff", summary="Compare versions", responses=problems(404))
+@router.get(
+    "/documents/{document_id}/history/{number}/diff",
+    summary="Compare versions",
+    dependencies=[READ],
+    responses=problems(404),
+)
 def compare_versions(
     document_id: Id, number: Number, services: ServicesDep, query: Annotated[DiffQuery, Query()]
 ) -> VersionDiff:
@@ -103,6 +115,7 @@ def compare_versions(
 @router.post(
     "/documents/{document_id}/revert",
     summary="Revert a document",
+    dependencies=[WRITE],
     responses={200: links_to_document("/id"), **problems(400, 404, 412, 413, 507)},
 )
 def revert_document(
@@ -133,6 +146,7 @@ def revert_document(
 @router.post(
     "/documents/{document_id}/restore",
     summary="Restore a document",
+    dependencies=[WRITE],
     responses={200: links_to_document("/id"), **problems(404, 409, 507)},
 )
 def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
@@ -140,7 +154,7 @@ def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) 
     return Document.model_validate(restore(services.store, services.embedder, document_id, author, services.stop.check))
 
 
-@router.get("/bin", summary="List the bin")
+@router.get("/bin", summary="List the bin", dependencies=[READ])
 def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinList:
     """A page of the documents that were deleted and can be restored, the last deleted first."""
     limit = page_size(query.limit, services.settings)
@@ -152,7 +166,7 @@ def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinL
     return BinList(documents=documents, next_cursor=f"{last.document.id}.{last.deleted_at}" if last else None)
 
 
-@router.post("/undo", summary="Take changes back", responses=problems(400, 410, 413, 507))
+@router.post("/undo", summary="Take changes back", dependencies=[WRITE], responses=problems(400, 410, 413, 507))
 def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) -> Undone:
     """Every document that was changed since a moment becomes again what it was then.
 

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
-from kb.routes.dependencies import Id, Limit, QueryModel, Services, ServicesDep, author_from
+from kb.routes.dependencies import READ, WRITE, Id, Limit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
@@ -49,7 +49,9 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("", summary="Add a note or a file", status_code=202, openapi_extra=BODIES, responses=ANSWERS)
+@router.post(
+    "", summary="Add a note or a file", dependencies=[WRITE], status_code=202, openapi_extra=BODIES, responses=ANSWERS
+)
 async def submit(
     request: Request,
     response: Response,
@@ -77,7 +79,7 @@ async def submit(
     return accepted
 
 
-@router.get("", summary="List jobs")
+@router.get("", summary="List jobs", dependencies=[READ])
 def list_jobs(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> JobList:
     """A page of jobs, newest first."""
     limit = page_size(query.limit, services.settings)
@@ -88,13 +90,19 @@ def list_jobs(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> Jo
     return JobList(jobs=jobs, next_cursor=str(jobs[-1].id) if len(page) > limit else None)
 
 
-@router.get("/{job_id}", summary="Get a job", responses=problems(404))
+@router.get("/{job_id}", summary="Get a job", dependencies=[READ], responses=problems(404))
 async def get_job(job_id: Id, services: ServicesDep, query: Annotated[WaitQuery, Query()]) -> Job:
     """How far a note or a file is, and why it failed if it did."""
     return Job.model_validate(await awaited_job(services, job_id, query.wait))
 
 
-@router.post("/{job_id}/retry", summary="Try a failed job again", status_code=202, responses=problems(404, 409))
+@router.post(
+    "/{job_id}/retry",
+    summary="Try a failed job again",
+    dependencies=[WRITE],
+    status_code=202,
+    responses=problems(404, 409),
+)
 def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
     """Try a failed job again, whose content was kept: one that failed for a reason of the engine's."""
     accepted = retry(services.store, job_id)
@@ -102,7 +110,7 @@ def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
     return accepted
 
 
-@router.delete("/{job_id}", summary="Drop a job", responses=problems(404, 409, 507))
+@router.delete("/{job_id}", summary="Drop a job", dependencies=[WRITE], responses=problems(404, 409, 507))
 def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
     """Forget a queued, running or failed job, with what it waited with and its Idempotency-Key.
 

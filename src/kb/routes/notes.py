@@ -11,7 +11,7 @@ from kb.api.errors import Invalid
 from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.update import NoteChange, NoteLimits, update_note
-from kb.routes.dependencies import AuthorDep, Id, ServicesDep
+from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import with_chunks
 from kb.routes.limits import check_note, check_tags
 from kb.routes.problems import problems
@@ -20,7 +20,12 @@ from kb.routes.thread_route import ThreadRoute
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
 
 
-@router.patch("/notes/{document_id}", summary="Update a note", responses=problems(400, 404, 409, 412, 413, 507))
+@router.patch(
+    "/notes/{document_id}",
+    summary="Update a note",
+    dependencies=[WRITE],
+    responses=problems(400, 404, 409, 412, 413, 507),
+)
 def patch_note(
     document_id: Id,
     update: NoteUpdate,

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
 from kb.documents.lookup import check_moment, existing_document
-from kb.routes.dependencies import MAX_ID, Id, ServicesDep
+from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, top_of
 from kb.routes.problems import problems
@@ -34,7 +34,7 @@ async def turn(services: ServicesDep) -> AsyncIterator[None]:
 
 
 @router.post(
-    "/search", summary="Search", responses=problems(400, 410, 413), dependencies=[Depends(turn, scope="function")]
+    "/search", summary="Search", responses=problems(400, 410, 413), dependencies=[READ, Depends(turn, scope="function")]
 )
 def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query: hybrid, unless a mode flag says otherwise."""
@@ -59,7 +59,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     "/documents/{document_id}/similar",
     summary="Similar documents",
     responses=problems(400, 404),
-    dependencies=[Depends(turn, scope="function")],
+    dependencies=[READ, Depends(turn, scope="function")],
 )
 def find_similar(
     document_id: Id,

@@ -8,13 +8,13 @@ from fastapi import APIRouter
 
 from kb import __version__
 from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status
-from kb.routes.dependencies import ServicesDep
+from kb.routes.dependencies import READ, ServicesDep
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 
 
-@router.get("/status", summary="Get the engine's state")
+@router.get("/status", summary="Get the engine's state", dependencies=[READ])
 def status(services: ServicesDep) -> Status:
     """Say what this engine is, and how much is in it."""
     embedder = services.embedder

@@ -74,6 +74,10 @@ class SearchService:
         self._instruments = instruments
         self._recall = recall
 
+    def over(self, store: Store) -> SearchService:
+        """Return the same service over another store, such as what one caller may see of it."""
+        return SearchService(store, self._embedder, self._pool, self._instruments, self._recall)
+
     def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
 

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kb.api.access import Caller, Limit
     from kb.api.models import JobStatus, Sort
     from kb.store.rows import (
+        AuditLine,
         Author,
         Binned,
         Chunk,
         ChunkPlace,
         Content,
         Counts,
+        Deed,
         Document,
         Extent,
         Filter,
@@ -58,7 +61,9 @@ class Documents(Protocol):
     def beginning_with(self, doc_type: str, beginnings: Sequence[str]) -> list[int]:
         """Return the documents of a type whose first chunk begins with one of these texts, all of one length."""
 
-    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
+    def with_content(
+        self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
+    ) -> Document | None:
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
@@ -93,10 +98,13 @@ class Documents(Protocol):
         No chunk, FTS entry or vector stays behind (requirement E-6), and nothing that tells of it in its jobs.
         """
 
-    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Set `updated_at` if the tags really change (requirements E-7, N-5)."""
+    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
+        """Set `updated_at` if the tags really change (requirements E-7, N-5); return whether they do."""
 
-    def tags(self) -> list[tuple[str, int]]:
+    def parts(self, document_id: int) -> list[tuple[int, str | None]]:
+        """Return the ids and paths of the documents that came inside this one."""
+
+    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 
     def file_hashes(self) -> set[str]:
@@ -162,14 +170,14 @@ class Jobs(Protocol):
     def with_key(self, idempotency_key: str) -> Job | None:
         """Return the job that was accepted under this key."""
 
-    def pending(self) -> int:
-        """Return how many jobs are queued or running."""
+    def pending(self, of: Caller | None = None) -> int:
+        """Return how many jobs are queued or running, of all or of those that one sent."""
 
     def queue_age(self) -> float:
         """For how many seconds the oldest queued job has waited; 0 if there is none."""
 
-    def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
-        """Jobs with an id below `before`, newest first."""
+    def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
+        """Jobs with an id below `before`, newest first, of all or of those that one sent."""
 
     def claim(self, limit: int) -> list[Job]:
         """Turn the oldest queued jobs to running, which counts as an attempt: new ones together.
@@ -274,6 +282,17 @@ class Index(Protocol):
         """Return the chunks with their documents, in the order given."""
 
 
+class Audit(Protocol):
+    """Who did what. A line is written in the transaction of what it tells of."""
+
+    def add(self, deeds: Iterable[Deed], author: Author) -> None: ...
+    def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:
+        """Return lines with an id below `before`, newest first, of all or of a document or a key."""
+
+    def expire(self, limit: int) -> int:
+        """Delete at most `limit` lines that are too old or too many, the oldest first; return how many."""
+
+
 class Transaction(Protocol):
     """One moment of the database, or one change of it."""
 
@@ -285,10 +304,13 @@ class Transaction(Protocol):
     def jobs(self) -> Jobs: ...
     @property
     def index(self) -> Index: ...
+    @property
+    def audit(self) -> Audit: ...
     def index_at(self, instant: datetime) -> Index:
         """Return what search asks of a former moment."""
 
-    def counts(self) -> Counts: ...
+    def counts(self, of: Caller | None = None) -> Counts:
+        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
 
 
 class Store(Protocol):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kb.api.access import Limit
     from kb.api.models import JobKind, JobStatus
     from kb.embed.protocol import ModelSpec
 
@@ -160,7 +161,7 @@ class Filter:
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes
     by when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
     With `as_of` the documents are meant as they stood then. All of the texts `holding` stand in a document, and none of
-    `lacking`.
+    `lacking`. `limit` is what the caller's key is limited to.
     """
 
     tags: tuple[str, ...] = ()
@@ -178,6 +179,7 @@ class Filter:
     document_id: int | None = None
     holding: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +220,16 @@ class Binned:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what was changed or deleted is kept: days, and bytes of all former versions. 0 days keep nothing."""
+    """How long what was changed or deleted is kept: days, and bytes of all former versions. 0 days keep nothing.
+
+    And how long it is kept who did what: days, and lines.
+    """
 
     history_days: int = 90
     history_size: int = 1 << 30
     bin_days: int = 30
+    audit_days: int = 365
+    audit_lines: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +246,8 @@ class HistoryCounts:
 class NewJob:
     """A note (`text`) or a file (`staged`, a name in the staging folder, and the `filename` it came with).
 
-    `part_of` is the document that the file was inside, `depth` how many files it was inside.
+    `part_of` is the document that the file was inside, `depth` how many files it was inside. `limit` is that of
+    the key that it was sent with.
     """
 
     kind: JobKind
@@ -255,6 +263,7 @@ class NewJob:
     part_of: int | None = None
     depth: int = 0
     author: Author = NOBODY
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +291,31 @@ class Job:
     part_of: int | None = None
     depth: int = 0
     author: Author = NOBODY
+    limit: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """Who did what to which document, job or key, and when; nothing of what they hold."""
+
+    id: int
+    at: str
+    by: str | None
+    client: str | None
+    action: str
+    document_id: int | None
+    job_id: int | None
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What a line of the audit log says was done."""
+
+    action: str
+    document_id: int | None = None
+    job_id: int | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.api.errors import Unreadable
+from kb.access.store import as_caller
+from kb.api.access import Caller
+from kb.api.errors import Forbidden, Unreadable
 from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
 from kb.documents.staging import discard
@@ -188,19 +190,34 @@ class Ingestion:
             tx.jobs.drop_content(job.id)
             self._discard(attached)
             return "failed"
-        document_id, was_there = save(tx, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
+        with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
+            try:
+                if job.source_path:
+                    mine.documents.at_path(job.source_path)
+            except Forbidden as error:
+                tx.jobs.fail(job.id, error.detail)
+                tx.jobs.drop_content(job.id)
+                self._discard(attached)
+                return "failed"
+            self._save_within(mine, tx, job, content, attached)
+        return "done"
+
+    def _save_within(
+        self, mine: Transaction, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]
+    ) -> None:
+        """Save a job's document within what its sender may change."""
+        document_id, was_there = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
         tx.jobs.finish(job.id, document_id)
         if job.staged:
             self._originals.add(self._staging / job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
         if job.source_path or not was_there:
             kept = {new.source_path for new in attached}
-            tx.history.discard_parts(document_id, keep=kept, author=job.author)
+            mine.history.discard_parts(document_id, keep=kept, author=job.author)
             for new in attached:
-                tx.jobs.add(replace(new, part_of=document_id))
+                mine.jobs.add(replace(new, part_of=document_id))
         else:
             self._discard(attached)
-        return "done"
 
     def _discard(self, attached: Collection[NewJob]) -> None:
         for new in attached:

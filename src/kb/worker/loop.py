@@ -190,17 +190,18 @@ class Worker:
         return bool(jobs)
 
     def _expire(self) -> None:
-        """Delete the done jobs, former versions and documents of the bin whose time has come; new work goes first."""
+        """Delete what its time has come for: done jobs, audit lines, versions, the bin; new work goes first."""
         if time.monotonic() < self._expire_at:
             return
         while not (self._stop.is_requested or self._wake.is_set()):
             with self._store.write() as tx:
                 days = self._keep_jobs_days
                 jobs = tx.jobs.expire(days, EXPIRED) if days else 0
+                lines = tx.audit.expire(EXPIRED)
                 history = tx.history.expire(EXPIRED_VERSIONS)
             if history:
                 self._originals.sweep(self._store)
-            if jobs < EXPIRED and history < EXPIRED_VERSIONS:
+            if max(jobs, lines) < EXPIRED and history < EXPIRED_VERSIONS:
                 self._expire_at = time.monotonic() + EXPIRE_SECONDS
                 return
 

@@ -60,7 +60,7 @@ def create_collections_server(
     membership = Membership(engine, names)
     own = create_server(middleware)
     set_collection = MembershipTools(membership).kb_set_collection
-    register_tool(own, set_collection, "Move to a collection", DESTRUCTIVE, schemas.DOCUMENT)
+    register_tool(own, set_collection, "Move to a collection", "write", DESTRUCTIVE, schemas.DOCUMENT)
     server = create_server([CollectionResources()])
     for provider in (FastMCPProvider(core), FastMCPProvider(own)):
         server.add_provider(provider.wrap_transform(CollectionTransform(membership)))

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from kb.api.errors import KbError
+from kb_mcp.auth import current_name
 from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
 if TYPE_CHECKING:
-    from fastmcp import FastMCP
-
     from kb.client.client import EngineClient
 
 MAX_TAGS: Final = 20
@@ -25,7 +24,7 @@ SECONDS: Final = 30
 
 
 class Contents(Middleware):
-    """Adds types and tags with their counts to the instructions before a client reads them.
+    """Adds types and tags with their counts to the instructions before a client reads them, as its key may see them.
 
     Args:
         engine: counts them.
@@ -35,29 +34,34 @@ class Contents(Middleware):
     def __init__(self, engine: EngineClient, instructions: str) -> None:
         self._engine = engine
         self._instructions = instructions
-        self._counted_at = float("-inf")
+        self._counted_at, self._counted = float("-inf"), ""
 
     async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        await self._refresh(context)
-        return await call_next(context)
+        return self._with_contents(await call_next(context), await self._contents())
 
     async def on_discover(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        await self._refresh(context)
-        return await call_next(context)
+        return self._with_contents(await call_next(context), await self._contents())
 
-    async def _refresh(self, context: MiddlewareContext[Any]) -> None:
-        server: FastMCP | None = context.fastmcp_context.fastmcp if context.fastmcp_context else None
-        if server is None or time.monotonic() - self._counted_at < SECONDS:
-            return
+    def _with_contents(self, result: Any, contents: str) -> Any:  # noqa: ANN401 - the protocol's
+        """Return an answer with these contents in its instructions. The server's own are the same for all keys."""
+        return result.model_copy(update={"instructions": f"{self._instructions}{contents}"})
+
+    async def _contents(self) -> str:
+        """Return what the caller may know of, nothing while the engine is away; for the gateway's keys as of lately."""
+        is_own = current_name() is None
+        if is_own and time.monotonic() - self._counted_at < SECONDS:
+            return self._counted
         try:
-            tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
             types = (await self._engine.status())["documents"]
+            tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
         except KbError:
-            return
-        self._counted_at = time.monotonic()
+            return self._counted if is_own else ""
         words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
         notice = f" {QUOTES_NOTICE}" if words else ""
-        server.instructions = f"{self._instructions}{_counts('Types', types)}{_counts('Tags', words)}{notice}"
+        contents = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
+        if is_own:
+            self._counted_at, self._counted = time.monotonic(), contents
+        return contents
 
 
 def _counts(name: str, counts: dict[str, int]) -> str:

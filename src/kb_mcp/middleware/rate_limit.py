@@ -44,7 +44,7 @@ class RateLimit(Middleware):
 
     def _refusal(self) -> str:
         """Count a call of this request's key. Return why it is refused, or nothing."""
-        wait = self._limiter.acquire(get_http_request().scope.get(CALLER, ""))
+        wait = self._limiter.acquire(getattr(get_http_request().scope.get(CALLER), "name", ""))
         if not wait:
             return ""
         return (

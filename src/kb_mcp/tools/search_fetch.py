@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from kb.api.errors import KbError, NotFound
 from kb.asgi.problem import problem
+from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import lean
 from kb_mcp.tools.answer_limiter import tool_result
@@ -61,27 +62,35 @@ class Addresses:
         self._secret = secret
         self._clock = clock
 
-    def sign(self, document_id: str) -> str:
-        """Return when the address ends, and that we say so."""
+    def sign(self, document_id: str, name: str | None = None) -> str:
+        """Return when the address ends, and that we say so; `name` is the key that it opens with the rights of."""
         today = int(self._clock()) // DAY_SECONDS
-        return self._signed(document_id, f"{(today + 1 + LIFETIME_DAYS) * DAY_SECONDS}")
+        return self._signed(document_id, f"{(today + 1 + LIFETIME_DAYS) * DAY_SECONDS}", name)
 
     def of(self, document: JSON, request: Request) -> str:
         """Return where a document can be read: where it came from, or else here."""
         if (document["source_path"] or "").startswith(WEB):
             return str(document["source_path"])
         number = str(document["id"])
-        return f"{request.url.scheme}://{request.url.netloc}{PATH}/documents/{number}/{self.sign(number)}"
+        return (
+            f"{request.url.scheme}://{request.url.netloc}{PATH}/documents/{number}/{self.sign(number, current_name())}"
+        )
 
     def is_signed(self, document_id: str, signature: str) -> bool:
         """Return whether we signed this, and it has not ended."""
         expires = signature.partition("-")[0]
-        is_ours = hmac.compare_digest(self._signed(document_id, expires).encode(), signature.encode())
+        signed = self._signed(document_id, expires, self.name_in(signature))
+        is_ours = hmac.compare_digest(signed.encode(), signature.encode())
         return is_ours and self._clock() < int(expires)
 
-    def _signed(self, document_id: str, expires: str) -> str:
-        digest = hmac.new(self._secret, f"{document_id} {expires}".encode(), sha256).hexdigest()
-        return f"{expires}-{digest[:SIGNATURE]}"
+    def name_in(self, signature: str) -> str | None:
+        """Return the name of the key that an address opens with the rights of; None for the gateway's."""
+        return next(iter(signature.split("-", 2)[2:]), None)
+
+    def _signed(self, document_id: str, expires: str, name: str | None) -> str:
+        signed = " ".join(filter(None, (document_id, expires, name)))
+        digest = hmac.new(self._secret, signed.encode(), sha256).hexdigest()
+        return "-".join(filter(None, (expires, digest[:SIGNATURE], name)))
 
 
 class SearchFetchTools:
@@ -138,8 +147,8 @@ def create_search_fetch_server(
     """Return the server of this surface; calls pass the same `middleware` as on the default one."""
     server = create_server(middleware)
     tools = SearchFetchTools(engine, limiter, addresses)
-    register_tool(server, tools.search, "Search the knowledge base", READ_ONLY, SEARCH_SCHEMA)
-    register_tool(server, tools.fetch, "Read a document", READ_ONLY, FETCH_SCHEMA)
+    register_tool(server, tools.search, "Search the knowledge base", "read", READ_ONLY, SEARCH_SCHEMA)
+    register_tool(server, tools.fetch, "Read a document", "read", READ_ONLY, FETCH_SCHEMA)
     return server
 
 
@@ -151,7 +160,8 @@ def page_route(engine: EngineClient, addresses: Addresses) -> Route:
         try:
             if not addresses.is_signed(document_id, signature):
                 raise NotFound("There is no document at this address.")
-            document: dict[str, Any] = await engine.document(_number(document_id))
+            with acting_for(addresses.name_in(signature)):
+                document: dict[str, Any] = await engine.document(_number(document_id))
         except KbError as error:
             return problem(error)
         headers = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}

@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.doc_types import UNREADABLE
 from kb.api.errors import Invalid, KbError
+from kb_mcp.auth import current_name
 from kb_mcp.errors import error_text
 from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
@@ -73,7 +74,13 @@ class UploadTools:
         if not total_size:
             raise Invalid("total_size: give the size of the file in bytes; or text, if it is a text file.")
         upload_id = await run_in_threadpool(
-            self._store.start, filename, total_size, tags, source_path=source_path or None, sha256=sha256
+            self._store.start,
+            filename,
+            total_size,
+            tags,
+            source_path=source_path or None,
+            sha256=sha256,
+            by=current_name(),
         )
         return tool_result({"upload_id": upload_id, "upload_url": address_of(get_http_request(), upload_id)})
 
@@ -93,6 +100,7 @@ class UploadTools:
         In any order; one sent again replaces itself. Example: kb_upload_chunk(upload_id="…", chunk_index=0,
         data="JVBERi0xLjcK"). When received is total_size, call kb_upload_finish.
         """
+        await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)
         await get_context().report_progress(received, total_size)
         chunk = {"upload_id": upload_id, "chunk_index": chunk_index, "received": received, "total_size": total_size}
@@ -104,6 +112,7 @@ class UploadTools:
         If something is missing, it says what, and keeps the rest. Returns a job_id; kb_jobs shows when the file can be
         found, or why it could not be read.
         """
+        await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)
         progress = get_context().report_progress
         try:

@@ -28,6 +28,9 @@ RECENT = "COALESCE(updated_at, created_at)"
 PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
 """Ids come out of it in their order, so that a page need not sort what its filter admits."""
 
+STAYS_BELOW = r"instr('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
+"""Of a path: it does not lead up again, as `kb.api.access` has it."""
+
 # SQLite does not look a pair up in an index on an expression.
 AFTER_RECENT = f"{RECENT} <= ? AND ({RECENT}, id) < (?, ?)"
 AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
@@ -110,7 +113,8 @@ def id_queries(execute: Execute, where: Filter) -> list[tuple[bool, str, tuple[o
 
 def resolve_tags(execute: Execute, where: Filter) -> TagIds | None:
     """Return the ids of the filter's tags that are in use; None if a wanted one is not: then there is no document."""
-    wanted = [(tag,) for tag in where.tags] + ([where.tag_any] if where.tag_any else [])
+    anys = [where.tag_any, where.limit.tags if where.limit else ()]
+    wanted = [(tag,) for tag in where.tags] + [tags for tags in anys if tags]
     groups = tuple(tag_ids(execute, group) for group in wanted)
     return None if "" in groups else TagIds(groups, tag_ids(execute, where.tag_not))
 
@@ -138,6 +142,9 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
     if where.document_id is not None:
         conditions.append(("id = ?", (where.document_id,)))
+    if where.limit and where.limit.folder is not None:
+        folder = where.limit.folder
+        conditions += [(f"id IN ({PREFIXED})", (folder, after_prefix(folder))), (STAYS_BELOW, ())]
     return conditions + date_conditions(where)
 
 

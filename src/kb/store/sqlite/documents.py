@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kb.store.rows import NOBODY, Extent
-from kb.store.sqlite.document_query import count, page_of
+from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
-from kb.store.sqlite.former_page import admits, changed, former_versions, merged
+from kb.store.sqlite.former_page import admits, changed, former_versions, ids_within, merged
 from kb.store.sqlite.row_mapping import (
     Execute,
     array,
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kb.api.access import Limit
     from kb.api.models import Sort
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Filter
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -94,6 +95,9 @@ class SqliteDocuments:
     def _former(self, where: Filter) -> list[Document]:
         """Return the documents that stood otherwise, or are there no more, at the moment asked for, if there is one."""
         states = former_versions(self._execute, where.as_of) if where.as_of else []
+        if where.limit:
+            within = ids_within(self._execute, where.limit, {version.document.id for version in states})
+            states = [version for version in states if version.document.id in within]
         return [version.document for version in states if admits(where, version.document)]
 
     def cursor_after(self, document: Document) -> str:
@@ -106,10 +110,16 @@ class SqliteDocuments:
         wanted = {"doc_type": doc_type, "length": len(min(beginnings)), "beginnings": array(beginnings)}
         return [document_id for (document_id,) in self._execute(self._sql["select_beginning_with"], wanted)]
 
-    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> Document | None:
+    def with_content(
+        self, content_hash: str, source_path: str | None, *, note: bool, limit: Limit | None = None
+    ) -> Document | None:
         """Return the oldest note, or else file, that holds this content under this path."""
         wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
-        return self._found(self._execute(self._sql["find_by_content"], wanted).get)
+        ids = self._execute(self._sql["find_by_content"], wanted)
+        if limit is None:
+            return self._found(ids.get)
+        documents = filter(None, (self.get(document_id) for (document_id,) in ids.fetchall()))
+        return next((each for each in documents if limit.admits(each.tags, each.source_path)), None)
 
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
@@ -186,17 +196,21 @@ class SqliteDocuments:
         found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], (document_id,)).fetchall()
         return found
 
-    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Remove, then add: a tag in both lists stays."""
+    def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
+        """Remove, then add: a tag in both lists stays. Return whether the tags change."""
         before = self._tags_of(document_id)
         self._remove_tags(document_id, set(remove) - set(add))
         self.add_tags(document_id, add)
-        if self._tags_of(document_id) != before:
+        is_changed = self._tags_of(document_id) != before
+        if is_changed:
             self._execute(self._sql["touch_document"], (self.now, document_id))
+        return is_changed
 
-    def tags(self) -> list[tuple[str, int]]:
+    def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents, in alphabetical order."""
-        rows: list[tuple[str, int]] = self._execute(self._sql["select_tags"]).fetchall()
+        condition, parameters = admitted(self._execute, Filter(limit=limit))
+        sql = self._sql["select_tags"] if limit is None else self._sql["select_tags_among"].format(condition=condition)
+        rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
         return rows
 
     def take_unneeded_files(self) -> list[str]:

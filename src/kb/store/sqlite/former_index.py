@@ -16,7 +16,7 @@ from kb.lexical.index import LexicalIndex, Pending
 from kb.lexical.postings import Postings
 from kb.lexical.snapshot import Admitted, NewChunk, Snapshot
 from kb.store.rows import Filter, Hit
-from kb.store.sqlite.former_page import admits, former_versions
+from kb.store.sqlite.former_page import admits, former_versions, ids_within
 from kb.store.sqlite.index import chunk_ids_of
 from kb.store.sqlite.words import Tokenizer, WordReader, read_snapshot
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Context, ScoredChunks
@@ -81,7 +81,11 @@ class FormerIndex:
 
     def select(self, where: Filter) -> FormerSelection:
         """Return the chunks that `where` admitted then."""
-        admitted = [id_ for id_, (document, _) in self._former.items() if admits(where, document)]
+        former = {document.id for document, _ in self._former.values()}
+        within = ids_within(self._connection.execute, where.limit, former) if where.limit else former
+        admitted = [
+            id_ for id_, (document, _) in self._former.items() if document.id in within and admits(where, document)
+        ]
         ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
         return FormerSelection(self.words, self._snapshot, ids, self._gone)
 

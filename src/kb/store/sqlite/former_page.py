@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kb.store.own_day import own_day
-from kb.store.sqlite.row_mapping import Execute, mapped, moment, raw, stored, version_of
+from kb.store.sqlite.row_mapping import Execute, binned_of, document_of, mapped, moment, raw, stored, version_of
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
+    from kb.api.access import Limit
     from kb.api.models import Sort
     from kb.store.rows import Document, Filter, Version
 
@@ -24,6 +26,18 @@ def former_versions(execute: Execute, instant: datetime) -> list[Version]:
     when = moment(instant)
     sql = statements("history")["select_versions"].format(condition=STOOD)
     return mapped(version_of, execute(sql, (when, when)))
+
+
+def ids_within(execute: Execute, limit: Limit, ids: Collection[int]) -> set[int]:
+    """Return which of these documents a limit admits as they are today, there or in the bin."""
+    among = (json.dumps(sorted(ids)),)
+    there = statements("documents")["select_documents"].format(
+        source="documents", condition="id IN (SELECT value FROM json_each(?))"
+    )
+    gone = statements("history")["select_bin"].format(condition="bin.document_id IN (SELECT value FROM json_each(?))")
+    documents = mapped(document_of, execute(there, among))
+    documents += [binned.document for binned in mapped(binned_of, execute(gone, among))]
+    return {each.id for each in documents if limit.admits(each.tags, each.source_path)}
 
 
 def admits(where: Filter, document: Document) -> bool:
@@ -39,6 +53,7 @@ def admits(where: Filter, document: Document) -> bool:
         and (where.created_after is None or created >= _cut(where.created_after))
         and (where.created_before is None or created < _cut(where.created_before))
         and where.document_id in (None, document.id)
+        and (where.limit is None or where.limit.admits(tags, document.source_path))
         and (where.updated_after is None or _changed_at(document) >= f"{stored(where.updated_after)}")
         and (where.after is None or not _is_before(document, where.after))
         and (where.before is None or _is_before(document, where.before))

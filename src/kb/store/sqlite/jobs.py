@@ -6,7 +6,7 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kb.store.sqlite.row_mapping import Execute, array, field_values, job_of, mapped, next_ids
+from kb.store.sqlite.row_mapping import Execute, array, field_values, job_of, mapped, next_ids, stored_limit
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from kb.api.access import Caller
     from kb.api.models import JobStatus
     from kb.store.rows import Job, NewJob
 
@@ -32,6 +33,7 @@ class SqliteJobs:
         """Queue a job, unless there is one under its key; return the id of either."""
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         columns = field_values(job) | field_values(job.author) | {"id": job_id, "tags": array(job.tags)}
+        columns["limits"] = stored_limit(job.limit)
         added = self._execute(self._sql["insert_job"], columns).fetchall()
         earlier: int = job_id if added else self._execute(self._sql["find_by_key"], (job.idempotency_key,)).get
         return earlier
@@ -44,19 +46,26 @@ class SqliteJobs:
         """Return the job that was accepted under this key."""
         return next(iter(self._jobs("idempotency_key = ?", (idempotency_key,))), None)
 
-    def pending(self) -> int:
-        """Return how many jobs are queued or running."""
-        count: int = self._execute(self._sql["count_pending"]).get
+    def pending(self, of: Caller | None = None) -> int:
+        """Return how many jobs are queued or running, of all or of those that one sent."""
+        condition, parameters = sent_by(of)
+        count: int = self._execute(self._sql["count_pending"].format(condition=condition), parameters).get
         return count
+
+    def count(self, of: Caller | None = None) -> dict[str, int]:
+        """Return how many jobs there are in each state, of all or of those that one sent."""
+        condition, parameters = sent_by(of)
+        return dict(self._execute(self._sql["count_by_status"].format(condition=condition), parameters))
 
     def queue_age(self) -> float:
         """For how many seconds the oldest queued job has waited; 0 if there is none."""
         age: float | None = self._execute(self._sql["queue_age"]).get
         return max(0.0, age or 0.0)
 
-    def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[Job]:
-        """Jobs with an id below `before`, newest first."""
-        conditions, parameters = ["TRUE"], list[object]()
+    def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
+        """Jobs with an id below `before`, newest first, of all or of those that one sent."""
+        condition, values = sent_by(of)
+        conditions, parameters = [condition], list[object](values)
         if status is not None:
             conditions.append("status = ?")
             parameters.append(status)
@@ -146,3 +155,10 @@ class SqliteJobs:
     def _claimed(self, ids: Sequence[tuple[int]]) -> list[Job]:
         among = json.dumps([job_id for (job_id,) in ids])
         return self._jobs("id IN (SELECT value FROM json_each(?)) ORDER BY id", (among,)) if ids else []
+
+
+def sent_by(caller: Caller | None) -> tuple[str, tuple[object, ...]]:
+    """Return the condition on jobs that one sent, within the limit that the key has; all for None."""
+    if caller is None:
+        return "TRUE", ()
+    return "sent_by IS ? AND limits IS ?", (caller.name, stored_limit(caller.limit))

@@ -11,7 +11,8 @@ from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from kb.store.rows import Author, Binned, Chunk, ChunkPlace, Document, Hit, Job, Place, Version
+from kb.api.access import Limit
+from kb.store.rows import AuditLine, Author, Binned, Chunk, ChunkPlace, Document, Hit, Job, Place, Version
 
 if TYPE_CHECKING:
     import apsw
@@ -173,6 +174,7 @@ def job_of(
     sent_by: str | None,
     sent_with: str | None,
     sent_why: str | None,
+    limits: str | None,
 ) -> Job:
     return Job(
         id,
@@ -196,7 +198,34 @@ def job_of(
         part_of,
         depth,
         Author(sent_by, sent_with, sent_why),
+        limit_of(limits),
     )
+
+
+def limit_of(limits: str | None) -> Limit | None:
+    """Return what is stored of a limit."""
+    if limits is None:
+        return None
+    fields_ = json.loads(limits)
+    return Limit(tuple(fields_["tags"]), fields_["folder"])
+
+
+def stored_limit(limit: Limit | None) -> str | None:
+    """Return a limit as it is stored, the same text for the same one."""
+    return None if limit is None else json.dumps({"tags": limit.tags, "folder": limit.folder}, ensure_ascii=False)
+
+
+def audit_line_of(
+    id: int,
+    at: str,
+    by_key: str | None,
+    client: str | None,
+    action: str,
+    document_id: int | None,
+    job_id: int | None,
+    key: str | None,
+) -> AuditLine:
+    return AuditLine(id, iso(at), by_key, client, action, document_id, job_id, key)
 
 
 def version_of(

@@ -116,7 +116,8 @@ CREATE TABLE jobs (
   depth INTEGER NOT NULL DEFAULT 0,
   sent_by TEXT,
   sent_with TEXT,
-  sent_why TEXT
+  sent_why TEXT,
+  limits TEXT
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
@@ -240,3 +241,17 @@ END;
 CREATE TRIGGER former_contents_ad AFTER DELETE ON former_contents BEGIN
   UPDATE history SET size = size - length(old.chunks) - COALESCE(length(old.vectors), 0);
 END;
+
+-- Who did what to which document, job or key; no content. An id is never used twice, so that a cursor stays good.
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at TEXT NOT NULL,
+  by_key TEXT,
+  client TEXT,
+  action TEXT NOT NULL,
+  document_id INTEGER,
+  job_id INTEGER,
+  key TEXT
+);
+CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFull, StoreError
-from kb.store.rows import Counts, Retention
+from kb.store.rows import Counts, Filter, Retention
+from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
+from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.former_index import FormerIndex
 from kb.store.sqlite.history import SqliteHistory
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from kb.api.access import Caller
     from kb.store.rows import VectorSpace
     from kb.store.sqlite.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
@@ -61,6 +64,7 @@ class SqliteTransaction:
         self.documents = SqliteDocuments(connection, vectors.table, checkpoint)
         self.history = SqliteHistory(connection, self.documents, retention)
         self.jobs = SqliteJobs(connection)
+        self.audit = SqliteAudit(connection, retention)
         self._vectors = vectors
         self._words = words
 
@@ -79,16 +83,18 @@ class SqliteTransaction:
         """The words in memory at this transaction's moment, unless it may have changed them."""
         return self._words.seen_by(self.connection) if self._words else None
 
-    def counts(self) -> Counts:
-        """Return how much is in the database."""
+    def counts(self, of: Caller | None = None) -> Counts:
+        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
         execute: Execute = self.connection.execute
-        documents, jobs = statements("documents"), statements("jobs")
+        sql = statements("documents")
+        condition, parameters = admitted(execute, Filter(limit=of.limit if of else None))
+        chunks = sql["count_chunks_of"].format(condition=condition) if of else sql["count_chunks"]
         return Counts(
-            documents=dict(execute(documents["count_by_type"])),
-            chunks=execute(documents["count_chunks"]).get,
-            jobs=dict(execute(jobs["count_by_status"])),
-            queue_age=self.jobs.queue_age(),
-            size=self.connection.pragma("page_count") * self.connection.pragma("page_size"),
+            documents=dict(execute(sql["count_by_type"].format(condition=condition), parameters)),
+            chunks=execute(chunks, parameters).get,
+            jobs=self.jobs.count(of),
+            queue_age=0 if of else self.jobs.queue_age(),
+            size=0 if of else self.connection.pragma("page_count") * self.connection.pragma("page_size"),
         )
 
 

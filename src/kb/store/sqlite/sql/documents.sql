@@ -35,11 +35,11 @@ WHERE chunks.document_id = ? AND char_end > ? AND char_start < ? ORDER BY chunk_
 SELECT count(*), COALESCE(max(char_end), 0) FROM chunks WHERE document_id = ?
 
 -- name: find_by_content
--- The oldest note, or else file, that holds this content under this path. The plus keeps the path, which many documents
+-- The notes, or else files, that hold this content under this path, the oldest first. The plus keeps the path, which many documents
 -- may lack, from being looked up instead of the hash.
 SELECT id FROM documents
 WHERE content_hash = :content_hash AND +source_path IS :source_path AND (doc_type = 'note') = :note
-ORDER BY id LIMIT 1
+ORDER BY id
 
 -- name: find_by_path
 -- The oldest document at a path.
@@ -130,16 +130,25 @@ DELETE FROM chunks WHERE document_id = ?
 DELETE FROM sections WHERE document_id = ?
 
 -- name: count_by_type
--- How many documents there are of each type.
-SELECT doc_type, count(*) FROM documents GROUP BY doc_type ORDER BY doc_type
+-- How many documents there are of each type; {condition} is put in.
+SELECT doc_type, count(*) FROM documents WHERE {condition} GROUP BY doc_type ORDER BY doc_type
 
 -- name: count_chunks
 -- How many chunks there are.
 SELECT count(*) FROM chunks
 
+-- name: count_chunks_of
+-- How many chunks some documents have; {condition} is put in.
+SELECT count(*) FROM chunks WHERE document_id IN (SELECT id FROM documents WHERE {condition})
+
 -- name: select_tags
 -- Every tag in use with the number of its documents.
 SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY name ORDER BY name
+
+-- name: select_tags_among
+-- Every tag in use among some documents, with the number of those; {condition} is put in.
+SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id
+WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY name ORDER BY name
 
 -- name: select_tags_of
 -- A document's tags.

@@ -4,7 +4,7 @@
 -- Jobs; {condition} is put in.
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
-  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why
+  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -19,19 +19,20 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + ? WH
 -- A queued job; nothing if there is one under its key.
 INSERT INTO jobs (
   id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-  part_of, depth, sent_by, sent_with, sent_why, created_at
+  part_of, depth, sent_by, sent_with, sent_why, limits, created_at
 ) VALUES (
   :id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
-  :content_hash, :part_of, :depth, :by, :client, :why, strftime('%Y-%m-%d %H:%M:%f', 'now')
+  :content_hash, :part_of, :depth, :by, :client, :why, :limits,
+  strftime('%Y-%m-%d %H:%M:%f', 'now')
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 
 -- name: count_pending
--- How many jobs are queued or running.
-SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')
+-- How many jobs are queued or running; {condition} is put in.
+SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND {condition}
 
 -- name: count_by_status
--- How many jobs there are in each state.
-SELECT status, count(*) FROM jobs GROUP BY status
+-- How many jobs there are in each state; {condition} is put in.
+SELECT status, count(*) FROM jobs WHERE {condition} GROUP BY status
 
 -- name: queue_age
 -- For how many seconds the oldest queued job has waited; NULL if there is none.

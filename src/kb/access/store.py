@@ -1,0 +1,422 @@
+"""A store as one caller may see and change it.
+
+Here, and nowhere else, it is decided which documents and jobs are there for a key that is limited, and written down who
+did what. What handlers get is this store: to them a document beyond the limit is one that does not exist.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from kb.api.errors import Forbidden, NotFound
+from kb.store.rows import Author, Deed, HistoryCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from kb.api.access import Caller, Limit
+    from kb.api.models import JobStatus
+    from kb.store import rows
+    from kb.store.protocol import Audit, Documents, History, Index, Jobs, Selection, Store, Transaction
+
+ALL = 1 << 62
+PAGE = 500
+
+
+class CallerStore:
+    """See `kb.store.protocol.Store`.
+
+    Args:
+        store: everything.
+        caller: who sees and changes it.
+        client: what program that is, for the audit log.
+    """
+
+    def __init__(self, store: Store, caller: Caller, client: str | None = None) -> None:
+        self._store = store
+        self._caller = caller
+        self._author = Author(caller.name, client)
+
+    @property
+    def schema_version(self) -> int:
+        """The number of the database's schema."""
+        return self._store.schema_version
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """One moment of what the caller may see."""
+        with self._store.read() as tx:
+            mine = CallerTransaction(tx, self._caller, self._author)
+            yield tx if self._caller.limit is None else cast("Transaction", mine)
+
+    @contextmanager
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[Transaction]:
+        """A change within what the caller may change, with its lines in the audit log.
+
+        Raises:
+            Forbidden: it would leave something out of the caller's reach; nothing of it is done.
+        """
+        with self._store.write(checkpoint) as tx, as_caller(tx, self._caller, self._author) as mine:
+            yield mine
+
+
+@contextmanager
+def as_caller(tx: Transaction, caller: Caller, author: Author) -> Iterator[Transaction]:
+    """A transaction as a caller sees it; what is written in it is within the limit, and in the audit log.
+
+    Raises:
+        Forbidden: it would leave something out of the caller's reach.
+    """
+    mine = CallerTransaction(tx, caller, author)
+    yield cast("Transaction", mine)
+    mine.finish()
+
+
+class CallerTransaction:
+    """See `kb.store.protocol.Transaction`; `finish` ends what was written."""
+
+    def __init__(self, tx: Transaction, caller: Caller, author: Author) -> None:
+        self.inner = tx
+        self.caller = caller
+        self.documents = CallerDocuments(tx.documents, self)
+        self.history = CallerHistory(tx.history, self)
+        self.jobs = CallerJobs(tx.jobs, self)
+        self._author = author
+        self.changed: dict[int, str] = {}
+        self._deeds: list[Deed] = []
+
+    @property
+    def index(self) -> Index:
+        """What search asks."""
+        return self._limited(self.inner.index)
+
+    def index_at(self, instant: datetime) -> Index:
+        """What search asks of a former moment."""
+        return self._limited(self.inner.index_at(instant))
+
+    def counts(self) -> rows.Counts:
+        """Return how much is there; of the whole database to those alone who may see all of it."""
+        return self.inner.counts(self.caller if self.limit else None)
+
+    @property
+    def audit(self) -> Audit:
+        """Who did what; routes let those alone ask who may do anything."""
+        return self.inner.audit
+
+    @property
+    def limit(self) -> Limit | None:
+        """The documents that the caller is limited to."""
+        return self.caller.limit
+
+    def finish(self) -> None:
+        """Check what was written, and write down who did it.
+
+        Raises:
+            Forbidden: a document would be beyond the limit.
+        """
+        for document_id in self.changed:
+            document = self.inner.documents.get(document_id)
+            if document and not self.sees(document):
+                raise Forbidden(f"This key is limited to {described(self.limit)}: the document would leave that.")
+        changes = [Deed(action, document_id) for document_id, action in self.changed.items()]
+        self.inner.audit.add([*self._deeds, *changes], self._author)
+
+    def record(self, action: str, document_ids: Iterable[int] = (), job_id: int | None = None) -> None:
+        """Note what was done to documents, or to a job."""
+        self._deeds += [Deed(action, each) for each in document_ids]
+        self._deeds += [Deed(action, job_id=job_id)] if job_id else []
+
+    def record_change(self, document_id: int, action: str) -> None:
+        """Note how a document was changed; new tags are part of another change."""
+        if self.changed.get(document_id) in (None, "retag"):
+            self.changed[document_id] = action
+
+    def sees(self, document: rows.Document) -> bool:
+        """Return whether the caller may see a document in this state."""
+        return self.limit is None or self.limit.admits(document.tags, document.source_path)
+
+    def check(self, document_id: int) -> None:
+        """Refuse a document that the caller may not see, there or in the bin, like one that is not there.
+
+        Raises:
+            NotFound: it is none of the caller's.
+        """
+        if self.limit and not (self.documents.get(document_id) or self.history.binned(document_id)):
+            raise NotFound(f"There is no document {document_id}.")
+
+    def check_parts(self, document_id: int) -> None:
+        """Refuse to change a document with others in it that the caller may not see.
+
+        Raises:
+            Forbidden: there is such a one.
+        """
+        if self.limit and not all(map(self.documents.get, self.parts_of(document_id))):
+            raise Forbidden(f"This key may not change all that came inside document {document_id}.")
+
+    def parts_of(self, document_id: int) -> list[int]:
+        """Return the documents that came inside one, and inside those."""
+        parts = [part for part, _ in self.inner.documents.parts(document_id)]
+        return parts + [inner for part in parts for inner in self.parts_of(part)]
+
+    def _limited(self, index: Index) -> Index:
+        return cast("Index", LimitedIndex(index, self.limit)) if self.limit else index
+
+
+class Part:
+    """A part of a transaction: it has the methods that are named here, and those that a subclass writes; no others.
+
+    Attributes:
+        open: they tell nothing of a document.
+        by_id: their first argument is the id of a document, which must be the caller's.
+        changes: likewise, and they change it: the action that is written down.
+    """
+
+    open: ClassVar[frozenset[str]] = frozenset()
+    by_id: ClassVar[frozenset[str]] = frozenset()
+    changes: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, inner: Any, tx: CallerTransaction) -> None:  # noqa: ANN401 - the part of any name
+        self.inner = inner
+        self.tx = tx
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the part's own
+        method = getattr(self.inner, name)
+        if name in self.open:
+            return method
+        if name in self.by_id or name in self.changes:
+            return self._checked(method, self.changes.get(name))
+        raise AttributeError(f"{type(self).__name__} does not say who may call {name}.")
+
+    def _checked(self, method: Callable[..., Any], action: str | None) -> Callable[..., Any]:
+        def checked(document_id: int, *arguments: object, **options: object) -> object:
+            self.tx.check(document_id)
+            result = method(document_id, *arguments, **options)
+            if action:
+                self.tx.record_change(document_id, action)
+            return result
+
+        return checked
+
+
+class CallerDocuments(Part):
+    """See `kb.store.protocol.Documents`."""
+
+    inner: Documents
+    open = frozenset({"cursor_after", "file_hashes", "take_unneeded_files"})
+    by_id = frozenset({"chunks", "chunks_between", "chunk_places", "extent", "stamp", "parts"})
+    changes: ClassVar = {"replace": "update", "rename": "update"}
+
+    def get(self, document_id: int) -> rows.Document | None:
+        document = self.inner.get(document_id)
+        return document if document and (self.tx.sees(document) or document_id in self.tx.changed) else None
+
+    def page(self, where: rows.Filter, **options: Any) -> list[rows.Document]:  # noqa: ANN401 - the store's
+        return self.inner.page(replace(where, limit=self.tx.limit), **options)
+
+    def count(self, where: rows.Filter) -> int:
+        return self.inner.count(replace(where, limit=self.tx.limit))
+
+    def tags(self) -> list[tuple[str, int]]:
+        return self.inner.tags(self.tx.limit)
+
+    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
+        return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
+
+    def at_path(self, source_path: str) -> rows.Document | None:
+        """Return the document at a path that is to be written to.
+
+        Raises:
+            Forbidden: it is none of the caller's.
+        """
+        document = self.inner.at_path(source_path)
+        if document and not self.tx.sees(document):
+            raise Forbidden(f"This key may not write to {source_path}.")
+        return document
+
+    def add(self, *arguments: Any, **options: Any) -> int:  # noqa: ANN401 - the store's
+        document_id = self.inner.add(*arguments, **options)
+        self.tx.record_change(document_id, "add")
+        return document_id
+
+    def move(self, document_id: int, source_path: str) -> None:
+        self.tx.check(document_id)
+        self.tx.check_parts(document_id)
+        self.inner.move(document_id, source_path)
+        self.tx.record_change(document_id, "move")
+
+    def change_tags(self, document_id: int, *, add: Collection[str], remove: Collection[str]) -> bool:
+        self.tx.check(document_id)
+        is_changed = self.inner.change_tags(document_id, add=add, remove=remove)
+        if is_changed:
+            self.tx.record_change(document_id, "retag")
+        return is_changed
+
+    def delete(self, document_id: int) -> None:
+        self.tx.check(document_id)
+        self.tx.check_parts(document_id)
+        gone = [document_id, *self.tx.parts_of(document_id), *self.tx.inner.history.parts_in_bin(document_id)]
+        self.inner.delete(document_id)
+        self.tx.record("purge", gone)
+
+
+class CallerHistory(Part):
+    """See `kb.store.protocol.History`. A version is the caller's if its document is, and it was when it stood."""
+
+    inner: History
+    open = frozenset({"has_bin", "begins", "chunks"})
+    by_id = frozenset({"keep"})
+    changes: ClassVar = {"restore": "restore"}
+
+    def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:
+        self.tx.check(document_id)
+        if self.tx.limit is None:
+            return self.inner.versions(document_id, limit=limit, before=before)
+        every = self.inner.versions(document_id, limit=ALL, before=before)
+        return list(islice((each for each in every if self.tx.sees(each.document)), limit))
+
+    def version(self, document_id: int, number: int) -> rows.Version | None:
+        self.tx.check(document_id)
+        return self._seen(self.inner.version(document_id, number))
+
+    def at(self, document_id: int, instant: datetime) -> rows.Version | None:
+        self.tx.check(document_id)
+        return self._seen(self.inner.at(document_id, instant))
+
+    def changed_since(self, instant: datetime) -> list[int]:
+        ids = self.inner.changed_since(instant)
+        return [each for each in ids if self.tx.limit is None or self.tx.documents.get(each) or self.binned(each)]
+
+    def discard(self, document_id: int, author: Author) -> None:
+        self.tx.check(document_id)
+        self.tx.check_parts(document_id)
+        gone = [document_id, *self.tx.parts_of(document_id)]
+        self.inner.discard(document_id, author)
+        self.tx.record("delete", gone)
+
+    def discard_parts(self, document_id: int, *, keep: Collection[str | None], author: Author) -> None:
+        """Discard what came inside a document and does not any more, but what the caller may not see."""
+        self.tx.check(document_id)
+        for part, path in self.tx.inner.documents.parts(document_id):
+            if path not in keep and all(map(self.tx.documents.get, [part, *self.tx.parts_of(part)])):
+                self.discard(part, author)
+
+    def binned(self, document_id: int) -> rows.Binned | None:
+        binned = self.inner.binned(document_id)
+        return binned if binned and self.tx.sees(binned.document) else None
+
+    def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[rows.Binned]:
+        found: list[rows.Binned] = []
+        while len(found) < limit and (page := self.inner.bin(limit=PAGE, before=before)):
+            found += [each for each in page if self.tx.sees(each.document)]
+            before = page[-1].deleted_at, page[-1].document.id
+        return found[:limit]
+
+    def parts_in_bin(self, document_id: int) -> list[int]:
+        self.tx.check(document_id)
+        return [part for part in self.inner.parts_in_bin(document_id) if self.binned(part)]
+
+    def counts(self) -> rows.HistoryCounts:
+        """Return how much is kept; of the whole database to those alone who may see all of it."""
+        if self.tx.limit is None:
+            return self.inner.counts()
+        return HistoryCounts(0, 0, self.inner.begins(), len(self.bin(limit=ALL)))
+
+    def _seen(self, version: rows.Version | None) -> rows.Version | None:
+        return version if version and self.tx.sees(version.document) else None
+
+
+class CallerJobs(Part):
+    """See `kb.store.protocol.Jobs`. The jobs of a caller with a limit are those that it sent."""
+
+    inner: Jobs
+    open = frozenset({"staged"})
+    by_id = frozenset({"retry_parts"})
+
+    def add(self, job: rows.NewJob) -> int:
+        """Queue a job, within the limit.
+
+        Raises:
+            Forbidden: it would write beyond the limit.
+        """
+        key = self._own_key(job.idempotency_key)
+        job_id = self.inner.add(replace(fitted(job, self.tx.limit), idempotency_key=key))
+        self.tx.record("submit", job_id=job_id)
+        return job_id
+
+    def get(self, job_id: int) -> rows.Job | None:
+        return self._seen(self.inner.get(job_id))
+
+    def with_key(self, idempotency_key: str) -> rows.Job | None:
+        return self.inner.with_key(self._own_key(idempotency_key) or "")
+
+    def page(self, *, status: JobStatus | None, limit: int, before: int | None) -> list[rows.Job]:
+        return self.inner.page(status=status, limit=limit, before=before, of=self._of)
+
+    def pending(self) -> int:
+        return self.inner.pending(self._of)
+
+    def retry(self, job_id: int) -> bool:
+        return self._record("retry", job_id, lambda: self.inner.retry(job_id))
+
+    def delete(self, job_id: int) -> None:
+        self._record("drop", job_id, lambda: self.inner.delete(job_id) or True)  # type: ignore[func-returns-value]
+
+    @property
+    def _of(self) -> Caller | None:
+        return self.tx.caller if self.tx.limit else None
+
+    def _own_key(self, key: str | None) -> str | None:
+        """Return an idempotency key as it is kept: those of a limited caller are its own."""
+        return f"{self.tx.caller.name}:{key}" if key and self.tx.limit else key
+
+    def _seen(self, job: rows.Job | None) -> rows.Job | None:
+        caller = self.tx.caller
+        is_own = job and (job.author.by, job.limit) == (caller.name, caller.limit)
+        return job if self.tx.limit is None or is_own else None
+
+    def _record(self, action: str, job_id: int, act: Callable[[], bool]) -> bool:
+        is_done = self.get(job_id) is not None and act()
+        if is_done:
+            self.tx.record(action, job_id=job_id)
+        return is_done
+
+
+class LimitedIndex:
+    """See `kb.store.protocol.Index`: what it selects is within the limit, and it is asked for no more than that."""
+
+    def __init__(self, index: Index, limit: Limit | None) -> None:
+        self._index = index
+        self._limit = limit
+        self.analyzer = index.analyzer
+        self.documents_of = index.documents_of
+        self.hits = index.hits
+
+    def select(self, where: rows.Filter) -> Selection:
+        return self._index.select(replace(where, limit=self._limit))
+
+
+def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
+    """Return a job as a key with a limit may send it: with a tag of its own, if it has none of them.
+
+    Raises:
+        Forbidden: it comes from elsewhere than the key may write to.
+    """
+    if limit is None:
+        return job
+    is_tagged = not limit.tags or any(tag in limit.tags for tag in job.tags)
+    tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
+    if not limit.admits(tags, job.source_path):
+        raise Forbidden(f"source_path: this key is limited to {described(limit)}: give a path under it.")
+    return replace(job, tags=tags, limit=limit)
+
+
+def described(limit: Limit | None) -> str:
+    """Return a limit in words, for who is limited by it."""
+    if limit is None:
+        return "nothing"
+    tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
+    return f"{tags} under {limit.folder}" if limit.folder else tags

@@ -1,0 +1,43 @@
+"""Who did what, in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.store.sqlite.document_query import joined
+from kb.store.sqlite.row_mapping import Execute, audit_line_of, field_values, mapped
+from kb.store.sqlite.statements import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+
+    from kb.store.rows import AuditLine, Author, Deed, Retention
+
+
+class SqliteAudit:
+    """See `kb.store.protocol.Audit`."""
+
+    def __init__(self, connection: apsw.Connection, retention: Retention) -> None:
+        self._execute: Execute = connection.execute
+        self._retention = retention
+        self._sql = statements("audit")
+
+    def add(self, deeds: Iterable[Deed], author: Author) -> None:
+        """Write a line for each."""
+        for deed in deeds:
+            self._execute(self._sql["insert_line"], field_values(deed) | field_values(author))
+
+    def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:
+        """Return lines with an id below `before`, newest first, of all or of a document or a key."""
+        asked = (("id < ?", before), ("document_id = ?", document_id), ("by_key = ?", by))
+        condition, parameters = joined((sql, (value,)) for sql, value in asked if value is not None)
+        sql = self._sql["select_lines"].format(condition=condition)
+        return mapped(audit_line_of, self._execute(sql, (*parameters, limit)))
+
+    def expire(self, limit: int) -> int:
+        """Delete at most so many lines that are too old or too many; return how many."""
+        kept = self._retention
+        expired = self._execute(self._sql["expire"], (f"-{kept.audit_days} days", kept.audit_lines, limit))
+        return len(expired.fetchall())

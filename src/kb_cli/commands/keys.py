@@ -1,0 +1,113 @@
+"""kb keys and kb audit."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call
+from kb_cli.runtime.options import Json, split_tags
+
+MAKE = "make"
+ROTATE = "rotate"
+REVOKE = "revoke"
+WORDS = 2
+
+
+def keys(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="make NAME | rotate NAME | revoke NAME", help="The key to make, rotate or revoke."),
+    ] = None,
+    right: Annotated[
+        Literal["read", "write", "admin"], typer.Option(metavar="RIGHT", help="Of a new key: read, write or admin.")
+    ] = "read",
+    tags: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Limit a new key to documents with one of these tags.")
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Limit a new key to documents under this path.")
+    ] = None,
+    grace: Annotated[
+        int, typer.Option(metavar="MINUTES", min=0, help="How long the key from before a rotation is good, too.")
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """List the keys with rights, make one, give one a new text to send, or revoke one.
+
+    What to send is printed once, when a key is made or rotated, and kept nowhere. All of this takes a key that may do
+    anything, such as KB_API_KEY, which must be set.
+    """
+    if not words:
+        answer = call(lambda client: client.keys())
+        return output.print_json(answer) if json else print_keys(answer["keys"])
+    if len(words) != WORDS or words[0] not in (MAKE, ROTATE, REVOKE):
+        raise exit_codes.UsageError("Say 'make', 'rotate' or 'revoke', and the name of one key.")
+    action, name = words
+    if action == REVOKE:
+        answer = call(lambda client: client.revoke_key(name))
+    elif action == ROTATE:
+        answer = call(lambda client: client.rotate_key(name, grace_minutes=grace))
+    else:
+        answer = call(lambda client: client.make_key(name, right=right, tags=split_tags(tags), path=path))
+    if json:
+        output.print_json(answer)
+    elif action == REVOKE:
+        output.print_line(f"key {name} opens nothing any more")
+    else:
+        output.print_error(f"key {name} may {described(answer)}; this is shown once:")
+        output.print_line(answer["key"])
+    return None
+
+
+def audit(
+    document: Annotated[int | None, typer.Option("--document", metavar="ID", help="Only this document.")] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Only what this key did.")] = None,
+    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many lines at most.")] = 50,
+    json: Json = False,
+) -> None:
+    """Show who changed what, newest first: when, with which key and client, and which document, job or key.
+
+    The log says nothing of what documents hold. KB_AUDIT_DAYS and KB_AUDIT_LINES bound it.
+    """
+    answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
+    if json:
+        output.print_json(answer)
+        return
+    output.print_table(
+        ("TIME", "KEY", "CLIENT", "ACTION", "WHAT"),
+        [
+            (output.format_time(line["at"]), line["by"], line["client"], line["action"], subject(line))
+            for line in answer["lines"]
+        ],
+    )
+
+
+def print_keys(rows: list[dict[str, Any]]) -> None:
+    """Print the keys."""
+    output.print_table(
+        ("NAME", "RIGHTS", "MADE", "LAST USED"),
+        [
+            (
+                row["name"],
+                described(row),
+                output.format_time(row["created_at"]),
+                output.format_time(row["used_at"]) if row["used_at"] else "never",
+            )
+            for row in rows
+        ],
+    )
+
+
+def described(key: dict[str, Any]) -> str:
+    """Return what a key may do."""
+    tags = f" documents with a tag of {', '.join(key['tags'])}" if key["tags"] else ""
+    path = f" under {key['path']}" if key["path"] else ""
+    return f"{key['right']}{tags}{path}"
+
+
+def subject(line: dict[str, Any]) -> str:
+    """Return what a line of the audit log is about."""
+    if line["key"]:
+        return f"key {line['key']}"
+    return f"job {line['job_id']}" if line["job_id"] else f"document {line['document_id']}"

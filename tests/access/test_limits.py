@@ -1,0 +1,318 @@
+"""A key that is limited to tags or a folder: what is beyond its limit does not exist for it, and it writes nothing there."""
+
+from __future__ import annotations
+
+from email.message import EmailMessage
+from hashlib import sha256
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from tests.access.conftest import Api
+from tests.support.eventually import eventually
+
+
+@pytest.fixture(scope="module")
+def word():
+    """A word that stands in every document of this module."""
+    return f"w{uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def seen(admin, word):
+    """A document within both limits."""
+    return admin.note(f"{word} seen", tags=["work", "shared"], source_path="/work/seen.md")
+
+
+HIDDEN = {
+    "no tag, no path": {},
+    "another tag": {"tags": ["home"], "source_path": "/home/hidden.md"},
+    "the tag by another case": {"tags": ["Work"], "source_path": "/Work/hidden.md"},
+    "a folder that begins alike": {"tags": ["workshop"], "source_path": "/workshop/hidden.md"},
+    "a path that leads out again": {"tags": ["work2"], "source_path": "/work/../home/hidden.md"},
+    "a path that ends with the way out": {"tags": ["worker"], "source_path": "/work/.."},
+}
+
+
+@pytest.fixture(scope="module")
+def hidden(admin, word):
+    """The ids of documents beyond both limits."""
+    return {admin.note(f"{word} hidden {why}", **fields): why for why, fields in HIDDEN.items()}
+
+
+@pytest.fixture(params=["tagged", "foldered"])
+def limited(request):
+    return request.getfixturevalue(request.param)
+
+
+def without_id(answer, document_id):
+    """What an answer says, but for the id that it was asked for."""
+    return answer.status_code, answer.json()["type"], answer.json()["detail"].replace(str(document_id), "ID")
+
+
+READS = ["", "/text", "/file", "/history", "/history/1", "/history/1/diff", "?as_of=2999-01-01T00:00:00Z"]
+WRITES = [
+    ("DELETE", "documents/{}", None),
+    ("PATCH", "documents/{}", {"source_path": "/work/moved.md"}),
+    ("PATCH", "documents/{}/tags", {"add": ["work"]}),
+    ("PATCH", "notes/{}", {"text": "mine"}),
+    ("POST", "documents/{}/revert", {"version": 1}),
+    ("POST", "documents/{}/restore", None),
+]
+
+
+def test_lists_searches_tags_and_counts_hold_its_documents_alone(limited, seen, hidden, word):
+    assert seen in limited.ids()
+    assert not limited.ids() & hidden.keys()
+    for mode in ({}, {"fts_only": True}, {"vec_only": True}, {"group_by": "document"}, {"exact": True}):
+        found = limited.found(word, **mode)
+        assert seen in found
+        assert not found & hidden.keys(), mode
+    for where in ({"tags": ["home"]}, {"tag_any": ["home", "Work"]}, {"source_prefix": "/"}, {"tag_not": ["x"]}):
+        assert not limited.found(word, **where) & hidden.keys(), where
+    for query in ("tag_any=home", "source_prefix=/", "source_path=/home/hidden.md", "sort=recent", "sort=oldest"):
+        assert not limited.ids(f"documents?limit=500&{query}") & hidden.keys(), query
+    assert {each["tag"] for each in limited.ok("GET", "tags")["tags"]} & {"home", "Work", "workshop"} == set()
+    counted = sum(limited.ok("GET", "status")["documents"].values())
+    assert counted == len(limited.ids()) == limited.ok("GET", "documents?total=true")["total"]
+
+
+def test_a_document_beyond_the_limit_is_told_from_none_by_no_answer(limited, hidden):
+    none = 10**9
+    for document_id in hidden:
+        for path in READS:
+            there, not_there = (limited("GET", f"documents/{each}{path}") for each in (document_id, none))
+            assert without_id(there, document_id) == without_id(not_there, none), path
+            assert there.status_code in (404, 422), path
+        for method, path, body in WRITES:
+            there, not_there = (limited(method, path.format(each), json=body) for each in (document_id, none))
+            assert without_id(there, document_id) == without_id(not_there, none), path
+            assert there.status_code == 404, path
+    assert not limited.found("hidden", document_id=next(iter(hidden)))
+
+
+def test_what_it_adds_gets_its_tag_or_needs_its_path(admin, tagged, foldered, word):
+    added = tagged.note(f"{word} added by the tagged key")
+    assert admin.ok("GET", f"documents/{added}")["tags"] == ["work"]
+    for path in (
+        None,
+        "/home/x",
+        "/workshop/x",
+        "/Work/x",
+        "/work",
+        "/work/../home/x",
+        "/work/..",
+        "work/x",
+        "/work\\..\\x",
+    ):
+        fields = {} if path is None else {"source_path": path}
+        refused = foldered("POST", "jobs", json={"text": f"{word} {path}", **fields})
+        assert refused.status_code == 403, path
+        assert "/work/" in refused.json()["detail"]
+    assert foldered.note(f"{word} under it", source_path="/work/deep/er.md")
+
+
+def test_a_change_may_not_leave_the_limit(admin, tagged, foldered, word):
+    document_id = admin.note(f"{word} stays", tags=["work", "other"], source_path="/work/stays.md")
+    refused = [
+        tagged("PATCH", f"documents/{document_id}/tags", json={"remove": ["work"]}),
+        tagged("PATCH", f"notes/{document_id}", json={"text": "new", "tags_remove": ["work"]}),
+        foldered("PATCH", f"documents/{document_id}", json={"source_path": "/home/stays.md"}),
+        foldered("PATCH", f"documents/{document_id}", json={"source_path": "/work/../stays.md"}),
+    ]
+    assert [answer.status_code for answer in refused] == [403] * 4
+    now = admin.ok("GET", f"documents/{document_id}")
+    assert (now["tags"], now["source_path"], now["updated_at"]) == (["other", "work"], "/work/stays.md", None)
+    assert len(admin.ok("GET", f"documents/{document_id}/history")["versions"]) == 1
+
+
+def test_the_same_content_elsewhere_is_not_told_of_and_not_touched(admin, tagged, word):
+    text = f"{word} twice"
+    other = admin.note(text, tags=["home"])
+    own = tagged.note(text)
+    assert own != other
+    assert tagged.note(text) == own
+    assert admin.ok("GET", f"documents/{other}")["tags"] == ["home"]
+
+
+def test_a_path_that_another_document_has_is_not_written_to(admin, tagged, word):
+    other = admin.note(f"{word} theirs", tags=["home"], source_path="/taken.md")
+    job = tagged.ok("POST", "jobs?wait=60", json={"text": f"{word} mine", "source_path": "/taken.md"})
+    assert (job["status"], job["document_id"]) == ("failed", None)
+    assert str(other) not in job["error"]
+    own = tagged.note(f"{word} mine", source_path="/free.md")
+    refused = tagged("PATCH", f"documents/{own}", json={"source_path": "/taken.md"})
+    assert refused.status_code == 403
+    assert f" {other} " not in refused.text
+    assert admin.ok("GET", f"documents/{other}")["updated_at"] is None
+    tagged.ok("DELETE", f"documents/{own}")
+    admin.note(f"{word} in its place", tags=["home"], source_path="/free.md")
+    assert tagged("POST", f"documents/{own}/restore").status_code == 403
+
+
+def test_jobs_and_idempotency_keys_of_others_are_not_its_own(admin, tagged, foldered, word):
+    key = {"Idempotency-Key": f"same-{word}"}
+    note = {"text": f"{word} once", "tags": ["work"], "source_path": "/work/once.md"}
+    theirs = admin.ok("POST", "jobs?wait=60", json=note, headers=key)
+    own = tagged.ok("POST", "jobs?wait=60", json=note, headers=key)
+    assert own["job_id"] != theirs["job_id"]
+    assert tagged.ok("POST", "jobs", json=note, headers=key)["job_id"] == own["job_id"]
+    for caller in (tagged, foldered):
+        listed = {each["id"] for each in caller.ok("GET", "jobs?limit=500")["jobs"]}
+        assert theirs["job_id"] not in listed
+        assert (own["job_id"] in listed) == (caller is tagged)
+        for method, path in (("GET", "jobs/{}"), ("POST", "jobs/{}/retry"), ("DELETE", "jobs/{}")):
+            there, none = (caller(method, path.format(each)) for each in (theirs["job_id"], 10**9))
+            assert without_id(there, theirs["job_id"]) == without_id(none, 10**9)
+    counts = tagged.ok("GET", "status")["queue"]
+    assert counts["done"] == sum(each["status"] == "done" for each in tagged.ok("GET", "jobs?limit=500")["jobs"])
+
+
+def test_versions_from_before_it_was_within_the_limit_stay_hidden(admin, tagged, word):
+    document_id = admin.note(f"{word} secret draft", tags=["home"])
+    between = admin.ok("PATCH", f"notes/{document_id}", json={"text": f"{word} for all"})["updated_at"]
+    admin.ok("PATCH", f"documents/{document_id}/tags", json={"add": ["work"]})
+    assert [each["number"] for each in tagged.ok("GET", f"documents/{document_id}/history")["versions"]] == [3]
+    for path in ("/history/1", "/history/2", "/history/1/diff", "/history/3/diff?to=1", f"?as_of={between}"):
+        assert tagged("GET", f"documents/{document_id}{path}").status_code == 404, path
+    assert tagged("POST", f"documents/{document_id}/revert", json={"version": 1}).status_code == 404
+    assert document_id not in tagged.ids("documents", params={"as_of": between})
+    assert document_id not in tagged.found("secret draft", as_of=between)
+    assert document_id in admin.found("secret draft", as_of=between)
+
+
+def test_what_left_the_limit_is_gone_for_it_in_the_past_too(admin, tagged, word):
+    document_id = admin.note(f"{word} was theirs once", tags=["work"])
+    then = admin.ok("PATCH", f"documents/{document_id}/tags", json={"add": ["x"]})["updated_at"]
+    assert document_id in tagged.ids("documents?limit=500", params={"as_of": then})
+    admin.ok("PATCH", f"documents/{document_id}/tags", json={"remove": ["work"]})
+    assert document_id in admin.ids("documents", params={"as_of": then, "limit": 500})
+    assert document_id not in tagged.ids("documents", params={"as_of": then, "limit": 500})
+    assert document_id not in tagged.found("was theirs once", as_of=then)
+    assert tagged("GET", f"documents/{document_id}", params={"as_of": then}).status_code == 404
+
+
+def test_the_bin_and_undo_are_of_its_documents_alone(admin, tagged, word):
+    own, other = (admin.note(f"{word} binned {tag}", tags=[tag]) for tag in ("work", "home"))
+    since = admin.ok("GET", f"documents/{other}")["created_at"]
+    for document_id in (own, other):
+        admin.ok("DELETE", f"documents/{document_id}")
+    binned = tagged.ids("bin?limit=500")
+    assert own in binned
+    assert other not in binned
+    assert tagged.ok("GET", "status")["history"]["bin"] == len(binned)
+    assert tagged("POST", f"documents/{other}/restore").status_code == 404
+    steps = tagged.ok("POST", "undo", json={"since": since, "dry_run": True})["steps"]
+    assert other not in {step["document_id"] for step in steps}
+    assert tagged.ok("POST", f"documents/{own}/restore")["id"] == own
+
+
+def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, tagged, word):
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = f"{word} with a file", "ada@example.org"
+    mail.set_content(f"{word} body")
+    mail.add_attachment(f"{word} attached".encode(), maintype="text", subtype="plain", filename="inside.txt")
+    job = admin.file(f"{word}.eml", bytes(mail), tags="work", source_path="/mails/one.eml")
+    where = {"params": {"source_path": "/mails/one.eml#inside.txt"}}
+    [inside] = eventually("the attachment is there", lambda: admin.ids("documents", **where))
+    admin.ok("PATCH", f"documents/{inside}/tags", json={"remove": ["work"]})
+    assert tagged("GET", f"documents/{inside}").status_code == 404
+    for answer in (
+        tagged("DELETE", f"documents/{job['document_id']}"),
+        tagged("PATCH", f"documents/{job['document_id']}", json={"source_path": "/mails/two.eml"}),
+    ):
+        assert answer.status_code == 403
+        assert str(inside) not in answer.json()["detail"].replace(str(job["document_id"]), "")
+    assert admin.ok("GET", f"documents/{inside}")["source_path"] == "/mails/one.eml#inside.txt"
+
+
+def test_a_message_sent_again_takes_no_attachment_away_that_the_sender_may_not_see(admin, tagged, word):
+    def mail(subject, *inside):
+        message = EmailMessage()
+        message["Subject"] = subject
+        message.set_content(f"{word} body of {subject}")
+        for each in inside:
+            message.add_attachment(each)
+        return message
+
+    deepest = mail("deepest")
+    path = "/mails/nested.eml"
+    admin.file("nested.eml", bytes(mail("outer", mail("middle", deepest))), tags="work", source_path=path)
+    where = {"params": {"source_prefix": f"{path}#", "limit": 500}}
+    inside = eventually("both are there", lambda: admin.ids("documents", **where), lambda ids: len(ids) == 2)
+    hidden = max(inside)
+    admin.ok("PATCH", f"documents/{hidden}/tags", json={"remove": ["work"]})
+    job = tagged.file("nested.eml", bytes(mail("outer, again")), source_path=path)
+    assert job["status"] == "done", job
+    assert admin.ids("documents", **where) == inside
+
+
+def test_a_cursor_of_another_key_leads_nowhere_new(admin, limited, hidden):
+    cursor = admin.ok("GET", "documents?limit=1")["next_cursor"]
+    assert not limited.ids("documents", params={"cursor": cursor, "limit": 500}) & hidden.keys()
+    cursor = admin.ok("GET", "jobs?limit=1")["next_cursor"]
+    every = {each["id"] for each in limited.ok("GET", "jobs", params={"cursor": cursor, "limit": 500})["jobs"]}
+    assert every <= {each["id"] for each in limited.ok("GET", "jobs?limit=500")["jobs"]}
+
+
+def test_none_but_admins_purge_make_keys_or_read_who_did_what(admin, writer, limited, seen):
+    for caller in (writer, limited):
+        assert caller("DELETE", f"documents/{seen}?purge=true").status_code == 403
+        for method, path in (("GET", "keys"), ("POST", "keys"), ("GET", "audit"), ("POST", "keys/writer/rotate")):
+            assert caller(method, path, json={"name": "x"}).status_code == 403
+        headers = {"KB-On-Behalf-Of": "writer"}
+        assert caller("GET", "documents", headers=headers).status_code == 403
+    assert admin("GET", f"documents/{seen}").status_code == 200
+
+
+def test_asking_on_behalf_of_a_key_is_asking_with_it(admin, tagged, hidden):
+    headers = {"KB-On-Behalf-Of": "tagged"}
+    assert admin.ids("documents?limit=500", headers=headers) == tagged.ids("documents?limit=500")
+    assert admin("GET", "keys", headers=headers).status_code == 403
+    for name in ("nobody", "", "TAGGED", "tagged,reader"):
+        assert admin("GET", "documents", headers={"KB-On-Behalf-Of": name}).status_code == 403, name
+    both = [("KB-On-Behalf-Of", "tagged"), ("KB-On-Behalf-Of", "writer"), ("Authorization", f"Bearer {admin.token}")]
+    listed = httpx2.get(f"{admin.url}/api/v1/documents", headers=both, params={"limit": 500})
+    assert not {each["id"] for each in listed.json()["documents"]} & hidden.keys()
+
+
+def test_a_key_is_not_limited_and_admin_at_once(admin):
+    for limit in ({"tags": ["work"]}, {"path": "/work"}):
+        assert admin("POST", "keys", json={"name": "both", "right": "admin", **limit}).status_code == 422
+    for path in ("/work/../home", "..", "a/..", "a\\..\\b"):
+        assert admin("POST", "keys", json={"name": "both", "path": path}).status_code == 422, path
+    assert admin("POST", "keys", json={"name": "0123abcd"}).status_code == 422
+    assert "both" not in {each["name"] for each in admin.ok("GET", "keys")["keys"]}
+
+
+def test_a_rotated_key_is_good_for_a_while_and_a_revoked_one_is_not(admin, make_key):
+    first = make_key("turning", right="read")
+    second = Api(admin.url, admin.ok("POST", "keys/turning/rotate", json={"grace_minutes": 5})["key"])
+    assert [each("GET", "documents").status_code for each in (first, second)] == [200, 200]
+    third = Api(admin.url, admin.ok("POST", "keys/turning/rotate", json={})["key"])
+    assert [each("GET", "documents").status_code for each in (first, second, third)] == [401, 401, 200]
+    assert admin.ok("DELETE", "keys/turning")["used_at"]
+    assert third("GET", "documents").status_code == 401
+    assert admin("DELETE", "keys/turning").status_code == 404
+
+
+def test_only_digests_are_on_disk_for_their_owner_alone(guarded, reader):
+    folder = guarded.log.parent
+    file = folder / "keys.json"
+    assert file.stat().st_mode & 0o077 == 0
+    assert sha256(reader.token.encode()).hexdigest() in file.read_text()
+    for each in folder.rglob("*"):
+        assert not each.is_file() or reader.token.encode() not in each.read_bytes(), each
+
+
+def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start_server, tmp_path):
+    with start_server(tmp_path, KB_API_KEY="of-the-settings-1234", KB_MCP_API_KEY="of-the-agents-123456") as server:
+        admin = Api(server.url, "of-the-settings-1234")
+        kept = Api(server.url, admin.ok("POST", "keys", json={"name": "kept"})["key"])
+    with start_server(tmp_path, port=server.port, KB_API_KEY="of-the-settings-1234", KB_MCP_API_KEY="x" * 20):
+        assert kept.ok("GET", "keys/self") == {"name": "kept", "right": "read", "tags": [], "path": None}
+    with start_server(tmp_path, port=server.port):
+        refused = Api(server.url, None)("POST", "keys", json={"name": "useless"})
+        assert refused.status_code == 422
+        assert "KB_API_KEY" in refused.json()["detail"]
