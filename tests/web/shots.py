@@ -1,0 +1,58 @@
+"""Pictures of every page at three widths and both themes:  python -m tests.web.shots URL FOLDER"""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+from tests.web.conftest import chromium, pages
+
+WIDTHS = (360, 1280, 2560)
+
+
+def theme(browser, name):
+    features = [{"name": "prefers-color-scheme", "value": name}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def width(browser, pixels):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": pixels,
+            "height": 800 if pixels < 800 else 900 if pixels < 2000 else 1200,
+            "deviceScaleFactor": 1,
+            "mobile": pixels < 800,
+        },
+    )
+
+
+def shoot(browser, file):
+    file.write_bytes(b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]))
+
+
+def shoot_all(browser, url, ids, folder, widths=WIDTHS):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, place in pages(ids).items():
+        for each in widths:
+            width(browser, each)
+            for look in ("light", "dark"):
+                theme(browser, look)
+                browser.get(f"{url}/{place}")
+                shoot(browser, folder / f"{name}-{each}-{look}.png")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    theme(browser, "")
+
+
+def ids_at(url):
+    """The ids that the pages of a server have which `fill` has filled."""
+    import httpx2
+
+    rows = httpx2.get(f"{url}/api/v1/documents", params={"limit": 500}).json()["documents"]
+    return {each["source_path"] or each["title"]: each["id"] for each in rows}
+
+
+if __name__ == "__main__":
+    with chromium("--hide-scrollbars") as driver:
+        shoot_all(driver, sys.argv[1], ids_at(sys.argv[1]), Path(sys.argv[2]))
