@@ -45,6 +45,19 @@ def shoot_all(browser, url, ids, folder, widths=WIDTHS):
     theme(browser, "")
 
 
+def shoot_readme(browser, url, folder):
+    """The pictures of the README."""
+    folder.mkdir(parents=True, exist_ok=True)
+    size = {"width": 1100, "height": 720, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for look in ("light", "dark"):
+        theme(browser, look)
+        browser.get(f"{url}/?q=when are the moorings renewed&mode=")
+        shoot(browser, folder / f"search-{look}.png")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    theme(browser, "")
+
+
 def ids_at(url):
     """The ids that the pages of a server have which `fill` has filled."""
     import httpx2

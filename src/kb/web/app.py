@@ -124,10 +124,13 @@ def create_app(context: Context | None = None) -> Starlette:
 
 def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint that gives a page its visit, and the response the visit's cookie."""
+    from kb.web.pages import render
 
     async def endpoint(request: Request) -> Response:
         visit = request.app.state.visits.of(request)
         request.state.visit = visit
+        if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
+            return render(request, "continue.html")  # a link of another site: the browser has kept the cookie back
         response = await page(request, visit)
         visit.send_cookie(response)
         return response

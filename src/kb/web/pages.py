@@ -103,9 +103,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 async def sign_in_first(request: Request, visit: Visit) -> Response:
-    """Ask for the key, unless the browser has kept the cookie back because a link of another site led here."""
-    if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
-        return render(request, "continue.html")
+    """Ask for the key, and lead back from there."""
     if request.method != "GET":
         return see(visit, "sign-in")
     place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")

@@ -23,6 +23,7 @@
   const form = find(".ask");
   const field = find("#q");
   let pending = null;
+  let isBusy = false;
   const address = () => {
     const pairs = [...new FormData(form)].filter(([, value]) => value);
     return pairs.length ? "?" + new URLSearchParams(pairs) : "./";
@@ -30,6 +31,7 @@
   const search = async (place, isNew = false) => {
     pending?.abort();
     const mine = (pending = new AbortController());
+    isBusy = true;
     try {
       const answer = await ask(place, { signal: mine.signal });
       const html = await answer.text();
@@ -39,18 +41,18 @@
       document.title = fresh.title;
       find("main").className = find("main", fresh).className;
       history[isNew ? "pushState" : "replaceState"](null, "", place);
-      all("#results [data-live]").forEach(() => {});
       window.dispatchEvent(new Event("kb:shown"));
     } catch (error) {
       if (error.name !== "AbortError") say("The knowledge base does not answer.");
+    } finally {
+      if (pending === mine) isBusy = false;
     }
   };
   if (form) {
     let timer;
     form.addEventListener("input", (event) => {
       clearTimeout(timer);
-      const isTyped = event.target === field;
-      timer = setTimeout(() => search(address()), isTyped ? 60 : 0);
+      timer = setTimeout(() => search(address()), event.target === field ? (isBusy ? 60 : 10) : 0);
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
