@@ -12,7 +12,8 @@ WIDTHS = (360, 1280, 2560)
 
 
 def theme(browser, name):
-    features = [{"name": "prefers-color-scheme", "value": name}]
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}  # what is half way to a colour has less contrast
+    features = [{"name": "prefers-color-scheme", "value": name}, still]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 

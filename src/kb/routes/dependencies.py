@@ -12,6 +12,7 @@ from kb.api.errors import Unavailable
 from kb.api.models import Why
 from kb.asgi.bearer import CALLER
 from kb.documents.originals import Originals
+from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.ingest.stop import Stop
 from kb.routes.queue import SearchQueue
@@ -36,6 +37,7 @@ class Services:
     search: SearchService
     stop: Stop
     queue: SearchQueue
+    pages: PagePictures
 
 
 async def services_of(request: Request) -> Services:

@@ -79,6 +79,7 @@ def create_app(context: Context | None = None) -> Starlette:
             at("/documents", documents.browse),
             at("/d/{id:int}", documents.document),
             at("/d/{id:int}/file", documents.download),
+            at("/d/{id:int}/pages/{number:int}.png", documents.page_picture),
             at("/d/{id:int}/tags", documents.change_tags, "POST"),
             at("/d/{id:int}/delete", documents.delete, "POST"),
             at("/d/{id:int}/edit", notes.edit, "GET", "POST"),

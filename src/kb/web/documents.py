@@ -99,6 +99,7 @@ async def document(request: Request, visit: Visit) -> Response:
         chunk_count=count,
         similar=await similar(visit, shown),
         attachments=await attachments(visit, shown),
+        page=picture(shown, hit, _number(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
     )
 
@@ -177,6 +178,23 @@ async def attachments(visit: Visit, shown: Row) -> list[Row]:
         return []
     page = await visit.engine.documents(source_prefix=f"{shown['source_path']}#", limit=100)
     return [document_row(each) for each in page["documents"]]
+
+
+async def page_picture(request: Request, visit: Visit) -> Response:
+    """A page of a PDF as it looks, with a passage marked."""
+    chunk = _number(request.query_params.get("chunk"))
+    content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
+    return Response(content, headers=HEADERS, media_type="image/png")
+
+
+def picture(shown: Row, hit: int | None, wanted: int | None) -> Row | None:
+    """Return which page of a PDF is shown as a picture, and which are beside it."""
+    pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
+    if shown["doc_type"] != "pdf" or not pages:
+        return None
+    at_hit = next((chunk["place"]["page"] for chunk in shown["chunks"] if chunk["index"] == hit), None)
+    number = wanted or at_hit or pages[0]
+    return {"number": number, "chunk": hit if number == at_hit else None}
 
 
 async def download(request: Request, visit: Visit) -> Response:
