@@ -257,3 +257,12 @@ def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_
         assert answer.status_code == 200
         assert "kb-local[web]" in answer.text
         assert httpx2.get(f"{server.url}/nowhere").json()["detail"] == "Nothing is served at /nowhere."
+
+
+@pytest.mark.web
+def test_a_page_that_listens_does_not_keep_the_server_from_stopping(start_server, tmp_path):
+    with start_server(tmp_path, KB_APPS="api,web") as server, httpx2.stream("GET", f"{server.url}/events") as stream:
+        assert next(stream.iter_lines()).startswith("data: {")
+        server.process.terminate()
+        assert list(stream.iter_lines()) == [""], "it ends in order, not cut off"
+        assert server.process.wait(timeout=30) == 0

@@ -346,15 +346,23 @@
   // Live: what this page shows of the engine's state is drawn again when that changes.
   const live = all("[data-live=state]")[0] || (find("#results") && !field.value && find("#results"));
   if (live && window.EventSource) {
-    const source = new EventSource(`${root}events`);
-    let seen = false;
-    source.onmessage = async () => {
-      if (!seen) return (seen = true);
+    let source;
+    const show = async () => {
       if (field?.value || live.contains(document.activeElement)) return;
       const answer = await ask(location.href).catch(() => null);
       if (answer?.ok) swap(`#${live.id}`, await answer.text());
     };
-    addEventListener("pagehide", () => source.close());
+    // Only while it is looked at: a browser opens six connections to a server, for all of its tabs.
+    const listen = (isFirst) => {
+      source?.close();
+      if (document.hidden) return;
+      let hasState = isFirst;
+      source = new EventSource(`${root}events`);
+      source.onmessage = () => (hasState ? (hasState = false) : show());
+    };
+    listen(true);
+    addEventListener("visibilitychange", () => listen(false));
+    addEventListener("pagehide", () => source?.close());
   }
 
   // A passage is in view when its page is opened.
