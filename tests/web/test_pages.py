@@ -246,6 +246,7 @@ def test_systems_are_told_how_to_search_and_share(site):
     assert "shared\n\nhttps://example.org" in shared.text
 
 
+@pytest.mark.web
 def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "sitecustomize.py").write_text(
@@ -262,7 +263,31 @@ def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_
 @pytest.mark.web
 def test_a_page_that_listens_does_not_keep_the_server_from_stopping(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api,web") as server, httpx2.stream("GET", f"{server.url}/events") as stream:
-        assert next(stream.iter_lines()).startswith("data: {")
+        lines = stream.iter_lines()
+        assert next(lines).startswith("data: {")
         server.process.terminate()
-        assert list(stream.iter_lines()) == [""], "it ends in order, not cut off"
+        assert not any(lines), "it ends in order, not cut off"
         assert server.process.wait(timeout=30) == 0
+
+
+def test_an_original_comes_as_it_was_sent_and_as_a_download(read, server):
+    content = "".join(f"Line {number} of a text.\n" for number in range(300)).encode()
+    sent = {"params": {"wait": 60}, "files": {"file": ("lines.txt", content)}, "timeout": 90}
+    job = httpx2.post(f"{server.url}/api/v1/jobs", headers={"Authorization": f"Bearer {KEY}"}, **sent).json()
+    reader = read(f"{server.url}/sign-in")
+    reader.submit("/sign-in$", key=KEY)
+    answer = reader.http.get(f"{server.url}/d/{job['document_id']}/file")
+    assert answer.content == content
+    assert answer.headers["content-length"] == str(len(content))
+    assert answer.headers["content-disposition"] == "attachment; filename*=utf-8''lines.txt"
+    assert answer.headers["content-security-policy"].startswith("sandbox")
+    assert reader.http.get(f"{server.url}/d/999999/file", headers={"Accept": "*/*"}).status_code == 404
+
+
+def test_no_large_form_is_read_of_who_has_not_signed_in(read, server):
+    reader = read(f"{server.url}/sign-in")
+    token = reader.page.xpath("//body/@data-token")[0]
+    for place, data in (("new", {"text": "x" * 5_000_000}), ("preview", {"text": "x"}), ("add", {})):
+        answer = reader.http.post(f"{server.url}/{place}", data=data | {"token": token}, headers={"Accept": "*/*"})
+        assert answer.status_code == 401, place
+    assert reader.http.post(f"{server.url}/sign-in", data={"key": "x" * 100_000, "token": token}).status_code == 413

@@ -25,8 +25,8 @@ STATES: Final = ("queued", "running", "failed", "done")
 
 async def add(request: Request, visit: Visit) -> Response:
     """Add files: one for each request of our script, or all that a form has."""
-    await visit.engine.jobs(limit=1)  # whether this visit may use the engine, before a file is read
     if request.method == "GET":
+        await visit.require()
         return render(request, "add.html", refused=[])
     form = await visit.form(request)
     tags = split_tags(str(form.get("tags", "")))

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 STATIC: Final = Path(__file__).parent / "static"
 SMALL_BODY: Final = 1 << 20
+SIGN_IN_BODY: Final = 64 << 10
+"""What is read of those who have not signed in."""
+
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (
     "The pages of kb are not installed: pip install 'kb-local[web]' brings them, 'make setup' in a clone of it.\n"
@@ -149,6 +152,8 @@ def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
     """Return how large a body may be that is sent to `path`."""
     if path == "/add" and is_form:
         return settings.max_upload_mb << 20
+    if path in ("/sign-in", "/sign-out"):
+        return SIGN_IN_BODY
     return SMALL_BODY + 12 * settings.max_note_chars
 
 

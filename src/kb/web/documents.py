@@ -201,14 +201,13 @@ async def download(request: Request, visit: Visit) -> Response:
     """The original, which is never shown by the browser itself."""
     document_id = request.path_params["id"]
     shown = await visit.engine.document(document_id, chunks=1)
-    content = await visit.engine.file(document_id)
     name = plain((shown["source_path"] or "").rpartition("/")[2] or shown["title"], 150)
     headers = {
         **HEADERS,
         "Content-Security-Policy": "sandbox; default-src 'none'",
         "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
     }
-    return Response(content, headers=headers, media_type="application/octet-stream")
+    return visit.stream(f"documents/{document_id}/file", headers)
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:

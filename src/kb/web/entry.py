@@ -25,7 +25,7 @@ async def sign_in(request: Request, visit: Visit) -> Response:
     """Ask for the key, once."""
     if request.method == "GET":
         return render(request, "sign_in.html", place="", wrong=None)
-    form = await visit.form(request)
+    form = await visit.open_form(request)
     key, place = str(form.get("key", "")).strip(), str(form.get("place", ""))
     place = place if WITHIN.fullmatch(place) else ""
     try:
@@ -42,7 +42,7 @@ async def sign_in(request: Request, visit: Visit) -> Response:
 
 async def sign_out(request: Request, visit: Visit) -> Response:
     """End the session."""
-    await visit.form(request)
+    await visit.open_form(request)
     visit.sign_out()
     return see(visit, "sign-in")
 

@@ -25,7 +25,7 @@ WAIT_SECONDS = 20
 async def new(request: Request, visit: Visit) -> Response:
     """Write a note."""
     if request.method == "GET":
-        await visit.engine.jobs(limit=1)  # whether this visit may use the engine
+        await visit.require()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
         draft = {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")}
@@ -83,7 +83,6 @@ async def edit(request: Request, visit: Visit) -> Response:
 async def preview(request: Request, visit: Visit) -> Response:
     """A note's text as it will be shown."""
     form = await visit.form(request)
-    await visit.engine.jobs(limit=1)
     return HTMLResponse(str(markdown(str(form.get("text", ""))[:200_000])), headers=HEADERS)
 
 

@@ -59,7 +59,7 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
 
 async def connect(request: Request, visit: Visit) -> Response:
     """What to paste into the usual MCP clients."""
-    await visit.engine.jobs(limit=1)
+    await visit.require()
     scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
     prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
     url = f"{scheme}://{request.url.netloc}{prefix}/mcp"

@@ -10,15 +10,20 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from starlette.responses import Response
+
 from kb.api.errors import ForeignOrigin
-from kb.client.asgi import ASGITransport
-from kb.client.client import EngineClient
+from kb.api.versions import USER_AGENT
+from kb.client.asgi import ASGITransport, scope_of
+from kb.client.client import PREFIX, EngineClient
+from kb.client.transport import Request as Call
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.datastructures import FormData
     from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE: Final = "kb_session"
 DAYS: Final = 30
@@ -75,6 +80,12 @@ class Visit:
         transport = ASGITransport(self._visits.engine, self._address)
         return EngineClient("http://localhost", key, transport=transport, agent="web")
 
+    def stream(self, target: str, headers: Mapping[str, str]) -> Response:
+        """Return what the engine answers to GET, as it comes, with these headers in the place of its own."""
+        key = {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
+        asked = scope_of(Call("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
+        return Streamed(self._visits.engine, {**asked, "client": (self._address, 0)}, headers)
+
     def check(self, token: object) -> None:
         """Refuse a form that is not ours.
 
@@ -85,11 +96,25 @@ class Visit:
             raise ForeignOrigin("This form is out of date: load the page again, then send it once more.")
 
     async def form(self, request: Request) -> FormData:
-        """Return the form that was sent, if it is ours.
+        """Return the form that was sent, if it is ours; it is read for those alone who may use the engine.
 
         Raises:
             ForeignOrigin: it is not.
+            Unauthorized: a key is needed.
         """
+        await self.require()
+        return await self.open_form(request)
+
+    async def require(self) -> None:
+        """Refuse who may not use the engine.
+
+        Raises:
+            Unauthorized: a key is needed.
+        """
+        await self.engine.jobs(limit=1)
+
+    async def open_form(self, request: Request) -> FormData:
+        """Return the form of one who need not have signed in. Raises `ForeignOrigin` as `form`."""
         if token := request.headers.get("x-kb-token"):
             self.check(token)
         form = await request.form(max_files=1000, max_fields=1100, max_part_size=64 << 20)
@@ -113,6 +138,27 @@ class Visit:
             response.set_cookie(
                 COOKIE, self.id, DAYS * 86400, path="/", secure=self._is_secure, httponly=True, samesite="strict"
             )
+
+
+class Streamed(Response):
+    """An answer of an app, which is not kept in memory."""
+
+    def __init__(self, app: ASGIApp, asked: Scope, headers: Mapping[str, str]) -> None:
+        super().__init__(headers=headers)
+        self._app, self._asked = app, asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the app answer, and pass that on."""
+
+        async def pass_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name for name, _ in self.raw_headers} - {b"content-length"}
+                kept = [each for each in message["headers"] if each[0] not in own]
+                added = [each for each in self.raw_headers if each[0] in own]
+                message = {**message, "headers": kept + added}
+            await send(message)
+
+        await self._app(self._asked, receive, pass_on)
 
 
 class Visits:
