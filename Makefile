@@ -85,7 +85,7 @@ test-docs: .venv/dev.stamp
 
 # The pages in that browser, and for those who do not see them (axe-core, from npm); pictures of each are in build/pages.
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
-	$(BIN)/pytest -m "web or not web" tests/web
+	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
 
 # The pictures in the README.
 pictures: .venv/dev.stamp
