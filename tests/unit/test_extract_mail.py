@@ -238,6 +238,18 @@ def test_a_part_in_utf_16_is_read(read, charset, text):
     assert read(source + b"\n\n" + b64encode(text.encode(charset)), "a.eml").text.endswith(f"\n{text}\n")
 
 
+@pytest.mark.parametrize("charset", ["utf\0-8", "undefined", "idna", "no-such"])
+def test_a_parameter_in_what_is_no_character_set_is_read_as_it_stands(read, charset):
+    source = (
+        "From: a\nContent-Type: multipart/mixed; boundary*=%(charset)s''b\n\n"
+        "--b\nContent-Type: text/plain; charset*=%(charset)s''utf-8\n\nGrüße\n"
+        "--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename*=%(charset)s''a.csv\n\na,b\n--b--\n"
+    )
+    extracted = read((source % {"charset": charset}).encode(), "a.eml")
+    assert "Grüße" in extracted.text
+    assert [attachment.filename for attachment in extracted.attachments] == ["a.csv"]
+
+
 # Mailboxes
 
 FROM = "From ann@example.org Mon Jan  1 10:00:00 2024\n"

@@ -597,6 +597,7 @@ def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
                 {"output_type": "execute_result", "data": {"text/html": "<b>", "text/plain": ["4", "2"]}},
                 {"output_type": "display_data", "data": {"image/png": "AAAA"}},
                 {"output_type": "error", "ename": "ValueError", "evalue": "no"},
+                {"output_type": ["stream"], "text": "of no type"},
             ],
         },
         {"cell_type": "markdown", "source": "## Two"},
@@ -604,7 +605,7 @@ def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
     extracted = read(json.dumps({"nbformat": 4, "cells": cells, "metadata": {}}), "a.ipynb")
     assert extracted.title == "One"
     assert [part[1:] for part in sections(extracted)] == [
-        (("One",), "# One\ntext ![x]()\n\n# no heading\nf()\n\nred\n\n42\n\nValueError: no\n\n"),
+        (("One",), "# One\ntext ![x]()\n\n# no heading\nf()\n\nred\n\n42\n\nValueError: no\n\nof no type\n\n"),
         (("One", "Two"), "## Two\n\n"),
     ]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.vectors.flat import columns
+from kb.vectors.rows import RowIndex
 from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
@@ -38,20 +39,8 @@ FARTHEST = np.iinfo(np.uint16).max
 
 
 @dataclass(frozen=True, slots=True)
-class StoredIndex:
+class StoredIndex(RowIndex):
     """An index without anything but ids: each search reads the vectors. See `kb.vectors.snapshot.VectorIndex`."""
-
-    rows: Rows
-
-    @property
-    def size(self) -> int:
-        """The bytes of the rows, without the room to grow."""
-        return self.rows.data.nbytes + self.rows.ids.nbytes
-
-    @property
-    def count(self) -> int:
-        """How many chunks are in it."""
-        return self.rows.count
 
     def snapshot(self, reader: VectorReader) -> StoredSnapshot:
         """Return the snapshot for a reader of the same moment."""
@@ -94,7 +83,7 @@ class StoredSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class CodedIndex:
+class CodedIndex(RowIndex):
     """An index of codes. See `kb.vectors.snapshot.VectorIndex`.
 
     Args:
@@ -102,18 +91,7 @@ class CodedIndex:
         quantizer: what made them.
     """
 
-    rows: Rows
     quantizer: Quantizer
-
-    @property
-    def size(self) -> int:
-        """The bytes of the rows, without the room to grow."""
-        return self.rows.data.nbytes + self.rows.ids.nbytes
-
-    @property
-    def count(self) -> int:
-        """How many chunks are in it."""
-        return self.rows.count
 
     def snapshot(self, reader: VectorReader) -> CodedSnapshot:
         """Return the snapshot for a reader of the same moment."""

@@ -99,3 +99,20 @@ class Rows:
     @property
     def _order(self) -> Literal["C", "F"]:
         return "C" if self.data_buffer.flags.c_contiguous else "F"
+
+
+@dataclass(frozen=True, slots=True)
+class RowIndex:
+    """What every index of `kb.vectors.snapshot.VectorIndex` is made of."""
+
+    rows: Rows
+
+    @property
+    def size(self) -> int:
+        """The bytes of the rows, without the room to grow."""
+        return self.rows.data.nbytes + self.rows.ids.nbytes
+
+    @property
+    def count(self) -> int:
+        """How many chunks are in it."""
+        return self.rows.count

@@ -6,9 +6,10 @@ import re
 from email import message_from_bytes
 from email.header import decode_header
 from email.message import Message
+from email.policy import compat32
 from email.utils import collapse_rfc2231_value
 from mimetypes import guess_extension
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.mbox import without_separator
@@ -35,14 +36,30 @@ _SIGNATURES: Final = {"pgp-signature", "pgp-keys", "pkcs7-signature", "x-pkcs7-s
 _WIDE: Final = re.compile(r"(?i)utf-?(?:16|32)[-_]?(?:le|be)?")
 
 
+class _Message(Message):
+    """A message whose parameters may name any character set: Python raises on some that are none, or none of text."""
+
+    def get_param(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the library's
+        value = super().get_param(*arguments, **options)
+        if not isinstance(value, tuple):
+            return value
+        try:
+            return collapse_rfc2231_value(value)
+        except ValueError:
+            return value[2]
+
+
+POLICY: Final = compat32.clone(message_factory=_Message)
+"""How the headers of mail are read. The policy that knows modern headers raises on many that real mail has."""
+
+
 def read(data: bytes) -> Extracted:
     """Read a message.
 
     Raises:
         Unreadable: the message is encrypted.
     """
-    # The policy that knows modern headers raises on many that real mail has.
-    message = message_from_bytes(without_separator(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n")))
+    message = message_from_bytes(without_separator(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n")), policy=POLICY)
     if _is_encrypted(message):
         raise Unreadable(ENCRYPTED)
     mail = Mail({name: header_text(message, name) for name in HEADERS})
@@ -159,7 +176,7 @@ def _payload(part: Message) -> bytes:
 
 def _filename(part: Message) -> str:
     if name := part.get_filename():
-        return _decoded(collapse_rfc2231_value(name))
+        return _decoded(name)
     subjects = [header_text(inner, "Subject") for inner in _parts(part)]
     if part.get_content_maintype() == "message":
         return f"{next(filter(None, subjects), 'message')}.eml"

@@ -15,7 +15,7 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.ole import open_ole
 from kb.formats.detect import is_envelope
 from kb.formats.extracted import Attachment
-from kb.formats.readers.eml import says_encrypted
+from kb.formats.readers.eml import POLICY, says_encrypted
 from kb.formats.readers.html import decode_html
 from kb.formats.readers.lzfu import decompress
 from kb.formats.readers.mail import ENCRYPTED, Body, Mail, render
@@ -70,7 +70,7 @@ def _children(ole: olefile.OleFileIO) -> _Tree:
 
 
 def _refuse_encrypted(message: _Storage) -> None:
-    if says_encrypted(message_from_string(message.text(_HEADERS))):
+    if says_encrypted(message_from_string(message.text(_HEADERS), policy=POLICY)):
         raise Unreadable(ENCRYPTED)
     for file, _ in _attachments(message):
         if is_envelope(file.data) and not _body(message):
@@ -150,7 +150,7 @@ def _header_size(path: tuple[str, ...]) -> int:
 
 
 def _mail(message: _Storage) -> Mail:
-    sent = message_from_string(message.text(_HEADERS))
+    sent = message_from_string(message.text(_HEADERS), policy=POLICY)
     people = _recipients(message)
     headers = {
         "From": _person(message.text(_SENDER_NAME), message.text(_SENDER_SMTP, _SENDER_ADDRESS)),

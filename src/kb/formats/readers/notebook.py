@@ -73,7 +73,7 @@ def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _output(output: dict[str, Any]) -> str:
-    if output.get("output_type") in {"error", "pyerr"}:
+    if output.get("output_type") in ("error", "pyerr"):
         return one_line(f"{output.get('ename')}: {output.get('evalue')}")
     shown = output.get("data")
     data = shown if isinstance(shown, dict) else {}
