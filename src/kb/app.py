@@ -32,6 +32,7 @@ from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
 from kb.documents.originals import Originals
+from kb.documents.page_pictures import PagePictures
 from kb.documents.reread import queue_outdated
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
@@ -41,7 +42,7 @@ from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
-from kb.routes import access, documents, history, jobs, notes, search, status
+from kb.routes import access, documents, history, jobs, notes, pages, search, status
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
@@ -149,7 +150,7 @@ def api_router(settings: Settings) -> APIRouter:
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, notes, history, status, access):
+    for module in (search, jobs, documents, pages, notes, history, status, access):
         router.include_router(module.router)
     return router
 
@@ -215,11 +216,12 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     queue = SearchQueue(settings.max_searches, at_once)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     search_service = SearchService(store, embedder, pool, instruments, recall)
+    pictures = stack.enter_context(PagePictures(store, originals, limits_of(settings)))
     for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
     trim_memory()
-    return Services(settings, store, embedder, worker, originals, search_service, stop, queue, keyring)
+    return Services(settings, store, embedder, worker, originals, search_service, stop, queue, keyring, pictures)
 
 
 def retention_of(settings: Settings) -> Retention:

@@ -73,6 +73,7 @@ APPS = {
         paths=("/metrics",),
         keys=("metrics_api_key", "api_key", "api_key_file"),
     ),
+    "web": SubApp("kb.web.app:create_app", paths=("/",), keys=("api_key", "api_key_file")),
 }
 
 

@@ -45,7 +45,8 @@ class SubApp:
 
     Args:
         factory: "module:function", which makes the app of a `Context`; it is imported only when the app is chosen.
-        paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed.
+        paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. One
+            with "/" gets what no other claims.
         keys: the settings of which any that is set keeps strangers out. An app that names none is open.
     """
 
@@ -109,6 +110,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
 
             engine = chosen[engine_name].build(Context(environment)) if engine_name in chosen else None
             rest = [row for name, row in chosen.items() if name != engine_name]
+            rest.sort(key=lambda row: "/" in row.paths)
             context = Context(environment, engine, apps)
             # The others are imported and built while the engine loads its model: start-up is mostly imports.
             building = [asyncio.create_task(asyncio.to_thread(row.build, context)) for row in rest]

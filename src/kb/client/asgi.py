@@ -18,10 +18,12 @@ class ASGITransport:
 
     Args:
         app: it answers whatever happens, as those with a `RequestMiddleware` do.
+        address: of the one for whom calls are made, which the app counts wrong keys by.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, address: str | None = None) -> None:
         self._app = app
+        self._client = (address, 0) if address else None
 
     async def ask(self, request: Request, seconds: float) -> Answer:
         """Have the app answer. For the errors see `Transport`."""
@@ -41,7 +43,7 @@ class ASGITransport:
             messages.append(message)
 
         try:
-            await self._app(scope_of(request), receive, send)
+            await self._app({**scope_of(request), "client": self._client}, receive, send)
         finally:
             is_answered.set()
         if not messages or messages[-1].get("more_body", messages[-1]["type"] == "http.response.start"):
@@ -68,7 +70,6 @@ def scope_of(request: Request) -> Scope:
         "root_path": "",
         "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         "server": ("localhost", 80),
-        "client": None,
     }
 
 

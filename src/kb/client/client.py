@@ -206,6 +206,11 @@ class EngineClient:
         """GET /documents/{id}/file: the file as it was uploaded."""
         return (await self._request("GET", f"documents/{document_id}/file")).content
 
+    async def page_picture(self, document_id: int, number: int, chunk: int | None = None) -> bytes:
+        """GET /documents/{id}/pages/{number}.png: a page of a PDF, with the chunk of this index marked."""
+        path = f"documents/{document_id}/pages/{number}.png"
+        return (await self._request("GET", path, params=_given(chunk=chunk))).content
+
     async def delete_document(self, document_id: int, *, purge: bool = False, why: str | None = None) -> JSON:
         """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin."""
         params = _given(purge="true" if purge else None, why=why)

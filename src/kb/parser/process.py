@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
+from kb.formats.page_picture import draw_page
 from kb.formats.registry import FORMATS
 from kb.parser.confine import confine
 from kb.parser.protocol import pack, receive, receive_bytes, send
@@ -54,6 +55,8 @@ def _load_readers() -> None:
 
 
 def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
+    if "page" in request:
+        return _draw(request, requests, replies)
     try:
         doc_type, extracted = extract(receive_bytes(requests), request["filename"])
     except Unreadable as error:
@@ -65,6 +68,18 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
             send(replies, {"out_of": "output"})
         else:
             send(replies, pack(doc_type, extracted), *(attachment.data for attachment in extracted.attachments))
+
+
+def _draw(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
+    data = receive_bytes(requests)
+    try:
+        png = draw_page(data, request["page"], request["passage"], request["place"]).png
+    except Unreadable as error:
+        send(replies, {"unreadable": error.detail})
+    except MemoryError:
+        send(replies, {"out_of": "memory"})
+    else:
+        send(replies, {"drawn": True}, png)
 
 
 def _end_with(engine: int) -> None:

@@ -18,18 +18,19 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 from kb.api.errors import Stopped, Unreadable
 from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kb.api.models import Restriction
     from kb.formats.extracted import Extracted
 
 logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 MAX_FILES: Final = 500
 """After how many files the process is replaced: parsers leak."""
@@ -44,6 +45,7 @@ _FREE: Final = 400_000
 _FREE_OF_PART: Final = 4000
 """The same for one that came inside another, of which there may be a hundred."""
 
+_LARGEST_PICTURE: Final = 32 << 20
 _MAX_RLIMIT: Final = 1 << 31
 _ENVIRONMENT: Final = {
     "PATH",
@@ -163,12 +165,23 @@ class Sandbox:
             Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
             Stopped: `stop` was called.
         """
+        doc_type, extracted = self._ask(lambda process: process.extract(path, filename, is_part=is_part))
+        pages = max((section.page or 0 for section in extracted.sections), default=0)
+        if pages > self.limits.pages:
+            raise Unreadable(self.limits.too_many_pages(pages))
+        return doc_type, extracted
+
+    def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
+        """Return a page of the PDF at `path` as PNG (`kb.formats.page_picture.draw_page`). Raises as `extract`."""
+        return self._ask(lambda process: process.draw_page(path, number, passage, place))
+
+    def _ask(self, ask: Callable[[_Process], Answer]) -> Answer:
         self.start()
         process = self._process
         if process is None or self._stopped:
             raise Stopped
         try:
-            doc_type, extracted = process.extract(path, filename, is_part=is_part)
+            return ask(process)
         except Unreadable:
             if self._stopped and not process.is_reusable:
                 raise Stopped from None
@@ -176,10 +189,6 @@ class Sandbox:
         finally:
             if not process.is_reusable:
                 self.close()
-        pages = max((section.page or 0 for section in extracted.sections), default=0)
-        if pages > self.limits.pages:
-            raise Unreadable(self.limits.too_many_pages(pages))
-        return doc_type, extracted
 
 
 @dataclass
@@ -263,19 +272,26 @@ class _Process:
         """Read a file. Raises `Unreadable`, after which the process may be dead."""
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            return self._extract(file, filename, size, self._limits.characters(size, is_part=is_part))
+            characters = self._limits.characters(size, is_part=is_part)
+            too_much = self._limits.too_many_characters(characters)
+            return self._watched(lambda: self._exchange(file, filename, size, characters), too_much)
 
-    def _extract(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
+    def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
+        """Draw a page. Raises as `extract`."""
+        with path.open("rb") as file:
+            return self._watched(lambda: self._exchange_page(file, number, passage, place), "its picture is too large")
+
+    def _watched(self, exchange: Callable[[], Answer], too_much: str) -> Answer:
         self._files += 1
         self._await_start()
         self._errors.truncate(0)
         self._errors.seek(0)
         with _Monitor(self._process, self._limits, (self._baseline or 0) + self._limits.memory_mb * _MIB) as monitor:
             try:
-                return self._exchange(file, filename, size, characters)
+                return exchange()
             except OverLimit:
                 self._end()
-                raise Unreadable(self._limits.too_many_characters(characters)) from None
+                raise Unreadable(too_much) from None
             except Malformed as error:
                 self._end()
                 raise Unreadable(f"its parser gave an answer that does not hold: {error}") from None
@@ -305,18 +321,29 @@ class _Process:
     def _exchange(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
         send(self._requests, {"filename": filename, "max_chars": characters})
         send_file(self._requests, file)
-        reply = receive(self._replies, characters * _BYTES_A_CHARACTER + _MIB)
-        if "unreadable" in reply:
-            raise Unreadable(str(reply["unreadable"])[:_MAX_REASON])
+        reply = self._reply(characters * _BYTES_A_CHARACTER + _MIB)
         if reply.get("out_of") == "output":
             raise Unreadable(self._limits.too_many_characters(characters))
-        if reply.get("out_of") == "memory":
-            self._end()
-            raise Unreadable(self._limits.too_much_memory)
         document = check(reply)
         blobs = self._attached(document.attachments, size)
         limits = self._limits
         return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
+
+    def _exchange_page(self, file: BinaryIO, number: int, passage: str, place: float) -> bytes:
+        send(self._requests, {"page": number, "passage": passage, "place": place})
+        send_file(self._requests, file)
+        self._reply(_MIB)
+        return receive_bytes(self._replies, _LARGEST_PICTURE)
+
+    def _reply(self, limit: int) -> dict[str, Any]:
+        """Return what the parser says, unless that is why it has failed."""
+        reply = receive(self._replies, limit)
+        if "unreadable" in reply:
+            raise Unreadable(str(reply["unreadable"])[:_MAX_REASON])
+        if reply.get("out_of") == "memory":
+            self._end()
+            raise Unreadable(self._limits.too_much_memory)
+        return reply
 
     def _attached(self, names: Sequence[str], file_size: int) -> list[bytes]:
         """What came inside the file, which cannot be much more than the file: it is packed, not compressed, there."""

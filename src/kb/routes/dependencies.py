@@ -15,6 +15,7 @@ from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import Why
 from kb.asgi.bearer import CALLER
 from kb.documents.originals import Originals
+from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.ingest.stop import Stop
 from kb.routes.queue import SearchQueue
@@ -40,6 +41,7 @@ class Services:
     stop: Stop
     queue: SearchQueue
     keyring: Keyring
+    pages: PagePictures
 
 
 async def services_of(request: Request) -> Services:

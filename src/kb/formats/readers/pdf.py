@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # PDFium keeps state of its own that no two threads may touch at once, not even through different documents.
-_PDFIUM: Final = threading.Lock()
+PDFIUM: Final = threading.Lock()
 
 _REASONS: Final = {
     raw.FPDF_ERR_PASSWORD: "the PDF is encrypted: it needs a password to be read",
@@ -48,7 +48,7 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the file is damaged or encrypted, or its pages hold no text.
     """
-    with _PDFIUM, _opened(data) as document:
+    with PDFIUM, opened(data) as document:
         pdf = _content(document)
     vocabulary = vocabulary_of(pdf.pages)
     pages = [join_words(page, vocabulary) for page in pdf.pages]
@@ -56,7 +56,12 @@ def read(data: bytes) -> Extracted:
     return Extracted(pdf.title, "".join(pages), tuple(sections), date=pdf.date)
 
 
-def _opened(data: bytes) -> pypdfium2.PdfDocument:
+def opened(data: bytes) -> pypdfium2.PdfDocument:
+    """Return the document, for who holds `PDFIUM`.
+
+    Raises:
+        Unreadable: it is damaged or encrypted.
+    """
     try:
         return pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:

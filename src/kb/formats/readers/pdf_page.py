@@ -43,7 +43,7 @@ def read_page(document: pypdfium2.PdfDocument, index: int, *, with_heading: bool
     try:
         with closing(document[index]) as page:
             box = _Box(*page.get_bbox())
-            if not _draw_annotations(page):
+            if not draw_annotations(page):
                 return _page(page, box, with_heading=with_heading)
         with closing(document[index]) as page:
             return _page(page, box, with_heading=with_heading)
@@ -56,7 +56,7 @@ def _page(page: pypdfium2.PdfPage, box: _Box, *, with_heading: bool) -> Page:
         return Page(_visible_text(text, box), _heading(text, box) if with_heading else None)
 
 
-def _draw_annotations(page: pypdfium2.PdfPage) -> bool:
+def draw_annotations(page: pypdfium2.PdfPage) -> bool:
     """Make what forms and text annotations show part of the page: PDFium extracts a page's own text only.
 
     It shows once the page is opened again, with boxes that may not be those the page had.

@@ -1,0 +1,105 @@
+"""Pages of PDFs as pictures, drawn in a parser of their own: the worker's is at work."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
+from typing import TYPE_CHECKING, Final, Self
+
+from kb.api.errors import NotFound, NotPaged, Unreadable
+from kb.parser.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kb.documents.originals import Originals
+    from kb.parser.sandbox import Limits
+    from kb.store.protocol import Store
+    from kb.store.rows import Chunk, Document
+
+IDLE_SECONDS: Final = 60
+"""After so long without a page the process ends."""
+
+
+class PagePictures:
+    """Draws one page after another.
+
+    Args:
+        store: where the documents are.
+        originals: where their files are.
+        limits: what drawing one page may take.
+    """
+
+    def __init__(self, store: Store, originals: Originals, limits: Limits) -> None:
+        self._store = store
+        self._originals = originals
+        self._sandbox = Sandbox(limits)
+        self._thread = ThreadPoolExecutor(1, "kb-pages")
+        self._used = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._sandbox.stop()
+        self._thread.submit(self._sandbox.close)
+        self._thread.shutdown()
+
+    def draw(self, document: Document, number: int, index: int | None) -> bytes:
+        """Return a page, counted from 1, as PNG, with the chunk marked that has this index.
+
+        Raises:
+            NotFound: there is no such page or chunk, the file is not kept, or the page cannot be drawn.
+            NotPaged: the document is no PDF.
+            Stopped: the engine stops.
+        """
+        if document.doc_type != "pdf":
+            raise NotPaged
+        with self._store.read() as tx:
+            chunks = tx.documents.chunks(document.id)
+        passage, place = passage_of(chunks, number, index)
+        self._originals.open(document).close()
+        return self._thread.submit(
+            self._draw, self._originals.path(document.content_hash), number, passage, place
+        ).result()
+
+    def _draw(self, path: Path, number: int, passage: str, place: float) -> bytes:
+        try:
+            return self._sandbox.draw_page(path, number, passage, place)
+        except Unreadable as error:
+            raise NotFound(f"Page {number}: {error.detail}.") from None
+        finally:
+            self._used = time.monotonic()
+            timer = Timer(IDLE_SECONDS, self._end_idle)
+            timer.daemon = True
+            timer.start()
+
+    def _end_idle(self) -> None:
+        try:
+            self._thread.submit(self._close_if_idle)
+        except RuntimeError:  # the engine stops
+            return
+
+    def _close_if_idle(self) -> None:
+        if time.monotonic() - self._used >= IDLE_SECONDS:
+            self._sandbox.close()
+
+
+def passage_of(chunks: list[Chunk], number: int, index: int | None) -> tuple[str, float]:
+    """Return the text of a chunk, and how far down its page's text it begins, from 0 to 1.
+
+    Raises:
+        NotFound: there is no such chunk.
+    """
+    if index is None:
+        return "", 0
+    if index >= len(chunks):
+        raise NotFound(f"chunk: the document has {len(chunks)}, counted from 0.")
+    chunk = chunks[index]
+    if chunk.place.page != number:
+        return "", 0
+    on_page = [each for each in chunks if each.place.page == number]
+    length = sum(len(each.text) for each in on_page)
+    before = sum(len(each.text) for each in on_page if each.index < index)
+    return chunk.text, before / length

@@ -1,0 +1,206 @@
+"""A page of a PDF as a picture, with a passage marked."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from contextlib import closing
+from ctypes import byref, c_int
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import normalize
+
+import pypdfium2
+from pypdfium2 import raw
+
+from kb.api.errors import Unreadable
+from kb.formats.readers.pdf import PDFIUM, opened
+from kb.formats.readers.pdf_page import draw_annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+WIDTH: Final = 1100
+"""Of the picture, in pixels."""
+
+_MOST_PIXELS: Final = 6_000_000
+_COLOUR: Final = (255, 214, 90, 255)
+_END: Final = 40
+"""How many letters of a passage are looked for where the page does not say all of it in one."""
+
+_MARGIN: Final = 0.5
+_LETTER: Final = re.compile(r"[^\W_]")
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+
+
+class Box(NamedTuple):
+    """A rectangle in points, from the lower left of the page."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+class Picture(NamedTuple):
+    """A PNG, and what is marked on it, as shares of its width and height from the upper left."""
+
+    png: bytes
+    boxes: list[tuple[float, float, float, float]]
+
+
+def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> Picture:
+    """Draw a page, counted from 1.
+
+    Args:
+        data: the PDF.
+        number: of the page.
+        passage: is marked where the page says it.
+        place: how far down the page's text it stands, from 0 to 1, should the page say it several times.
+
+    Raises:
+        Unreadable: the file is damaged, or has no such page.
+    """
+    with PDFIUM, opened(data) as document:
+        if not 1 <= number <= len(document):
+            raise Unreadable(f"the PDF has {len(document)} page{'' if len(document) == 1 else 's'}")
+        try:
+            with closing(document[number - 1]) as page:
+                if not draw_annotations(page):
+                    return _draw(page, passage, place)
+            with closing(document[number - 1]) as page:  # what its annotations show is drawn once it is opened again
+                return _draw(page, passage, place)
+        except pypdfium2.PdfiumError as error:
+            raise Unreadable(f"page {number} is damaged") from error
+
+
+def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> Picture:
+    width, height = page.get_size()
+    scale = min(WIDTH / max(width, 1), (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
+    with closing(page.get_textpage()) as text:
+        boxes = passage_boxes(text, passage, place)
+    for box in boxes:
+        _mark(page, box)
+    with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
+        png = encode_png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels)
+        return Picture(png, [_share(page, box, scale, bitmap.width, bitmap.height) for box in boxes])
+
+
+def _mark(page: pypdfium2.PdfPage, box: Box) -> None:
+    rectangle = raw.FPDFPageObj_CreateNewRect(box.left, box.bottom, box.right - box.left, box.top - box.bottom)
+    raw.FPDFPageObj_SetFillColor(rectangle, *_COLOUR)
+    raw.FPDFPath_SetDrawMode(rectangle, raw.FPDF_FILLMODE_WINDING, 0)
+    raw.FPDFPageObj_SetBlendMode(rectangle, b"Multiply")
+    raw.FPDFPage_InsertObject(page, rectangle)
+
+
+def _share(
+    page: pypdfium2.PdfPage, box: Box, scale: float, width: int, height: int
+) -> tuple[float, float, float, float]:
+    corners = [_pixel(page, x, y, width, height) for x, y in ((box.left, box.top), (box.right, box.bottom))]
+    (x0, y0), (x1, y1) = corners
+    return (min(x0, x1) / width, min(y0, y1) / height, max(x0, x1) / width, max(y0, y1) / height)
+
+
+def _pixel(page: pypdfium2.PdfPage, x: float, y: float, width: int, height: int) -> tuple[int, int]:
+    left, top = c_int(), c_int()
+    raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, byref(left), byref(top))
+    return left.value, top.value
+
+
+def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[Box]:
+    """Return the boxes of the lines in which a page says a passage; none if it does not."""
+    characters = [chr(raw.FPDFText_GetUnicode(text, index)) for index in range(text.count_chars())]
+    letters = list(_letters(characters))
+    found = find_passage("".join(letter for letter, _ in letters), _plain(passage), place)
+    if not found:
+        return []
+    first, last = letters[found.start][1], letters[found.stop - 1][1]  # what stands between letters is marked, too
+    boxes = (_box(text, index) for index in range(first, last + 1) if not characters[index].isspace())
+    return list(_lines(filter(None, boxes)))
+
+
+def find_passage(page: str, passage: str, place: float) -> range:
+    """Return where letters stand among those of a page, or the longest part of them from either end."""
+    if not passage:
+        return range(0)
+    if spots := [found.start() for found in re.finditer(f"(?={re.escape(passage)})", page)]:
+        start = min(spots, key=lambda spot: abs(spot - place * len(page)))
+        return range(start, start + len(passage))
+    first, last = _nearest(page, passage[:_END], place), _nearest(page, passage[-_END:], place)
+    if first is None and last is None:
+        return range(0)
+    start = max(0, last + _END - len(passage)) if first is None and last is not None else first or 0
+    stop = start + len(passage) if last is None or last < start else last + _END
+    return range(start, min(len(page), stop))
+
+
+def _nearest(page: str, part: str, place: float) -> int | None:
+    spots = [found.start() for found in re.finditer(f"(?={re.escape(part)})", page)]
+    return min(spots, key=lambda spot: abs(spot - place * len(page)), default=None)
+
+
+def _letters(characters: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield the letters and digits, plain, with the index of the character that each is part of."""
+    for index, character in enumerate(characters):
+        yield from ((letter, index) for letter in _plain(character))
+
+
+def _plain(text: str) -> str:
+    return "".join(_LETTER.findall(normalize("NFKC", text).casefold()))
+
+
+def _box(text: pypdfium2.PdfTextPage, index: int) -> Box | None:
+    box = Box(*text.get_charbox(index, loose=True))
+    return box if box.right > box.left and box.top > box.bottom else None
+
+
+def _lines(boxes: Iterable[Box]) -> Iterator[Box]:
+    """Yield the boxes of characters that stand beside each other as one."""
+    line: Box | None = None
+    for box in boxes:
+        if line and _is_beside(line, box):
+            line = Box(
+                min(line.left, box.left),
+                min(line.bottom, box.bottom),
+                max(line.right, box.right),
+                max(line.top, box.top),
+            )
+            continue
+        if line:
+            yield _wider(line)
+        line = box
+    if line:
+        yield _wider(line)
+
+
+def _is_beside(line: Box, box: Box) -> bool:
+    height = min(line.top - line.bottom, box.top - box.bottom)
+    overlap = min(line.top, box.top) - max(line.bottom, box.bottom)
+    return overlap > height / 2 and -height < box.left - line.right < 3 * height
+
+
+def _wider(box: Box) -> Box:
+    return Box(box.left - _MARGIN, box.bottom, box.right + _MARGIN, box.top)
+
+
+def encode_png(pixels: bytes, width: int, height: int, stride: int, channels: int) -> bytes:
+    """Return a picture in RGB, or RGB with a fourth byte, or grey, as PNG."""
+    rows = (pixels[row * stride : row * stride + width * channels] for row in range(height))
+    if channels == 4:
+        rows = (_without_fourth(row) for row in rows)
+    colour = 0 if channels == 1 else 2
+    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
+    return _PNG + _part(b"IHDR", head) + _part(b"IDAT", data) + _part(b"IEND", b"")
+
+
+def _without_fourth(row: bytes) -> bytes:
+    kept = bytearray(len(row) // 4 * 3)
+    for channel in range(3):
+        kept[channel::3] = row[channel::4]
+    return bytes(kept)
+
+
+def _part(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

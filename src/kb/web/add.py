@@ -1,0 +1,90 @@
+"""Adding files, and how far they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from starlette.datastructures import UploadFile
+from starlette.responses import JSONResponse, Response
+
+from kb.api.errors import KbError, Unauthorized
+from kb.web.documents import split_tags
+from kb.web.pages import HEADERS, render, see
+from kb.web.search import job_row
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+PAGE: Final = 50
+STATES: Final = ("queued", "running", "failed", "done")
+
+
+async def add(request: Request, visit: Visit) -> Response:
+    """Add files: one for each request of our script, or all that a form has."""
+    if request.method == "GET":
+        await visit.require()
+        return render(request, "add.html", refused=[])
+    form = await visit.form(request)
+    tags = split_tags(str(form.get("tags", "")))
+    files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
+    path = str(form.get("source_path", "")) or None
+    accepted: list[Row] = []
+    refused: list[Row] = []
+    for file in files:
+        name = file.filename or "file"
+        try:
+            job = await visit.engine.add_file(name, file.file, tags=tags, source_path=path)
+            accepted.append({"id": job["job_id"], "status": job["status"], "name": name})
+        except Unauthorized:
+            raise
+        except KbError as error:
+            refused.append({"name": name, "error": error.detail})
+    await form.close()
+    if "x-kb-token" in request.headers:
+        return JSONResponse((accepted or refused or [{"error": "No file was sent."}])[0], headers=HEADERS)
+    if refused or not accepted:
+        return render(request, "add.html", 422, refused=refused or [{"name": "", "error": "Choose a file first."}])
+    return see(visit, "jobs")
+
+
+async def jobs(request: Request, visit: Visit) -> Response:
+    """What was added, newest first."""
+    status = request.query_params.get("status")
+    status = status if status in STATES else None
+    page = await visit.engine.jobs(status=status, limit=PAGE, cursor=request.query_params.get("cursor") or None)
+    kept = {"status": status} if status else {}
+    later = page["next_cursor"] and "?" + urlencode({**kept, "cursor": page["next_cursor"]})
+    queue = (await visit.engine.status())["queue"]
+    return render(
+        request,
+        "jobs.html",
+        jobs=[job_row(each) for each in page["jobs"]],
+        later=later,
+        states={each: queue[each] for each in STATES},
+        state=status,
+    )
+
+
+async def job(request: Request, visit: Visit) -> Response:
+    """How far a file is, for our script."""
+    found = await visit.engine.job(request.path_params["id"])
+    told = ("id", "status", "progress", "error", "document_id")
+    return JSONResponse({name: found[name] for name in told}, headers=HEADERS)
+
+
+async def retry(request: Request, visit: Visit) -> Response:
+    """Try a failed job again."""
+    await visit.form(request)
+    await visit.engine.retry_job(request.path_params["id"])
+    return see(visit, "jobs")
+
+
+async def drop(request: Request, visit: Visit) -> Response:
+    """Forget a job."""
+    await visit.form(request)
+    await visit.engine.drop_job(request.path_params["id"])
+    return see(visit, "jobs")

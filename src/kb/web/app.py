@@ -1,0 +1,167 @@
+"""The pages as an ASGI app: its routes on one screen."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from kb.api.errors import KbError, SettingError
+from kb.asgi.hosts import HostMiddleware, OriginMiddleware
+from kb.asgi.limits import BodyLimitMiddleware
+from kb.asgi.problem import on_http_exception
+from kb.asgi.request import RequestMiddleware, request_seconds
+from kb.asgi.subapps import Context
+from kb.settings import Settings, listed
+from kb.telemetry.tracing import start_tracing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.visits import Visit
+
+    Page = Callable[[Request, Visit], Awaitable[Response]]
+
+STATIC: Final = Path(__file__).parent / "static"
+SMALL_BODY: Final = 1 << 20
+SIGN_IN_BODY: Final = 64 << 10
+"""What is read of those who have not signed in."""
+
+NEEDED: Final = ("jinja2", "markdown_it")
+ABSENT: Final = (
+    "The pages of kb are not installed: pip install 'kb-local[web]' brings them, 'make setup' in a clone of it.\n"
+    "The API is at /api/v1, its description at /docs; agents connect to /mcp.\n"
+)
+
+
+def create_app(context: Context | None = None) -> Starlette:
+    """Return the pages; templates are loaded with the first of them.
+
+    Raises:
+        SettingError: a setting is wrong, or the engine is not in this process.
+    """
+    context = context or Context()
+    if context.engine is None:
+        raise SettingError("KB_APPS: web needs api beside it")
+    settings = Settings.read(context.environment)
+    if not all(map(find_spec, NEEDED)):
+        return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
+    from kb.web import add, documents, entry, history, live, notes, overview, search
+    from kb.web.pages import Pages, on_error
+    from kb.web.visits import Visits
+
+    def at(path: str, page: Page, *methods: str) -> Route:
+        return Route(path, visited(page), methods=methods or ("GET",), name=page.__name__)
+
+    registry = CollectorRegistry()
+    seconds = request_seconds("kb_web_http_request_seconds", registry)
+    tracer, stop_tracing = start_tracing("kb-web")
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await asyncio.to_thread(stop_tracing)
+
+    app = Starlette(
+        lifespan=lifespan,
+        routes=[
+            at("/", search.search),
+            at("/documents", documents.browse),
+            at("/d/{id:int}", documents.document),
+            at("/d/{id:int}/file", documents.download),
+            at("/d/{id:int}/pages/{number:int}.png", documents.page_picture),
+            at("/d/{id:int}/tags", documents.change_tags, "POST"),
+            at("/d/{id:int}/delete", documents.delete, "POST"),
+            at("/d/{id:int}/edit", notes.edit, "GET", "POST"),
+            at("/d/{id:int}/history", history.versions),
+            at("/d/{id:int}/history/{number:int}", history.version),
+            at("/d/{id:int}/revert", history.revert, "POST"),
+            at("/new", notes.new, "GET", "POST"),
+            at("/preview", notes.preview, "POST"),
+            at("/add", add.add, "GET", "POST"),
+            at("/jobs", add.jobs),
+            at("/jobs/{id:int}", add.job),
+            at("/jobs/{id:int}/retry", add.retry, "POST"),
+            at("/jobs/{id:int}/drop", add.drop, "POST"),
+            at("/bin", history.binned),
+            at("/bin/{id:int}/restore", history.restore, "POST"),
+            at("/bin/{id:int}/purge", history.purge, "POST"),
+            at("/overview", overview.overview),
+            at("/connect", overview.connect),
+            at("/events", live.events),
+            at("/sign-in", entry.sign_in, "GET", "POST"),
+            at("/sign-out", entry.sign_out, "POST"),
+            at("/open", entry.open_link),
+            at("/manifest.webmanifest", entry.manifest),
+            at("/opensearch.xml", entry.opensearch),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        exception_handlers={KbError: on_error, HTTPException: on_error},
+        middleware=[
+            Middleware(RequestMiddleware, seconds=seconds, tracer=tracer),
+            guard(settings),
+            Middleware(BodyLimitMiddleware, most=lambda path, is_form: most_bytes(settings, path, is_form)),
+        ],
+    )
+    stopping = asyncio.Event()
+    app.state.pages = Pages()
+    app.state.visits = Visits(context.engine)
+    app.state.settings = settings
+    app.state.registry = registry
+    app.state.stopping = stopping
+    app.state.before_stop = stopping.set
+    return app
+
+
+def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint that gives a page its visit, and the response the visit's cookie."""
+    from kb.web.pages import render
+
+    async def endpoint(request: Request) -> Response:
+        visit = request.app.state.visits.of(request)
+        request.state.visit = visit
+        if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
+            return render(request, "continue.html")  # a link of another site: the browser has kept the cookie back
+        response = await page(request, visit)
+        visit.send_cookie(response)
+        return response
+
+    return endpoint
+
+
+def guard(settings: Settings) -> Middleware:
+    """Return what keeps out pages of other sites, and without a key names that are not ours."""
+    is_keyed = settings.api_key or settings.api_key_file
+    return Middleware(OriginMiddleware if is_keyed else HostMiddleware, names=listed(settings.allowed_hosts))
+
+
+def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
+    """Return how large a body may be that is sent to `path`."""
+    if path == "/add" and is_form:
+        return settings.max_upload_mb << 20
+    if path in ("/sign-in", "/sign-out"):
+        return SIGN_IN_BODY
+    return SMALL_BODY + 12 * settings.max_note_chars
+
+
+async def on_nothing(request: Request, _: Exception) -> Response:
+    """Exception handler where there are no pages."""
+    return await on_http_exception(request, HTTPException(404, f"Nothing is served at {request.url.path}."))
+
+
+async def absent(_: Request) -> Response:
+    """Say how to get the pages."""
+    return PlainTextResponse(ABSENT)

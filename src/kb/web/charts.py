@@ -1,0 +1,66 @@
+"""Pictures of numbers, as SVG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WIDTH, ROW, LABEL = 640, 30, 150
+
+
+def bars(rows: Sequence[tuple[str, int]], title: str) -> Markup:
+    """Return a bar for each row, the longest of them the whole width."""
+    most = max((number for _, number in rows), default=0) or 1
+    scale = (WIDTH - LABEL - 70) / most
+    lines = Markup("").join(
+        Markup(
+            '<text class="name" x="{label}" y="{text}" text-anchor="end">{name}</text>'
+            '<rect class="bar" x="{left}" y="{top}" width="{width}" height="18" rx="3"/>'
+            '<text class="number" x="{right}" y="{text}">{number}</text>'
+        ).format(
+            label=LABEL - 12,
+            text=index * ROW + 20,
+            name=name,
+            left=LABEL,
+            top=index * ROW + 6,
+            width=round(max(2, number * scale), 1),
+            right=round(LABEL + max(2, number * scale) + 8, 1),
+            number=f"{number:,}",
+        )
+        for index, (name, number) in enumerate(rows)
+    )
+    return _picture(title, ROW * len(rows), lines)
+
+
+def columns(rows: Sequence[tuple[str, int]], title: str) -> Markup:
+    """Return a column for each row, as of one day after another."""
+    height, most = 150, max((number for _, number in rows), default=0) or 1
+    step = WIDTH / max(1, len(rows))
+    lines = [
+        Markup('<rect class="bar" x="{}" y="{}" width="{}" height="{}" rx="2"><title>{}: {}</title></rect>').format(
+            round(index * step + 1, 1),
+            round(height - 20 - (high := max(1.5 if number else 0, number * 120 / most)), 1),
+            round(step - 2, 1),
+            round(high, 1),
+            name,
+            f"{number:,}",
+        )
+        for index, (name, number) in enumerate(rows)
+    ]
+    ends = [(0, "start", rows[0][0]), (WIDTH, "end", rows[-1][0])] if rows else []
+    lines += [
+        Markup('<text class="name" x="{}" y="{}" text-anchor="{}">{}</text>').format(x, height - 3, anchor, name)
+        for x, anchor, name in ends
+    ]
+    lines.append(Markup('<line class="axis" x1="0" x2="{}" y1="{}" y2="{}"/>').format(WIDTH, height - 19, height - 19))
+    return _picture(title, height, Markup("").join(lines))
+
+
+def _picture(title: str, height: int, content: Markup) -> Markup:
+    return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+        WIDTH, height, title, content
+    )

@@ -1,0 +1,231 @@
+"""A document, and the list of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from kb.api.errors import Invalid, NotFound
+from kb.web.pages import HEADERS, render, see
+from kb.web.search import document_row, place
+from kb.web.text import SEPARATOR, body, matched, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+WINDOW: Final = 60
+"""How many chunks of a document a page shows."""
+
+MOST_OUTLINED: Final = 600
+"""Of a document of more chunks, the outline is that of what is shown."""
+
+PAGE: Final = 50
+FOUND: Final = 20
+
+
+async def browse(request: Request, visit: Visit) -> Response:
+    """The documents, newest first."""
+    params = request.query_params
+    asked = {
+        "tag": [each for each in params.getlist("tag") if each],
+        "doc_type": params.get("type") or None,
+        "source_prefix": params.get("path") or None,
+        "sort": "oldest" if params.get("sort") == "oldest" else "recent",
+    }
+    cursor = params.get("cursor") or None
+    limit = min(PAGE, request.app.state.settings.max_page)
+    page, status, tags = await asyncio.gather(
+        visit.engine.documents(**asked, limit=limit, cursor=cursor, total="true"),
+        visit.engine.status(),
+        visit.engine.tags(),
+    )
+    kept = [(name, value) for name, value in params.multi_items() if name != "cursor"]
+    later = page["next_cursor"] and "?" + urlencode([*kept, ("cursor", page["next_cursor"])])
+    return render(
+        request,
+        "documents.html",
+        documents=[document_row(each) for each in page["documents"]],
+        total=page["total"],
+        later=later,
+        is_later=bool(cursor),
+        asked=asked,
+        status=status,
+        tags=sorted(tags["tags"], key=lambda each: -each["documents"])[:60],
+    )
+
+
+async def document(request: Request, visit: Visit) -> Response:
+    """A document's text with a passage marked and in view."""
+    document_id, query = request.path_params["id"], request.query_params.get("q", "").strip()
+    wanted = _number(request.query_params.get("chunk"))
+    try:
+        found = await _found(visit, document_id, query)
+        start = max(0, (wanted or _number(request.query_params.get("from")) or 0) - (WINDOW // 4 if wanted else 0))
+        shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
+    except NotFound:
+        return await _gone(request, visit, document_id)
+    if not shown["chunks"] and shown["chunk_count"]:  # the document is shorter now
+        wanted, start = shown["chunk_count"] - 1, max(0, shown["chunk_count"] - WINDOW)
+        shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
+    chunks, count = shown["chunks"], shown["chunk_count"]
+    hit = wanted if wanted is None or wanted < count else count - 1
+    here = next((each for each in found if each["index"] == hit), None)
+    words = matched(here["text"], here["highlights"]) if here else set()
+    end = start + len(chunks)
+    return render(
+        request,
+        "document.html",
+        document=document_row(shown),
+        tags=shown["tags"],
+        text=body(shown["doc_type"], chunks, hit, words),
+        outline=outline(await _every(visit, document_id, chunks, count)),
+        found=[{"index": each["index"], "place": place(each["place"])} for each in found],
+        hit=hit,
+        query=query,
+        neighbours=neighbours(found, hit),
+        earlier=max(0, start - WINDOW) if start else None,
+        later=end if end < count else None,
+        chunks=chunks if request.query_params.get("show") == "chunks" else None,
+        chunk_count=count,
+        similar=await similar(visit, shown),
+        attachments=await attachments(visit, shown),
+        page=picture(shown, hit, _number(request.query_params.get("page"))),
+        is_note=shown["doc_type"] == "note",
+    )
+
+
+async def _found(visit: Visit, document_id: int, query: str) -> list[Row]:
+    """Return the passages of a document that answer the query that led to it, in their order."""
+    if not query:
+        return []
+    try:
+        reply = await visit.engine.search(query=query, document_id=document_id, top=FOUND)
+    except Invalid:
+        return []
+    return sorted(reply["results"], key=lambda each: each["index"])
+
+
+async def _every(visit: Visit, document_id: int, chunks: Sequence[Row], count: int) -> Sequence[Row]:
+    if len(chunks) == count or count > MOST_OUTLINED:
+        return chunks
+    whole: list[Row] = (await visit.engine.document(document_id))["chunks"]
+    return whole
+
+
+async def _gone(request: Request, visit: Visit, document_id: int) -> Response:
+    """Say that a document is in the bin, if it is: links to it stay good."""
+    history = await visit.engine.history(document_id, limit=1)
+    if not history["deleted_at"]:
+        raise NotFound
+    title = plain(history["versions"][0]["title"], 200) if history["versions"] else f"Document {document_id}"
+    return render(request, "binned.html", 410, id=document_id, title=title, deleted_at=history["deleted_at"])
+
+
+def outline(chunks: Sequence[Row]) -> list[Row]:
+    """Return the headings, or the pages of a text that has none, each with the first chunk under it."""
+    rows: list[Row] = []
+    for before, chunk in pairwise([None, *chunks]):
+        assert chunk  # noqa: S101 - only the first of a pair is None
+        heading, former = chunk["place"]["heading"], before["place"]["heading"] if before else []
+        shared = next(
+            (at for at, pair in enumerate(zip(heading, former, strict=False)) if pair[0] != pair[1]),
+            min(len(heading), len(former)),
+        )
+        rows += (
+            {"level": min(level, 3), "title": plain(heading[level], 100), "index": chunk["index"]}
+            for level in range(shared, len(heading))
+            if SEPARATOR not in heading[level]  # the columns of a table
+        )
+    pages: dict[int, int] = {}
+    for chunk in chunks:
+        if chunk["place"]["page"]:
+            pages.setdefault(chunk["place"]["page"], chunk["index"])
+    return rows or [
+        {"level": 0, "title": f"Page {page}", "index": index} for page, index in pages.items() if len(pages) > 1
+    ]
+
+
+def neighbours(found: Sequence[Row], hit: int | None) -> tuple[int | None, int | None]:
+    """Return the passages that were found before and after the one in view."""
+    before = [each["index"] for each in found if hit is not None and each["index"] < hit]
+    after = [each["index"] for each in found if hit is None or each["index"] > hit]
+    return (before[-1] if before else None), (after[0] if after else None)
+
+
+async def similar(visit: Visit, shown: Row) -> list[Row]:
+    """Return documents that say something like this one does."""
+    text = f"{shown['title']}\n{shown['chunks'][0]['text'] if shown['chunks'] else ''}"[:1000]
+    try:
+        reply = await visit.engine.search(query=text, vec_only=True, group_by="document", top=6)
+    except Invalid:
+        return []
+    return [document_row(each) for each in reply["results"] if each["document_id"] != shown["id"]][:5]
+
+
+async def attachments(visit: Visit, shown: Row) -> list[Row]:
+    """Return the documents that came in this one."""
+    if not shown["source_path"] or shown["doc_type"] not in ("eml", "msg", "mbox"):
+        return []
+    page = await visit.engine.documents(source_prefix=f"{shown['source_path']}#", limit=100)
+    return [document_row(each) for each in page["documents"]]
+
+
+async def page_picture(request: Request, visit: Visit) -> Response:
+    """A page of a PDF as it looks, with a passage marked."""
+    chunk = _number(request.query_params.get("chunk"))
+    content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
+    return Response(content, headers=HEADERS, media_type="image/png")
+
+
+def picture(shown: Row, hit: int | None, wanted: int | None) -> Row | None:
+    """Return which page of a PDF is shown as a picture, and which are beside it."""
+    pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
+    if shown["doc_type"] != "pdf" or not pages:
+        return None
+    at_hit = next((chunk["place"]["page"] for chunk in shown["chunks"] if chunk["index"] == hit), None)
+    number = wanted or at_hit or pages[0]
+    return {"number": number, "chunk": hit if number == at_hit else None}
+
+
+async def download(request: Request, visit: Visit) -> Response:
+    """The original, which is never shown by the browser itself."""
+    document_id = request.path_params["id"]
+    await visit.engine.document(document_id, chunks=1)  # an error has a page of its own
+    policy = {"Content-Security-Policy": "sandbox; default-src 'none'"}
+    return visit.stream(f"documents/{document_id}/file", {**HEADERS, **policy})
+
+
+async def change_tags(request: Request, visit: Visit) -> Response:
+    """Add and take away tags."""
+    form, document_id = await visit.form(request), request.path_params["id"]
+    added = [tag for text in form.getlist("add") for tag in split_tags(str(text))]
+    removed = [str(tag) for tag in form.getlist("remove")]
+    if added or removed:
+        await visit.engine.change_tags(document_id, add=added, remove=removed)
+    return see(visit, f"d/{document_id}")
+
+
+async def delete(request: Request, visit: Visit) -> Response:
+    """Move a document to the bin."""
+    await visit.form(request)
+    await visit.engine.delete_document(request.path_params["id"])
+    return see(visit, "bin")
+
+
+def split_tags(text: str) -> list[str]:
+    """Return the tags that a field names, with commas or lines between them."""
+    return [tag.strip() for tag in re.split(r"[,\n]", text) if tag.strip()]
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 10 else None

@@ -1,0 +1,116 @@
+"""What documents were, and the bin."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from kb.api.errors import HistoryGone, NotInBin, Occupied
+from kb.web.pages import render, see
+from kb.web.search import document_row
+from kb.web.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+CONTEXT: Final = 160
+"""How many characters of what both versions have are shown beside a change."""
+
+PAGE: Final = 50
+
+
+async def versions(request: Request, visit: Visit) -> Response:
+    """The versions of a document."""
+    document_id = request.path_params["id"]
+    page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
+    rows = [version_row(each) for each in page["versions"]]
+    return render(
+        request,
+        "history.html",
+        id=document_id,
+        title=rows[0]["title"] if rows else f"Document {document_id}",
+        versions=rows,
+        later=page["next_cursor"] and "?" + urlencode({"cursor": page["next_cursor"]}),
+    )
+
+
+async def version(request: Request, visit: Visit) -> Response:
+    """What differs between a version and the newest one."""
+    document_id, number = request.path_params["id"], request.path_params["number"]
+    former = await visit.engine.version(document_id, number)
+    difference = await visit.engine.diff(document_id, number)
+    changes = (
+        list(shortened(difference["changes"])) if request.query_params.get("whole") != "1" else difference["changes"]
+    )
+    return render(
+        request,
+        "version.html",
+        id=document_id,
+        former=version_row(former),
+        changes=changes,
+        newest=difference["end"],
+        is_same=all(each["kind"] == "equal" for each in difference["changes"]),
+    )
+
+
+def version_row(row: Row) -> Row:
+    """Return a version for a list."""
+    by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
+    return {**row, "title": plain(row["title"], 200) or "Untitled", "by": by, "why": plain(row["why"] or "", 300)}
+
+
+def shortened(changes: Sequence[Row]) -> Iterator[Row]:
+    """Yield changes with only some of what is equal around them."""
+    for is_equal, group in groupby(changes, key=lambda each: each["kind"] == "equal"):
+        if not is_equal:
+            yield from group
+            continue
+        text = "".join(each["text"] for each in group)
+        if len(text) <= 2 * CONTEXT:
+            yield {"kind": "equal", "text": text}
+            continue
+        yield {"kind": "equal", "text": text[:CONTEXT]}
+        yield {"kind": "left out", "text": f"{len(text) - 2 * CONTEXT:,} characters"}
+        yield {"kind": "equal", "text": text[-CONTEXT:]}
+
+
+async def revert(request: Request, visit: Visit) -> Response:
+    """Make a document what it was."""
+    form, document_id = await visit.form(request), request.path_params["id"]
+    await visit.engine.revert(document_id, int(str(form.get("version", "0"))))
+    return see(visit, f"d/{document_id}")
+
+
+async def binned(request: Request, visit: Visit) -> Response:
+    """What was deleted and can be restored."""
+    page = await visit.engine.bin(limit=PAGE, cursor=request.query_params.get("cursor") or None)
+    rows = [document_row(each) | {"why": plain(each["why"] or "", 300)} for each in page["documents"]]
+    later = page["next_cursor"] and "?" + urlencode({"cursor": page["next_cursor"]})
+    return render(request, "bin.html", documents=rows, later=later)
+
+
+async def restore(request: Request, visit: Visit) -> Response:
+    """Bring a document back."""
+    await visit.form(request)
+    document_id = request.path_params["id"]
+    try:
+        await visit.engine.restore(document_id)
+    except (Occupied, NotInBin, HistoryGone) as error:
+        return render(
+            request, "error.html", error.status, title="It cannot be restored", detail=error.detail, status=error.status
+        )
+    return see(visit, f"d/{document_id}")
+
+
+async def purge(request: Request, visit: Visit) -> Response:
+    """Delete a document for good."""
+    await visit.form(request)
+    await visit.engine.delete_document(request.path_params["id"], purge=True)
+    return see(visit, "bin")

@@ -1,0 +1,100 @@
+"""Writing notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import HTMLResponse
+
+from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
+from kb.web.documents import split_tags
+from kb.web.pages import HEADERS, render, see
+from kb.web.text import markdown, plain
+
+if TYPE_CHECKING:
+    from starlette.datastructures import FormData
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+WAIT_SECONDS = 20
+
+
+async def new(request: Request, visit: Visit) -> Response:
+    """Write a note."""
+    if request.method == "GET":
+        await visit.require()
+        params = request.query_params
+        text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
+        draft = {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")}
+        return render(request, "edit.html", draft=draft, id=None, content_hash="", wrong=None)
+    form = await visit.form(request)
+    draft = sent(form)
+    try:
+        note = {name: value for name, value in draft.items() if name != "tags" and value}
+        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), wait=WAIT_SECONDS)
+    except (Invalid, TooLarge) as error:
+        return render(request, "edit.html", error.status, draft=draft, id=None, content_hash="", wrong=error.detail)
+    saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
+    return see(visit, f"{saved}?saved=new")
+
+
+async def edit(request: Request, visit: Visit) -> Response:
+    """Change a note, unless someone else has meanwhile."""
+    note_id = request.path_params["id"]
+    note = await visit.engine.document(note_id)
+    if note["doc_type"] != "note":
+        raise NotANote
+    there = as_draft(note)
+    if request.method == "GET":
+        return render(request, "edit.html", draft=there, id=note_id, content_hash=note["content_hash"], wrong=None)
+    form = await visit.form(request)
+    draft, base = sent(form), str(form.get("content_hash", ""))
+    tags, former = split_tags(draft["tags"]), note["tags"]
+    try:
+        await visit.engine.update_note(
+            note_id,
+            draft["text"],
+            if_match=base,
+            title=draft["title"] or None,
+            tags_add=[tag for tag in tags if tag not in former],
+            tags_remove=[tag for tag in former if tag not in tags],
+        )
+    except Changed:
+        note = await visit.engine.document(note_id)
+        return render(
+            request,
+            "conflict.html",
+            412,
+            mine=draft,
+            theirs=as_draft(note),
+            id=note_id,
+            content_hash=note["content_hash"],
+        )
+    except (Invalid, TooLarge, TooManyTags) as error:
+        return render(
+            request, "edit.html", error.status, draft=draft, id=note_id, content_hash=base, wrong=error.detail
+        )
+    return see(visit, f"d/{note_id}?saved={note_id}")
+
+
+async def preview(request: Request, visit: Visit) -> Response:
+    """A note's text as it will be shown."""
+    form = await visit.form(request)
+    return HTMLResponse(str(markdown(str(form.get("text", ""))[:200_000])), headers=HEADERS)
+
+
+def sent(form: FormData) -> dict[str, str]:
+    """Return what was written, with the line ends of a text."""
+    return {name: str(form.get(name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
+
+
+def as_draft(note: Row) -> dict[str, str]:
+    """Return a note as the form shows it."""
+    return {
+        "title": plain(note["title"], 500),
+        "text": "".join(chunk["text"] for chunk in note["chunks"]),
+        "tags": ", ".join(note["tags"]),
+    }

@@ -1,0 +1,87 @@
+"""The state of the engine, in pictures, and how agents connect."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from kb.web import charts
+from kb.web.pages import kind, render
+from kb.web.search import job_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+DAYS: Final = 30
+MOST: Final = 2000
+"""How many documents are looked at for the picture of the last days."""
+
+
+async def overview(request: Request, visit: Visit) -> Response:
+    """What there is, and how the engine is."""
+    status = await visit.engine.status()
+    failed = await visit.engine.jobs(status="failed", limit=10)
+    types = sorted(((kind(name), number) for name, number in status["documents"].items()), key=lambda row: -row[1])
+    added, is_whole = await recent(visit)
+    return render(
+        request,
+        "overview.html",
+        status=status,
+        total=sum(status["documents"].values()),
+        types=charts.bars(types, "Documents by type"),
+        days=charts.columns(added, "Documents added or changed in the last 30 days"),
+        is_whole=is_whole,
+        failed=[job_row(each) for each in failed["jobs"]],
+    )
+
+
+async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
+    """Return how many documents were added or changed on each of the last days, and whether all were looked at."""
+    today = datetime.now(UTC).date()
+    first = today - timedelta(days=DAYS - 1)
+    counts: Counter[str] = Counter()
+    seen = 0
+    async for page in visit.engine.document_pages(MOST, updated_after=f"{first}T00:00:00Z", sort="recent"):
+        seen += len(page["documents"])
+        counts.update((each["updated_at"] or each["created_at"])[:10] for each in page["documents"])
+    days = [first + timedelta(days=day) for day in range(DAYS)]
+    return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MOST
+
+
+async def connect(request: Request, visit: Visit) -> Response:
+    """What to paste into the usual MCP clients."""
+    await visit.require()
+    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
+    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
+    url = f"{scheme}://{request.url.netloc}{prefix}/mcp"
+    settings = request.app.state.settings
+    is_keyed = bool(settings.api_key or settings.api_key_file)
+    headers = {"Authorization": "Bearer KEY"} if is_keyed else {}
+    return render(request, "connect.html", url=url, is_keyed=is_keyed, clients=clients(url, headers))
+
+
+def clients(url: str, headers: dict[str, str]) -> Iterable[Row]:
+    """Return what to paste, by client, and where."""
+    server: dict[str, Any] = {"url": url} | ({"headers": headers} if headers else {})
+    header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
+    command = shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", "kb", url, *header])
+    typed = {"type": "http", **server}
+    return [
+        {"name": "Claude Code", "place": "in a terminal", "text": command},
+        {"name": "Cursor", "place": "~/.cursor/mcp.json", "text": _json({"mcpServers": {"kb": server}})},
+        {"name": "VS Code", "place": ".vscode/mcp.json", "text": _json({"servers": {"kb": typed}})},
+        {"name": "Other clients", "place": "Streamable HTTP", "text": _json({"mcpServers": {"kb": typed}})},
+    ]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)

@@ -1,0 +1,164 @@
+"""How a page is made of its template, and what browsers may do with it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from kb import __version__
+from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
+from kb.asgi.problem import on_http_exception, on_kb_error
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from starlette.requests import Request
+
+    from kb.web.visits import Visit
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {  # beside those that every answer of the server has
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+TYPE_NAMES: Final = {
+    "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "epub": "Book", "html": "Web page",
+    "json": "JSON", "markdown": "Markdown", "mbox": "Mailbox", "msg": "Mail (Outlook)", "note": "Note",
+    "notebook": "Notebook", "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF",
+    "pptx": "Slides", "rtf": "RTF", "text": "Text", "xls": "Sheet (XLS)", "xlsx": "Sheet", "xml": "XML",
+}  # fmt: skip
+
+
+class Pages:
+    """The templates. They are loaded when the first page is asked for."""
+
+    @cached_property
+    def _templates(self) -> Environment:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        templates = Environment(
+            loader=PackageLoader("kb.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        templates.filters |= {"when": when, "moment": moment, "size": size, "kind": kind, "count": count}
+        templates.globals |= {"version": __version__, "types": TYPE_NAMES}
+        return templates
+
+    def render(self, request: Request, template: str, status_code: int = 200, **context: object) -> Response:
+        """Return the page that a template makes."""
+        visit: Visit = request.state.visit
+        about = {
+            "root": visit.root,
+            "token": visit.token,
+            "is_signed_in": visit.session is not None,
+            "here": request.url.path,
+            "is_fragment": "x-kb-fragment" in request.headers,
+        }
+        text = self._templates.get_template(template).render(**about, **context)
+        return HTMLResponse(text, status_code, HEADERS)
+
+
+def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
+    """Return the page that a template makes."""
+    pages: Pages = request.app.state.pages
+    return pages.render(request, template, status_code, **context)
+
+
+def see(visit: Visit, place: str) -> Response:
+    """Send the browser on to another page."""
+    return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, HEADERS)
+
+
+def wants_page(request: Request) -> bool:
+    """Return whether a browser asks for something to show."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Exception handler: a page for those who look, a problem for programs."""
+    if not wants_page(request):
+        if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
+            error = HTTPException(404, f"Nothing is served at {request.url.path}.")
+        return await (on_kb_error if isinstance(error, KbError) else on_http_exception)(request, error)
+    visit: Visit = request.app.state.visits.of(request)
+    request.state.visit = visit
+    if isinstance(error, Unauthorized):
+        response = await sign_in_first(request, visit)
+    else:
+        status, title, detail = described(error)
+        response = render(request, "error.html", status, title=title, detail=detail, status=status)
+    visit.send_cookie(response)
+    return response
+
+
+async def sign_in_first(request: Request, visit: Visit) -> Response:
+    """Ask for the key, and lead back from there."""
+    if request.method != "GET":
+        return see(visit, "sign-in")
+    place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
+    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=None)
+
+
+def described(error: Exception) -> tuple[int, str, str]:
+    """Return the status of an error, and what is said of it."""
+    if isinstance(error, HTTPException):
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return 404, "There is no such page", "The address may be mistyped, or what was there is gone."
+        return error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail)
+    if not isinstance(error, KbError):
+        return 500, "Something went wrong", "The log of the engine says why."
+    titles: dict[type[KbError], str] = {NotFound: "There is nothing here", TooManyGuesses: "Too many wrong keys"}
+    return error.status, titles.get(type(error), HTTPStatus(error.status).phrase), error.detail
+
+
+def when(text: str | None, now: datetime | None = None) -> str:
+    """Return how long ago something was, or its day."""
+    if not text:
+        return ""
+    then, now = datetime.fromisoformat(text), now or datetime.now(UTC)
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    for unit, length, most in (("minute", 1, 60), ("hour", 60, 24 * 60), ("day", 24 * 60, 7 * 24 * 60)):
+        if minutes < most:
+            number = minutes // length
+            return f"{number} {unit}{'s' * (number > 1)} ago"
+    return f"{then.day} {then:%b %Y}"
+
+
+def moment(text: str | None) -> str:
+    """Return a moment to the minute, in UTC."""
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else ""
+
+
+def size(number: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def kind(doc_type: str) -> str:
+    """Return the name of a type of documents."""
+    return TYPE_NAMES.get(doc_type, doc_type)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+Row = dict[str, Any]

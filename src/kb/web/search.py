@@ -1,0 +1,245 @@
+"""The search page, which without a question shows what is new."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlencode
+
+from kb.api.errors import Invalid
+from kb.web.pages import render
+from kb.web.text import matched, plain, snippet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from starlette.datastructures import QueryParams
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
+LIMIT: Final = 20
+COUNTED: Final = 50
+"""How many results are looked at for the counts on chips."""
+
+MOST_CHIPS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address of a search says."""
+
+    query: str
+    mode: str = ""
+    tags: tuple[str, ...] = ()
+    doc_type: str = ""
+    path: str = ""
+    after: str = ""
+    before: str = ""
+    group: bool = False
+    recent: bool = False
+    limit: int = LIMIT
+
+    @classmethod
+    def of(cls, params: QueryParams) -> Self:
+        """Return what an address says; what it says wrongly is left out."""
+        more = params.get("n", "")
+        return cls(
+            query=params.get("q", "").strip(),
+            mode=params.get("mode", "") if params.get("mode", "") in MODES else "",
+            tags=tuple(dict.fromkeys(filter(None, params.getlist("tag")))),
+            doc_type=params.get("type", ""),
+            path=params.get("path", ""),
+            after=_day(params.get("after", "")),
+            before=_day(params.get("before", "")),
+            group=params.get("group") == "1",
+            recent=params.get("sort") == "recent",
+            limit=max(LIMIT, min(int(more), COUNTED)) if more.isdecimal() and len(more) < 4 else LIMIT,
+        )
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return what the address says, as it says it."""
+        given = {
+            "q": self.query,
+            "mode": self.mode,
+            "type": self.doc_type,
+            "path": self.path,
+            "after": self.after,
+            "before": self.before,
+            "group": "1" if self.group else "",
+            "sort": "recent" if self.recent else "",
+        }
+        return [*((name, value) for name, value in given.items() if value), *(("tag", tag) for tag in self.tags)]
+
+    def with_(self, **changes: str | None) -> str:
+        """Return the address of the same search with other values; a tag is added, or taken away."""
+        pairs = [(name, value) for name, value in self.pairs() if name == "tag" or name not in changes]
+        if tag := changes.pop("tag", None):
+            pairs = [each for each in pairs if each != ("tag", tag)] if tag in self.tags else [*pairs, ("tag", tag)]
+        return "?" + urlencode([*pairs, *((name, value) for name, value in changes.items() if value)])
+
+    def filters(self) -> dict[str, Any]:
+        """Return what narrows the search."""
+        given = {
+            "tags": list(self.tags),
+            "doc_type": self.doc_type,
+            "source_prefix": self.path,
+            "after": self.after and f"{self.after}T00:00:00Z",
+            "before": self.before and f"{self.before}T00:00:00Z",
+        }
+        return {name: value for name, value in given.items() if value}
+
+    def request(self, top: int) -> dict[str, Any]:
+        """Return it as the engine's API takes it."""
+        modes = {"words": {"fts_only": True}, "meaning": {"vec_only": True}}
+        options: dict[str, Any] = {"group_by": "document"} if self.group else {}
+        options |= {"sort": "recent"} if self.recent else {}
+        return {"query": self.query, "top": top} | self.filters() | options | modes.get(self.mode, {})
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        return ""
+
+
+async def search(request: Request, visit: Visit) -> Response:
+    """Search, or say what is new."""
+    asked = Asked.of(request.query_params)
+    if not asked.query:
+        return render(request, "search.html", asked=asked, modes=MODES, **await home(visit))
+    top = min(COUNTED, request.app.state.settings.max_top)
+    try:
+        reply = await visit.engine.search(**asked.request(top))
+    except Invalid as error:
+        return render(
+            request, "search.html", asked=asked, modes=MODES, results=[], found=0, chips=[], wrong=error.detail
+        )
+    found = reply["results"]
+    return render(
+        request,
+        "search.html",
+        asked=asked,
+        modes=MODES,
+        results=shown(asked, found[: asked.limit], found),
+        found=len(found),
+        pending=reply["pending"],
+        chips=chips(asked, found),
+        wrong=None,
+    )
+
+
+async def home(visit: Visit) -> dict[str, Any]:
+    """Return what is new and what failed."""
+    documents, failed, status, tags = await asyncio.gather(
+        visit.engine.documents(sort="recent", limit=8),
+        visit.engine.jobs(status="failed", limit=5),
+        visit.engine.status(),
+        visit.engine.tags(),
+    )
+    most = sorted(tags["tags"], key=lambda each: -each["documents"])[:30]
+    return {
+        "results": None,
+        "documents": [document_row(each) for each in documents["documents"]],
+        "failed": [job_row(each) for each in failed["jobs"]],
+        "status": status,
+        "tags": most,
+    }
+
+
+def document_row(document: Row) -> Row:
+    """Return a document for a list."""
+    return {
+        **document,
+        "title": plain(document["title"], 200) or "Untitled",
+        "path": plain(document["source_path"] or "", 200),
+        "when": document["updated_at"] or document["created_at"],
+    }
+
+
+def job_row(job: Row) -> Row:
+    """Return a job for a list."""
+    name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
+    return {**job, "name": plain(name, 200), "path": plain(job["source_path"] or "", 200)}
+
+
+def shown(asked: Asked, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
+    """Return results for the page: scores as shares of the best one's."""
+    scale = {name: _scale([each[name] for each in every]) for name in ("score", "fts_score", "vec_score")}
+    return [
+        {
+            **document_row(each),
+            "href": href(each, each["document_id"], asked.query),
+            "snippet": snippet(each["text"], each["highlights"]),
+            "place": place(each["place"]),
+            "words": sorted(matched(each["text"], each["highlights"])),
+            "bars": {name: scale[name](each[name]) for name in scale},
+            "more": [
+                {
+                    "href": href(other, each["document_id"], asked.query),
+                    "snippet": snippet(other["text"], other["highlights"]),
+                    "place": place(other["place"]),
+                }
+                for other in each["more"]
+            ],
+        }
+        for each in results
+    ]
+
+
+def href(passage: Row, document_id: int, query: str) -> str:
+    """Return the way to a passage."""
+    return f"d/{document_id}?" + urlencode({"chunk": passage["index"], "q": query})
+
+
+def place(where: Mapping[str, Any]) -> str:
+    """Return where a passage stands, in words."""
+    page = [f"page {where['page']}"] if where["page"] else []
+    heading = [" › ".join(plain(each, 80) for each in where["heading"][-2:])] if where["heading"] else []
+    return " · ".join(page + heading) or f"line {where['line_start']}"
+
+
+def chips(asked: Asked, results: Sequence[Row]) -> list[Row]:
+    """Return what the search can be narrowed by, the filters that are set first."""
+    types = Counter(each["doc_type"] for each in results)
+    tags = Counter(tag for each in results for tag in each["tags"])
+    named = [("type", name, types[name], name == asked.doc_type) for name in _most(types, [asked.doc_type])]
+    named += [("tag", name, tags[name], name in asked.tags) for name in _most(tags, asked.tags)]
+    rows = [
+        {
+            "kind": kind,
+            "label": plain(name, 60),
+            "count": number,
+            "is_set": is_set,
+            "href": asked.with_(**{kind: None if kind == "type" and is_set else name}),
+        }
+        for kind, name, number, is_set in named
+        if is_set or number < len(results)
+    ]
+    rows.sort(key=lambda row: not row["is_set"])
+    return rows
+
+
+def _most(counts: Counter[str], kept: Iterable[str]) -> list[str]:
+    frequent = [name for name, _ in counts.most_common(MOST_CHIPS)]
+    return list(dict.fromkeys([*filter(None, kept), *frequent]))
+
+
+def _scale(values: Iterable[float | None]) -> Any:  # noqa: ANN401 - a function of one number
+    """Return what gives the length of a score's bar, in percent, between those of the worst and the best."""
+    known = [value for value in values if value is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+
+    def share(value: float | None) -> int:
+        if value is None:
+            return 0
+        return 100 if high == low else round(12 + 88 * (value - low) / (high - low))
+
+    return share

@@ -1,0 +1,370 @@
+// The pages work without this; with it they search while one types, take dropped files, and keep drafts.
+"use strict";
+(() => {
+  const { root, token } = document.body.dataset;
+  const find = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const say = (text) => {
+    const status = find("#status");
+    status.textContent = text;
+    clearTimeout(say.timer);
+    say.timer = setTimeout(() => (status.textContent = ""), 4000);
+  };
+  const ask = (address, options = {}) =>
+    fetch(address, { ...options, headers: { "X-KB-Fragment": "1", Accept: "text/html", ...options.headers } });
+  const swap = (selector, html) => {
+    const fresh = new DOMParser().parseFromString(html, "text/html");
+    const [here, there] = [find(selector), find(selector, fresh)];
+    if (here && there) here.replaceChildren(...there.childNodes);
+    return fresh;
+  };
+
+  // Search while one types: the last question counts, and the address always says what is shown.
+  const form = find(".ask");
+  const field = find("#q");
+  let pending = null;
+  let isBusy = false;
+  const address = () => {
+    const pairs = [...new FormData(form)].filter(([, value]) => value);
+    return pairs.length ? "?" + new URLSearchParams(pairs) : "./";
+  };
+  const search = async (place, isNew = false) => {
+    pending?.abort();
+    const mine = (pending = new AbortController());
+    isBusy = true;
+    try {
+      const answer = await ask(place, { signal: mine.signal });
+      const html = await answer.text();
+      if (mine.signal.aborted) return;
+      if (answer.status === 401) return location.reload();
+      const fresh = swap("#results", html);
+      document.title = fresh.title;
+      find("main").className = find("main", fresh).className;
+      history[isNew ? "pushState" : "replaceState"](null, "", place);
+      window.dispatchEvent(new Event("kb:shown"));
+    } catch (error) {
+      if (error.name !== "AbortError") say("The knowledge base does not answer.");
+    } finally {
+      if (pending === mine) isBusy = false;
+    }
+  };
+  if (form) {
+    let timer;
+    form.addEventListener("input", (event) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => search(address()), event.target === field ? (isBusy ? 60 : 10) : 0);
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      search(address(), true);
+    });
+    find(".go").hidden = true;
+    addEventListener("popstate", () => location.reload());
+    if (field.value) field.setSelectionRange(field.value.length, field.value.length);
+  }
+
+  // Keys: those of the elements that name one, and the arrows among results.
+  const move = (step) => {
+    const links = all(".hit-link");
+    const at = links.indexOf(document.activeElement);
+    if (step < 0 && at <= 0) return field?.focus();
+    links[Math.min(at + step, links.length - 1)]?.focus();
+  };
+  const isWriting = (element) => element.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
+  const showKeys = () => {
+    const list = find("#keys dl");
+    const rows = all("[data-key]").map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
+    if (find(".hit-link")) rows.push(["↓ ↑", "Go through the results"], ["Enter", "Open the result"]);
+    if (field) rows.push(["Escape", "Back to the question"]);
+    list.replaceChildren(
+      ...rows.flatMap(([key, does]) => {
+        const [term, said, sign] = [document.createElement("dt"), document.createElement("dd"), document.createElement("kbd")];
+        sign.textContent = key;
+        term.append(sign);
+        said.textContent = does;
+        return [term, said];
+      })
+    );
+    find("#keys").showModal();
+  };
+  const act = (element) => (element.matches("input") ? (element.focus(), element.select()) : element.click());
+  addEventListener("keydown", (event) => {
+    if (event.altKey || find("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey) {
+      const wanted = find(`[data-with=ctrl][data-key="${CSS.escape(event.key)}"]`);
+      if (wanted) {
+        event.preventDefault();
+        wanted.click();
+      }
+      return;
+    }
+    const writing = isWriting(event.target);
+    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && find(".hit-link") && (!writing || event.target === field)) {
+      event.preventDefault();
+      return move(event.key === "ArrowDown" ? 1 : -1);
+    }
+    if (event.key === "Escape" && field && event.target !== field) return field.focus();
+    if (event.key === "Escape" && writing && event.target !== field) return event.target.blur();
+    if (event.key === "Enter" && event.target === field && find(".hit-link") && !pending?.signal.aborted) {
+      event.preventDefault();
+      return find(".hit-link").click();
+    }
+    if (writing) return;
+    if (event.key === "?") return event.preventDefault(), showKeys();
+    if (event.key === "/" && !field) return event.preventDefault(), (location.href = root);
+    const wanted = find(`[data-key="${CSS.escape(event.key)}"]:not([data-with])`);
+    if (wanted) {
+      event.preventDefault();
+      act(wanted);
+    }
+  });
+  const sign = find(".keys");
+  sign.hidden = false;
+  sign.addEventListener("click", showKeys);
+
+  // What a form asks before it is sent.
+  addEventListener("submit", (event) => {
+    const question = event.target.dataset.confirm;
+    if (question && !confirm(question)) event.preventDefault();
+  });
+
+  // Copying.
+  all("[data-copy]").forEach((button) => {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
+      say("Copied");
+    });
+  });
+
+  // Notes: a preview, and a draft that survives a closed tab.
+  const editor = find(".editor");
+  if (editor) {
+    const name = `kb-draft-${editor.dataset.draft}`;
+    const text = editor.elements.text;
+    const fields = ["title", "text", "tags"];
+    const state = () => JSON.stringify(Object.fromEntries(fields.map((each) => [each, editor.elements[each].value])));
+    const first = state();
+    const kept = localStorage.getItem(name);
+    const offer = find(".draft");
+    if (offer && kept && kept !== first) {
+      offer.hidden = false;
+      find("[data-do=restore]").addEventListener("click", () => {
+        for (const [field, value] of Object.entries(JSON.parse(kept))) if (fields.includes(field)) editor.elements[field].value = value;
+        offer.hidden = true;
+        show();
+      });
+      find("[data-do=discard]").addEventListener("click", () => {
+        localStorage.removeItem(name);
+        offer.hidden = true;
+      });
+    }
+    const preview = find("#preview");
+    let drawing;
+    const show = async () => {
+      if (!preview) return;
+      drawing?.abort();
+      drawing = new AbortController();
+      try {
+        const answer = await ask(`${root}preview`, { method: "POST", signal: drawing.signal, headers: { "X-KB-Token": token }, body: new URLSearchParams({ text: text.value }) });
+        if (answer.ok) preview.innerHTML = await answer.text();
+      } catch {}
+    };
+    let timer;
+    editor.addEventListener("input", () => {
+      localStorage.setItem(name, state());
+      clearTimeout(timer);
+      timer = setTimeout(show, 200);
+    });
+    if (preview) {
+      preview.parentElement.hidden = false;
+      show();
+    }
+    if (editor.dataset.draft === "new" && location.hash.length > 1) {
+      try {
+        const { title, text: body } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+        editor.elements.title.value = String(title).slice(0, 500);
+        text.value = String(body);
+        history.replaceState(null, "", location.pathname);
+        show();
+      } catch {}
+    }
+  }
+  const saved = new URLSearchParams(location.search).get("saved");
+  if (saved) {
+    localStorage.removeItem(`kb-draft-${saved}`);
+    history.replaceState(null, "", location.pathname);
+    say("Saved");
+  }
+
+  // Adding: files and folders that are dropped anywhere, chosen or pasted; two are sent at once.
+  const queue = [];
+  let sending = 0;
+  const row = (name) => {
+    const [item, state, title, progress, reason] = ["li", "span", "span", "progress", "p"].map((each) => document.createElement(each));
+    state.className = "state";
+    state.textContent = "waiting";
+    title.className = "title";
+    title.textContent = name;
+    progress.max = 1;
+    progress.value = 0;
+    progress.setAttribute("aria-label", `Progress of ${name}`);
+    reason.className = "reason";
+    item.append(state, title, progress, reason);
+    find("#sent").append(item);
+    return { item, state, title, progress, reason };
+  };
+  const told = { queued: "waiting", running: "at work", failed: "failed", done: "done", sending: "sending" };
+  const draw = (line, status, part, reason) => {
+    line.state.className = `state ${status}`;
+    line.item.className = status;
+    line.state.textContent = told[status];
+    line.progress.hidden = status === "done" || status === "failed";
+    if (part !== undefined) line.progress.value = part;
+    line.reason.textContent = reason || "";
+  };
+  const upload = (file, path, line) =>
+    new Promise((resolve) => {
+      const body = new FormData();
+      body.append("file", file, file.name);
+      if (path) body.append("source_path", path);
+      body.append("tags", find(".adding [name=tags]")?.value || "");
+      const request = new XMLHttpRequest();
+      request.open("POST", `${root}add`);
+      request.setRequestHeader("X-KB-Token", token);
+      request.setRequestHeader("Accept", "application/json");
+      request.responseType = "json";
+      request.upload.onprogress = (event) => event.lengthComputable && draw(line, "sending", event.loaded / event.total);
+      request.onloadend = () => resolve(request.response || { error: "The knowledge base did not answer." });
+      request.send(body);
+    });
+  const follow = async (id, line) => {
+    for (;;) {
+      const answer = await fetch(`${root}jobs/${id}`, { headers: { Accept: "application/json" } }).catch(() => null);
+      const job = answer?.ok ? await answer.json() : null;
+      if (job) draw(line, job.status, job.progress, job.error);
+      if (job?.status === "done") {
+        const link = document.createElement("a");
+        link.className = "title";
+        link.href = `${root}d/${job.document_id}`;
+        link.textContent = line.title.textContent;
+        line.title.replaceWith(link);
+      }
+      if (!answer || answer.status === 404 || job?.status === "done" || job?.status === "failed") return job;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  };
+  const again = (line, file, path) => {
+    const button = document.createElement("button");
+    button.className = "small";
+    button.textContent = "Try again";
+    button.addEventListener("click", () => (button.remove(), queue.push([file, path, line]), next()));
+    line.item.append(button);
+  };
+  const next = async () => {
+    if (sending >= 2 || !queue.length) return;
+    sending += 1;
+    const [file, path, line] = queue.shift();
+    draw(line, "sending", 0);
+    const answer = await upload(file, path, line);
+    sending -= 1;
+    next();
+    const job = answer.id ? await follow(answer.id, line) : null;
+    if (!answer.id) draw(line, "failed", 1, answer.error || answer.detail);
+    if (!answer.id || job?.status === "failed") again(line, file, path);
+  };
+  const take = (files) => {
+    for (const [file, path] of files) queue.push([file, path, row(path || file.name)]);
+    for (let each = 0; each < 2; each++) next();
+  };
+  const walk = async (entry, path = "") => {
+    if (entry.isFile) {
+      const file = await new Promise((resolve, reject) => entry.file(resolve, reject)).catch(() => null);
+      return file ? [[file, path ? path + file.name : ""]] : [];
+    }
+    const reader = entry.createReader();
+    const found = [];
+    for (;;) {
+      const part = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)).catch(() => []);
+      if (!part.length) return found;
+      for (const each of part) if (!each.name.startsWith(".")) found.push(...(await walk(each, `${path}${entry.name}/`)));
+    }
+  };
+  const veil = find("#drop");
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  const keepFiles = async (files) => {
+    if (!find("#sent")) {
+      const answer = await ask(`${root}add`);
+      if (!answer.ok) return (location.href = `${root}add`);
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      find("main").replaceWith(find("main", fresh));
+      history.pushState(null, "", `${root}add`);
+      document.title = fresh.title;
+      document.body.dataset.root = root;
+      prepareAdding();
+    }
+    take(files);
+  };
+  addEventListener("dragover", (event) => hasFiles(event) && (event.preventDefault(), (veil.hidden = false)));
+  addEventListener("dragleave", (event) => !event.relatedTarget && (veil.hidden = true));
+  addEventListener("drop", async (event) => {
+    veil.hidden = true;
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    const entries = [...event.dataTransfer.items].map((each) => each.webkitGetAsEntry?.()).filter(Boolean);
+    const plain = [...event.dataTransfer.files].map((each) => [each, ""]);
+    keepFiles(entries.length ? (await Promise.all(entries.map((each) => walk(each)))).flat() : plain);
+  });
+  const prepareAdding = () => {
+    const adding = find(".adding");
+    if (!adding) return;
+    find(".folder").hidden = false;
+    find(".noscript").hidden = true;
+    adding.addEventListener("submit", (event) => event.preventDefault());
+    all("input[type=file]", adding).forEach((input) =>
+      input.addEventListener("change", () => {
+        take([...input.files].map((each) => [each, each.webkitRelativePath]));
+        input.value = "";
+      })
+    );
+    const top = new URL(`${root}new`, location.href).href;
+    const mark = find(".bookmarklet");
+    mark.hidden = false;
+    find("a", mark).href = `javascript:void open(${JSON.stringify(top)}+"%23"+encodeURIComponent(JSON.stringify({title:document.title,text:location.href+"\\n\\n"+(String(getSelection())||document.body.innerText)})))`;
+    find("a", mark).addEventListener("click", (event) => event.preventDefault());
+  };
+  prepareAdding();
+  addEventListener("paste", (event) => {
+    if (!find("#sent") || isWriting(event.target)) return;
+    const files = [...event.clipboardData.files].map((each) => [each, ""]);
+    if (files.length) return take(files);
+    const text = event.clipboardData.getData("text/plain");
+    if (text.trim()) location.href = `${root}new#${encodeURIComponent(JSON.stringify({ title: "", text }))}`;
+  });
+
+  // Live: what this page shows of the engine's state is drawn again when that changes.
+  const live = all("[data-live=state]")[0] || (find("#results") && !field.value && find("#results"));
+  if (live && window.EventSource) {
+    let source;
+    const show = async () => {
+      if (field?.value || live.contains(document.activeElement)) return;
+      const answer = await ask(location.href).catch(() => null);
+      if (answer?.ok) swap(`#${live.id}`, await answer.text());
+    };
+    // Only while it is looked at: a browser opens six connections to a server, for all of its tabs.
+    const listen = (isFirst) => {
+      source?.close();
+      if (document.hidden) return;
+      let hasState = isFirst;
+      source = new EventSource(`${root}events`);
+      source.onmessage = () => (hasState ? (hasState = false) : show());
+    };
+    listen(true);
+    addEventListener("visibilitychange", () => listen(false));
+    addEventListener("pagehide", () => source?.close());
+  }
+
+  // A passage is in view when its page is opened.
+  find(".hit")?.scrollIntoView({ block: "center" });
+})();

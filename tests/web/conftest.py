@@ -1,0 +1,201 @@
+"""A knowledge base that people look at, and a browser that they look with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from tests.conftest import KEY
+from tests.support.pdf import pdf
+
+WAIT = 15
+NOTE = """# Boat
+
+Winter work on the **Wanderer**: the carburettor is cleaned each spring, before the moorings are renewed.
+
+| part | due |
+|---|---|
+| impeller | May |
+| anodes | June |
+
+- [ ] ropes
+- [x] flares
+
+```
+pump --prime 3
+```
+"""
+MAIL = b"""From: Anna <anna@example.org>
+To: kb@example.org
+Subject: Moorings in May
+Date: Mon, 04 May 2026 10:00:00 +0000
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: text/plain
+
+The harbour master renews the moorings on the ninth of May.
+--b
+Content-Type: text/csv; name=berths.csv
+Content-Disposition: attachment; filename=berths.csv
+
+berth,owner
+14,Anna
+15,Ben
+--b--
+"""
+FILES = {
+    "boat/lease.pdf": pdf("The lease of berth 14 ends in March 2028.", "Its deposit is three months of rent."),
+    "boat/moorings.eml": MAIL,
+    "boat/engine.csv": b"part,hours,price\nimpeller,200,34\nanode,400,12\nfilter,150,9\n",
+    "boat/tides.py": b'"""Tides."""\n\ndef height(hour):\n    # metres above the chart\n    return 2.1 + hour / 6\n',
+    "house/heating.md": b"---\ntags: [house]\n---\n# Heating\n\nThe boiler is bled in October. Its pressure stays near 1.5 bar.\n\n## Radiators\n\nStart on the ground floor.\n",
+    "house/empty.pdf": pdf(),
+}
+
+
+def fill(engine):
+    """Add some of everything; return the ids of the documents by name."""
+    ids = {}
+    for path, content in FILES.items():
+        form = {
+            "files": {"file": (path.rpartition("/")[2], content)},
+            "data": {"source_path": path, "tags": path.partition("/")[0]},
+        }
+        ids[path] = engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    for title, text, tags in [
+        ("Boat", NOTE, ["boat", "spring"]),
+        ("Heating bill", "The bill of the heating came in May: 812 euros.", ["house", "bills"]),
+    ]:
+        note = {"title": title, "text": text, "tags": tags}
+        ids[title] = engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    for number in range(12):
+        note = {
+            "title": f"Log of day {number + 1}",
+            "text": f"Wind from the west, force {number % 7}. Sailed {number * 3} miles past the light.",
+            "tags": ["log"],
+        }
+        engine.post("jobs", params={"wait": 30}, json=note)
+    return ids
+
+
+class Site:
+    """The pages of a running server, and its API."""
+
+    def __init__(self, server, key=None):
+        self.url = server.url
+        self.key = key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.engine = httpx2.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60)
+        self.ids = fill(self.engine)
+
+
+@pytest.fixture(scope="session")
+def site(start_server, tmp_path_factory):
+    """Pages without a key."""
+    with start_server(tmp_path_factory.mktemp("web")) as server:
+        opened = Site(server)
+        yield opened
+        opened.engine.close()
+
+
+@pytest.fixture(scope="session")
+def guarded(start_server, tmp_path_factory):
+    """Pages behind a key."""
+    with start_server(
+        tmp_path_factory.mktemp("guarded"), KB_API_KEY=KEY, KB_MCP_API_KEY="the-agents-key", KB_APPS="api,web"
+    ) as server:
+        yield server
+
+
+@contextmanager
+def chromium(*arguments):
+    from selenium import webdriver
+
+    program = shutil.which("chromedriver")
+    assert program, "there is no chromedriver here; tests/docs/browser.sh brings it"  # selenium would download one
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1280,900", *arguments):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(program))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture(scope="session")
+def one_browser():
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture
+def browser(one_browser):
+    """A browser that knows nothing of the tests before; afterwards nothing was asked of others, and nothing went wrong."""
+    one_browser.get("about:blank")
+    one_browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    one_browser.get_log("performance"), one_browser.get_log("browser")
+    one_browser.expected = ()
+    yield one_browser
+    hosts = hosts_asked(one_browser)
+    assert hosts <= {"127.0.0.1", "localhost"}, hosts
+    wrong = [each["message"] for each in one_browser.get_log("browser") if each["level"] == "SEVERE"]
+    assert [each for each in wrong if not any(word in each for word in one_browser.expected)] == []
+
+
+def hosts_asked(browser):
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
+    return {urlsplit(url).hostname for url in sent if urlsplit(url).scheme in ("http", "https", "ws")}
+
+
+def find(browser, selector, text=""):
+    """What a person sees there, once it is there."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def shown(_):
+        return [
+            each
+            for each in browser.find_elements(By.CSS_SELECTOR, selector)
+            if each.is_displayed() and text in each.text
+        ]
+
+    return WebDriverWait(browser, WAIT, ignored_exceptions=[StaleElementReferenceException]).until(shown)
+
+
+def pages(ids):
+    """Every page, by name."""
+    return {
+        "home": "",
+        "search": "?q=when are the moorings renewed",
+        "grouped": "?q=boat moorings&group=1&tag=boat",
+        "nothing": "?q=xyzzy&mode=words",
+        "documents": "documents",
+        "note": f"d/{ids['Boat']}?chunk=0&q=carburettor",
+        "pdf": f"d/{ids['boat/lease.pdf']}?chunk=0&q=lease",
+        "mail": f"d/{ids['boat/moorings.eml']}",
+        "table": f"d/{ids['boat/engine.csv']}",
+        "code": f"d/{ids['boat/tides.py']}",
+        "passages": f"d/{ids['house/heating.md']}?show=chunks",
+        "history": f"d/{ids['Heating bill']}/history",
+        "version": f"d/{ids['Heating bill']}/history/1",
+        "new": "new",
+        "edit": f"d/{ids['Boat']}/edit",
+        "add": "add",
+        "jobs": "jobs",
+        "bin": "bin",
+        "overview": "overview",
+        "connect": "connect",
+        "sign-in": "sign-in",
+        "missing": "nowhere",
+    }

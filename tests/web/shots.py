@@ -1,0 +1,72 @@
+"""Pictures of every page at three widths and both themes:  python -m tests.web.shots URL FOLDER"""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+from tests.web.conftest import chromium, pages
+
+WIDTHS = (360, 1280, 2560)
+
+
+def theme(browser, name):
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}  # what is half way to a colour has less contrast
+    features = [{"name": "prefers-color-scheme", "value": name}, still]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def width(browser, pixels):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": pixels,
+            "height": 800 if pixels < 800 else 900 if pixels < 2000 else 1200,
+            "deviceScaleFactor": 1,
+            "mobile": pixels < 800,
+        },
+    )
+
+
+def shoot(browser, file):
+    file.write_bytes(b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]))
+
+
+def shoot_all(browser, url, ids, folder, widths=WIDTHS):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, place in pages(ids).items():
+        for each in widths:
+            width(browser, each)
+            for look in ("light", "dark"):
+                theme(browser, look)
+                browser.get(f"{url}/{place}")
+                shoot(browser, folder / f"{name}-{each}-{look}.png")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    theme(browser, "")
+
+
+def shoot_readme(browser, url, folder):
+    """The pictures of the README."""
+    folder.mkdir(parents=True, exist_ok=True)
+    size = {"width": 1100, "height": 720, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for look in ("light", "dark"):
+        theme(browser, look)
+        browser.get(f"{url}/?q=when are the moorings renewed&mode=")
+        shoot(browser, folder / f"search-{look}.png")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    theme(browser, "")
+
+
+def ids_at(url):
+    """The ids that the pages of a server have which `fill` has filled."""
+    import httpx2
+
+    rows = httpx2.get(f"{url}/api/v1/documents", params={"limit": 500}).json()["documents"]
+    return {each["source_path"] or each["title"]: each["id"] for each in rows}
+
+
+if __name__ == "__main__":
+    with chromium("--hide-scrollbars") as driver:
+        shoot_all(driver, sys.argv[1], ids_at(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,215 @@
+"""What people do on the pages, in a browser."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.conftest import KEY
+from tests.support.eventually import eventually
+from tests.web.conftest import find
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]  # warnings are the browser driver's own
+
+
+def press(browser, *keys):
+    chain = ActionChains(browser)
+    for key in keys:
+        chain.send_keys(key)
+    chain.perform()
+
+
+def is_in_view(browser, element):
+    return browser.execute_script(
+        "const b = arguments[0].getBoundingClientRect(); return b.top >= 0 && b.top < innerHeight", element
+    )
+
+
+def test_a_question_is_answered_while_it_is_typed_and_stands_in_the_address(browser, site):
+    browser.get(site.url)
+    press(browser, "carburettor")
+    assert "Boat" in find(browser, ".results h2", "Boat")[0].text
+    assert find(browser, ".results mark")[0].text == "carburettor"
+    assert browser.current_url.endswith("?q=carburettor")
+    assert browser.title.startswith("carburettor")
+
+
+def test_results_are_reached_and_opened_with_keys_alone(browser, site):
+    browser.get(f"{site.url}/?q=carburettor")
+    press(browser, Keys.ARROW_DOWN)
+    assert "Boat" in browser.switch_to.active_element.text
+    press(browser, Keys.ESCAPE)
+    assert browser.switch_to.active_element.get_attribute("id") == "q"
+    press(browser, Keys.ARROW_DOWN, Keys.ENTER)
+    assert find(browser, "article h1", "Boat")
+    press(browser, "?")
+    assert "Edit" in find(browser, "dialog")[0].text
+    press(browser, Keys.ESCAPE)
+    press(browser, Keys.ESCAPE)
+    assert find(browser, ".results")
+
+
+def test_a_link_to_a_passage_opens_with_it_marked_and_in_view(browser, site):
+    long = "\n\n".join(f"Paragraph {number} says nothing of note. " * 12 for number in range(60))
+    note = {"text": f"{long}\n\nThe anchor weighs sixteen kilograms.\n\n{long}", "title": "Long"}
+    document = site.engine.post("jobs", params={"wait": 60}, json=note).json()["document_id"]
+    found = site.engine.post("search", json={"query": "anchor kilograms", "document_id": document}).json()["results"][0]
+    browser.get(f"{site.url}/d/{document}?chunk={found['index']}&q=anchor kilograms")
+    hit = find(browser, ".hit")[0]
+    assert is_in_view(browser, find(browser, ".hit mark")[0])
+    assert "sixteen kilograms" in hit.text
+    browser.get(f"{site.url}/d/{document}?chunk=99999")
+    assert find(browser, ".hit"), "a link to a passage that is gone shows the last one"
+
+
+def test_a_pdf_is_shown_as_it_looks_beside_its_text_with_the_passage_marked(browser, site):
+    browser.get(f"{site.url}/d/{site.ids['boat/lease.pdf']}?chunk=1&q=deposit")
+    image = find(browser, ".looks img")[0]
+    assert image.get_attribute("src").endswith("/pages/2.png?chunk=1")
+    eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100)
+    find(browser, ".looks a", "Page 1")[0].click()
+    assert find(browser, ".looks summary", "Page 1")
+
+
+def test_chips_narrow_what_was_found(browser, site):
+    browser.get(f"{site.url}/?q=boat")
+    find(browser, ".chip", "Mail")[0].click()
+    assert "type=eml" in browser.current_url
+    assert {each.text for each in find(browser, ".results .type")} == {"Mail"}
+    find(browser, ".chip.set")[0].click()
+    assert "type" not in browser.current_url
+
+
+def test_a_note_is_written_with_a_preview_changed_compared_and_taken_back(browser, site):
+    browser.get(f"{site.url}/new")
+    find(browser, "[name=title]")[0].send_keys("Sails")
+    find(browser, "textarea")[0].send_keys("The **genoa** is torn.")
+    assert find(browser, "#preview strong", "genoa")
+    browser.switch_to.active_element.send_keys(Keys.CONTROL, "s")
+    assert find(browser, "article strong", "genoa")
+    press(browser, "e")
+    text = find(browser, "textarea")[0]
+    text.send_keys(Keys.CONTROL, "a", Keys.NULL, "The **genoa** is mended.")
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "article", "is mended")
+    press(browser, "h")
+    find(browser, ".versions a")[1].click()
+    assert find(browser, "del", "torn")
+    assert find(browser, "ins", "mended")
+    find(browser, ".primary", "Go back")[0].click()
+    assert find(browser, "article", "is torn")
+
+
+def test_a_note_that_someone_else_changed_meanwhile_is_shown_beside_ones_own(browser, site):
+    note = {"text": "First.", "title": "Shared"}
+    document = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    browser.expected = ("412",)
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "textarea")[0].send_keys(" Mine.")
+    site.engine.patch(f"notes/{document}", json={"text": "Theirs."}).raise_for_status()
+    find(browser, ".primary")[0].click()
+    theirs, mine = find(browser, "textarea")
+    assert "Theirs." in theirs.get_property("value")
+    assert "Mine." in mine.get_property("value")
+    mine.send_keys(" Both.")
+    find(browser, ".primary")[0].click()
+    assert find(browser, "article", "Both.")
+
+
+def test_a_draft_survives_a_closed_page(browser, site):
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Half a thought")
+    browser.get(f"{site.url}/documents")
+    browser.get(f"{site.url}/new")
+    find(browser, "[data-do=restore]")[0].click()
+    assert find(browser, "textarea")[0].get_property("value") == "Half a thought"
+    browser.execute_script("localStorage.clear()")
+
+
+def test_files_are_added_with_their_progress_and_the_reason_of_a_failure(browser, site, tmp_path):
+    good, bad = tmp_path / "winch.md", tmp_path / "broken.pdf"
+    good.write_text("# Winch\n\nThe winch is greased in March.\n")
+    bad.write_bytes(b"%PDF-1.4 this is none")
+    browser.get(f"{site.url}/add")
+    find(browser, "[name=tags]")[0].send_keys("deck")
+    browser.find_element(By.CSS_SELECTOR, "input[name=file]").send_keys(f"{good}\n{bad}")
+    assert find(browser, "#sent li.done", "winch.md")
+    failed = find(browser, "#sent li.failed", "broken.pdf")[0]
+    eventually("its reason is said", lambda: "PDF" in failed.find_element(By.CSS_SELECTOR, ".reason").text)
+    assert find(browser, "#sent li.failed button", "Try again")
+    find(browser, "#sent a", "winch.md")[0].click()
+    assert find(browser, ".tag", "deck")
+
+
+def test_files_that_are_dropped_anywhere_are_added(browser, site):
+    browser.get(site.url)
+    find(browser, "#q")
+    browser.execute_script(
+        """const data = new DataTransfer();
+        data.items.add(new File(["The bilge pump was serviced."], "bilge.txt", {type: "text/plain"}));
+        dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));"""
+    )
+    assert find(browser, "#sent li.done", "bilge.txt")
+
+
+def test_tags_are_changed_in_place(browser, site):
+    browser.get(f"{site.url}/d/{site.ids['boat/engine.csv']}")
+    find(browser, "[name=add]")[0].send_keys("engine room", Keys.ENTER)
+    assert find(browser, ".tagging .tag", "engine room")
+    find(browser, "[aria-label='Take the tag engine room away']")[0].click()
+    eventually("it is gone", lambda: "engine room" not in find(browser, ".tagging")[0].text)
+
+
+def test_what_is_deleted_waits_in_the_bin_and_its_links_say_so(browser, site):
+    note = {"text": "To be thrown away.", "title": "Rubbish"}
+    document = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    browser.expected = ("410",)
+    browser.get(f"{site.url}/d/{document}")
+    find(browser, ".danger", "Delete")[0].click()
+    assert find(browser, ".rows a", "Rubbish")
+    browser.get(f"{site.url}/d/{document}")
+    find(browser, ".primary", "Restore")[0].click()
+    assert find(browser, "article", "To be thrown away.")
+
+
+def test_pages_that_show_the_state_follow_it(browser, site):
+    browser.get(f"{site.url}/overview")
+    before = find(browser, ".figures b")[0].text
+    time.sleep(2)  # the page listens
+    site.engine.post("jobs", params={"wait": 30}, json={"text": f"Something new at {time.time()}."}).raise_for_status()
+    eventually("the page has counted it", lambda: find(browser, ".figures b")[0].text != before)
+
+
+def test_the_key_is_asked_for_once_and_never_shown(browser, guarded):
+    browser.expected = ("401",)
+    browser.get(f"{guarded.url}/documents?sort=oldest")
+    field = find(browser, "[name=key]")[0]
+    field.send_keys("wrong", Keys.ENTER)
+    assert find(browser, ".wrong", "not a key")
+    find(browser, "[name=key]")[0].send_keys(KEY, Keys.ENTER)
+    assert find(browser, "h1")
+    browser.get(f"{guarded.url}/documents?sort=oldest")
+    assert find(browser, "h1", "Documents")
+    [cookie] = browser.get_cookies()
+    assert cookie["httpOnly"]
+    assert cookie["sameSite"] == "Strict"
+    assert KEY not in browser.page_source
+    assert KEY not in cookie["value"]
+    find(browser, ".out button")[0].click()
+    browser.get(f"{guarded.url}/documents")
+    assert find(browser, "[name=key]")
+
+
+def test_a_link_of_another_site_opens_for_one_who_has_signed_in(browser, guarded):
+    browser.expected = ("401",)
+    browser.get(f"{guarded.url}/sign-in")
+    find(browser, "[name=key]")[0].send_keys(KEY, Keys.ENTER)
+    find(browser, "#q")
+    elsewhere = guarded.url.replace("127.0.0.1", "localhost")
+    browser.get(f"{elsewhere}/sign-in")  # another site to the browser
+    browser.execute_script("location.href = arguments[0]", f"{guarded.url}/documents")
+    assert find(browser, "h1", "Documents")

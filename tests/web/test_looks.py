@@ -1,0 +1,93 @@
+"""How the pages look, to the eye and to what reads them aloud; what they weigh and how fast they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.conftest import ROOT
+from tests.web.conftest import find, pages
+from tests.web.shots import WIDTHS, shoot, shoot_readme, theme, width
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
+AXE = ROOT / "tests/web/node_modules/axe-core/axe.min.js"
+KEPT = ROOT / "docs" / "pictures"
+LONGEST_PAGE = 100_000
+LONGEST_SCRIPT = 40_000
+REFUSED = ("401", "404", "410")
+
+
+MOVED = """const done = arguments[0]; let sum = 0;
+new PerformanceObserver((list) => { for (const each of list.getEntries()) sum += each.value; })
+  .observe({type: "layout-shift", buffered: true});
+setTimeout(() => done(sum), 50);"""
+
+
+@pytest.mark.parametrize("pixels", WIDTHS)
+def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_themes(browser, site, pixels):
+    """And a picture of each is kept."""
+    browser.expected = REFUSED
+    assert AXE.is_file(), "make test-web brings it"
+    script, folder = AXE.read_text(), Path(os.environ.get("KB_SHOTS", ROOT / "build" / "pages"))
+    folder.mkdir(parents=True, exist_ok=True)
+    width(browser, pixels)
+    wrong = {}
+    for name, place in pages(site.ids).items():
+        browser.get(f"{site.url}/{place}")
+        find(browser, "main")
+        if (overflow := browser.execute_script("return document.documentElement.scrollWidth - innerWidth")) > 0:
+            wrong[name, "is too wide"] = overflow
+        if (moved := browser.execute_async_script(MOVED)) > 0.05:
+            wrong[name, "moves"] = moved
+        browser.execute_script(script)
+        for look in ("light", "dark"):
+            theme(browser, look)
+            shoot(browser, folder / f"{name}-{pixels}-{look}.png")
+            if pixels == 1280 or (pixels == 360 and look == "light"):  # what else differs is the theme, or the width
+                found = browser.execute_async_script("axe.run().then(arguments[0])")["violations"]
+                wrong |= {(name, look, each["id"]): [node["html"][:150] for node in each["nodes"]] for each in found}
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    theme(browser, "")
+    assert wrong == {}
+
+
+def test_the_pictures_of_the_readme_are_made_by_a_command(browser, site, tmp_path):
+    """KB_PICTURES=1 keeps them: make pictures."""
+    shoot_readme(browser, site.url, KEPT if os.environ.get("KB_PICTURES") else tmp_path)
+    made = {each.name for each in (KEPT if os.environ.get("KB_PICTURES") else tmp_path).iterdir()}
+    readme = (ROOT / "README.md").read_text()
+    assert {name for name in made if f"docs/pictures/{name}" in readme} == made
+    assert {each.name for each in KEPT.iterdir()} == made
+
+
+def test_a_page_weighs_little(site):
+    script, style = (httpx2.get(f"{site.url}/static/{name}").content for name in ("app.js", "style.css"))
+    assert len(gzip.compress(script)) <= LONGEST_SCRIPT
+    for place in pages(site.ids).values():
+        page = httpx2.get(f"{site.url}/{place}", headers={"Accept": "text/html"}).content
+        assert len(page) + len(script) + len(style) <= LONGEST_PAGE, place
+
+
+def test_how_long_results_take_is_told(browser, site):
+    """The time from the key to the picture; it is told, and fails nothing."""
+    browser.get(site.url)
+    find(browser, "#q")
+    times = browser.execute_async_script(
+        """const done = arguments[0], field = document.querySelector("#q"), times = [];
+        const words = ["boat", "moorings", "heating", "tide", "wind", "carburettor", "lease", "boiler"];
+        const next = () => {
+          if (times.length === 40) return done(times);
+          const begun = performance.now();
+          addEventListener("kb:shown", () => requestAnimationFrame(() => { times.push(performance.now() - begun); next(); }), {once: true});
+          field.value = words[times.length % words.length] + " " + times.length;
+          field.dispatchEvent(new Event("input", {bubbles: true}));
+        }; next();"""
+    )
+    times.sort()
+    assert len(times) == 40
+    print(json.dumps({"p50_ms": round(times[20]), "p95_ms": round(times[37])}))

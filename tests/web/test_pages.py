@@ -1,0 +1,293 @@
+"""The pages without a browser's script: what they answer, and to whom."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import httpx2
+import pytest
+from lxml import html
+
+from tests.conftest import KEY
+from tests.web.conftest import pages
+
+PAGE = {"Accept": "text/html"}
+
+
+class Reader:
+    """Follows links and sends forms, as a browser without script."""
+
+    def __init__(self, url):
+        self.http = httpx2.Client(follow_redirects=True, headers=PAGE, timeout=60)
+        self.open(url)
+
+    def open(self, place):
+        self._take(self.http.get(place))
+
+    def _take(self, answer):
+        self.answer = answer
+        self.page = html.fromstring(answer.text, base_url=str(answer.url))
+        self.page.make_links_absolute()
+
+    @property
+    def text(self):
+        return self.page.text_content()
+
+    def click(self, words):
+        [link, *_] = [each for each in self.page.iter("a") if words in each.text_content()]
+        self.open(link.get("href"))
+
+    def submit(self, action, **values):
+        forms = [each for each in self.page.forms if re.search(action, each.action or "")]
+        [form, *_] = [each for each in forms if all(name in each.fields for name in values)]
+        for name, value in values.items():
+            form.fields[name] = value
+        fields = form.form_values()
+        if form.method == "GET":
+            self._take(self.http.get(form.action, params=fields))
+        else:
+            self._take(self.http.post(form.action, data=dict(fields)))
+
+
+@pytest.fixture
+def read():
+    """Starts readers: `read(address)`."""
+    readers = []
+
+    def start(url):
+        readers.append(Reader(url))
+        return readers[-1]
+
+    yield start
+    for reader in readers:
+        reader.http.close()
+
+
+@pytest.mark.web
+def test_everything_is_found_read_and_written_without_script(read, site):
+    reader = read(f"{site.url}/")
+    reader.submit("/$", q="carburettor")
+    reader.click("Boat")
+    assert reader.page.xpath("//*[contains(@class, 'hit')]//mark")
+    reader.click("Write")
+    reader.submit("/new$", text="Written without script.", title="Plain")
+    assert "Written without script." in reader.text
+    reader.click("Edit")
+    reader.submit("/edit$", text="Changed without script.")
+    assert "Changed without script." in reader.text
+    reader.click("History")
+    reader.submit("/revert$")
+    assert "Written without script." in reader.text
+    reader.submit("/tags$", add="plain, quiet")
+    assert {each.text for each in reader.page.xpath("//*[@class='tag']/a")} == {"plain", "quiet"}
+    reader.submit("/delete$")
+    assert "Plain" in reader.text
+    reader.submit("/restore$")
+    assert "Written without script." in reader.text
+
+
+@pytest.mark.web
+def test_programs_are_told_in_json_that_nothing_is_served_there_and_people_on_a_page(site):
+    problem = httpx2.get(f"{site.url}/nowhere")
+    assert problem.headers["content-type"] == "application/problem+json"
+    assert problem.json()["detail"] == "Nothing is served at /nowhere."
+    page = httpx2.get(f"{site.url}/nowhere", headers=PAGE)
+    assert page.status_code == 404
+    assert "There is no such page" in page.text
+    assert httpx2.get(f"{site.url}/api/v1/nowhere", headers=PAGE).headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.web
+def test_a_form_counts_only_with_the_token_of_its_page(read, site):
+    note = {"text": "Forged."}
+    assert httpx2.post(f"{site.url}/new", data=note).status_code == 403
+    assert httpx2.post(f"{site.url}/new", data=note | {"token": "0" * 64}).status_code == 403
+    reader, other = read(f"{site.url}/new"), read(f"{site.url}/new")
+    token = reader.page.xpath("//body/@data-token")[0]
+    assert other.http.post(f"{site.url}/new", data=note | {"token": token}).status_code == 403
+
+
+@pytest.mark.web
+def test_pages_of_other_sites_may_not_send_forms(site):
+    answer = httpx2.post(f"{site.url}/new", data={"text": "x"}, headers={"Origin": "http://evil.example"})
+    assert answer.status_code == 403
+    assert httpx2.get(f"{site.url}/", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_nothing_is_shown_without_the_key(server):
+    for place in pages(defaultdict(lambda: 1)).values():
+        answer = httpx2.get(f"{server.url}/{place}", headers=PAGE)
+        assert answer.status_code == (404 if place == "nowhere" else 200 if place == "sign-in" else 401), place
+    for place in ("events", "jobs/1", "d/1/file"):
+        assert httpx2.get(f"{server.url}/{place}").status_code == 401
+
+
+def test_the_one_who_signs_in_gets_another_session_whose_forms_are_others(read, server):
+    reader = read(f"{server.url}/sign-in")
+    before, token = reader.http.cookies["kb_session"], reader.page.xpath("//body/@data-token")[0]
+    reader.submit("/sign-in$", key=KEY)
+    assert reader.http.cookies["kb_session"] != before
+    assert reader.page.xpath("//body/@data-token")[0] != token
+    reader.submit("/sign-out$")
+    assert "Key" in reader.text
+    assert httpx2.get(f"{server.url}/documents", headers=PAGE, cookies={"kb_session": before}).status_code == 401
+
+
+def test_a_cookie_is_sent_back_over_tls_alone_where_there_is_tls(server):
+    plain = httpx2.get(f"{server.url}/sign-in").headers["set-cookie"]
+    assert "HttpOnly" in plain
+    assert "samesite=strict" in plain.lower()
+    assert "Secure" not in plain
+    assert "Secure" in httpx2.get(f"{server.url}/sign-in", headers={"X-Forwarded-Proto": "https"}).headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "x\r\nSet-Cookie: a=b"],
+)
+def test_signing_in_leads_to_our_own_pages_alone(read, server, place):
+    reader = read(f"{server.url}/sign-in")
+    token = reader.page.xpath("//body/@data-token")[0]
+    form = {"key": KEY, "place": place, "token": token}
+    answer = reader.http.post(f"{server.url}/sign-in", data=form, follow_redirects=False)
+    assert answer.headers["location"] == "./"
+
+
+@pytest.mark.web
+def test_who_tries_many_keys_is_told_to_wait_and_agents_are_not(read, start_server, tmp_path):
+    with start_server(tmp_path, KB_API_KEY=KEY, KB_APPS="api,web") as server:
+        reader = read(f"{server.url}/sign-in")
+        for number in range(25):
+            reader.submit("/sign-in$", key=f"guess-{number}")
+        assert "Too many" in reader.text
+        reader.submit("/sign-in$", key=KEY)
+        assert "Too many" in reader.text, "the right one is not looked at either"
+
+
+@pytest.mark.web
+def test_every_page_forbids_what_it_does_not_need(site):
+    for place in pages(site.ids).values():
+        headers = httpx2.get(f"{site.url}/{place}", headers=PAGE).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+@contextmanager
+def proxied(url, prefix):
+    """A proxy that serves the pages below a path, and tells them nothing of it."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        def _pass(self):
+            assert self.path.startswith(prefix)
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            kept = {name: value for name, value in self.headers.items() if name not in ("Content-Length", "Connection")}
+            answer = httpx2.request(self.command, url + self.path.removeprefix(prefix), content=body, headers=kept)
+            self.send_response(answer.status_code)
+            for name, value in answer.headers.multi_items():
+                if name not in ("transfer-encoding", "connection", "content-length"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.content)))
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+        def do_GET(self):
+            self._pass()
+
+        def do_POST(self):
+            self._pass()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}{prefix}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.web
+def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, site):
+    with proxied(site.url, "/tools/kb") as top:
+        for place in pages(site.ids).values():
+            reader = read(f"{top}/{place}")
+            links = {link for _, _, link, _ in reader.page.iterlinks()}
+            links = {link for link in links if not link.startswith("#")}
+            assert {link for link in links if not link.startswith(f"{top}/")} == set(), place
+        reader = read(f"{top}/d/{site.ids['Boat']}")
+        reader.submit("/tags$", add="proxied")
+        assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}"
+        assert "proxied" in reader.text
+
+
+@pytest.mark.web
+def test_systems_are_told_how_to_search_and_share(site):
+    manifest = httpx2.get(f"{site.url}/manifest.webmanifest").json()
+    assert manifest["share_target"]["action"] == "new"
+    assert manifest["start_url"] == "./"
+    assert f"{site.url}/?q={{searchTerms}}" in httpx2.get(f"{site.url}/opensearch.xml").text
+    assert (
+        "Boat" in httpx2.get(f"{site.url}/open?u=web%2Bkb:{site.ids['Boat']}", headers=PAGE, follow_redirects=True).text
+    )
+    shared = httpx2.get(
+        f"{site.url}/new", params={"title": "T", "text": "shared", "url": "https://example.org"}, headers=PAGE
+    )
+    assert "shared\n\nhttps://example.org" in shared.text
+
+
+@pytest.mark.web
+def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_path):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfound = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'jinja2' else found(name, *more)\n"
+    )
+    with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path / "without")) as server:
+        answer = httpx2.get(server.url)
+        assert answer.status_code == 200
+        assert "kb-local[web]" in answer.text
+        assert httpx2.get(f"{server.url}/nowhere").json()["detail"] == "Nothing is served at /nowhere."
+
+
+@pytest.mark.web
+def test_a_page_that_listens_does_not_keep_the_server_from_stopping(start_server, tmp_path):
+    with start_server(tmp_path, KB_APPS="api,web") as server, httpx2.stream("GET", f"{server.url}/events") as stream:
+        lines = stream.iter_lines()
+        assert next(lines).startswith("data: {")
+        server.process.terminate()
+        assert not any(lines), "it ends in order, not cut off"
+        assert server.process.wait(timeout=30) == 0
+
+
+def test_an_original_comes_as_it_was_sent_and_as_a_download(read, server):
+    content = "".join(f"Line {number} of a text.\n" for number in range(300)).encode()
+    sent = {"params": {"wait": 60}, "files": {"file": ("lines.txt", content)}, "timeout": 90}
+    job = httpx2.post(f"{server.url}/api/v1/jobs", headers={"Authorization": f"Bearer {KEY}"}, **sent).json()
+    reader = read(f"{server.url}/sign-in")
+    reader.submit("/sign-in$", key=KEY)
+    answer = reader.http.get(f"{server.url}/d/{job['document_id']}/file")
+    assert answer.content == content
+    assert answer.headers["content-length"] == str(len(content))
+    assert answer.headers["content-disposition"] == "attachment; filename*=utf-8''lines.txt"
+    assert answer.headers["content-security-policy"].startswith("sandbox")
+    assert reader.http.get(f"{server.url}/d/999999/file", headers={"Accept": "*/*"}).status_code == 404
+
+
+def test_no_large_form_is_read_of_who_has_not_signed_in(read, server):
+    reader = read(f"{server.url}/sign-in")
+    token = reader.page.xpath("//body/@data-token")[0]
+    for place, data in (("new", {"text": "x" * 5_000_000}), ("preview", {"text": "x"}), ("add", {})):
+        answer = reader.http.post(f"{server.url}/{place}", data=data | {"token": token}, headers={"Accept": "*/*"})
+        assert answer.status_code == 401, place
+    assert reader.http.post(f"{server.url}/sign-in", data={"key": "x" * 100_000, "token": token}).status_code == 413
