@@ -32,6 +32,10 @@ class Model:
     def __getattr__(self, name):
         return getattr(self._embedder, name)
 
+    @property
+    def current(self):
+        return self
+
     def embed_queries(self, texts):
         self.begun.release()
         self.go.wait()

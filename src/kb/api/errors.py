@@ -15,6 +15,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── KeyReused                409 key-reused
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
+    ├── NotReembedding           409 not-reembedding
     ├── HistoryGone              410 history-gone
     ├── Changed                  412 changed
     ├── ForeignOrigin            403 foreign-origin
@@ -25,7 +26,8 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── TooManyGuesses           429 too-many-guesses
     ├── HeadTooLarge             431 head-too-large
     ├── Unavailable              503 unavailable
-    │   └── Stopped              likewise
+    │   ├── Stopped              likewise
+    │   └── ModelChanged         likewise
     ├── Overloaded               503 overloaded
     ├── Busy                     503 busy
     ├── DiskFull                 507 disk-full
@@ -141,6 +143,13 @@ class Occupied(KbError):
     code = "occupied"
 
 
+class NotReembedding(KbError):
+    """There are no other vectors to do this with."""
+
+    status = 409
+    code = "not-reembedding"
+
+
 class HistoryGone(KbError):
     """History does not go back so far."""
 
@@ -213,6 +222,10 @@ class Unavailable(KbError):
 
 class Stopped(Unavailable):
     """The engine stops; nothing is wrong with what it worked on. Try again when it runs again."""
+
+
+class ModelChanged(Unavailable):
+    """The engine changed to another embedding model in the meantime; nothing was written. Try again."""
 
 
 class Overloaded(KbError):
@@ -293,6 +306,7 @@ BY_CODE: dict[str, type[KbError]] = {
         KeyReused,
         NotInBin,
         Occupied,
+        NotReembedding,
         HistoryGone,
         Changed,
         ForeignOrigin,

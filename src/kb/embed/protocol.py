@@ -60,6 +60,10 @@ class Embedder(Tokenizer, Protocol):
     """A model that turns texts into unit vectors. Safe to call from several threads."""
 
     @property
+    def current(self) -> Embedder:
+        """The model itself, where another may be in use from one call to the next."""
+
+    @property
     def device(self) -> str:
         """Where it runs: `cpu`, `cuda` or `rocm`."""
 

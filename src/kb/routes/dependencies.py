@@ -20,6 +20,7 @@ from kb.settings import Settings
 from kb.store.protocol import Store
 from kb.store.rows import Author
 from kb.worker.loop import Worker
+from kb.worker.reembed import Reembedder
 
 MAX_ID = 2**63 - 1
 
@@ -36,6 +37,7 @@ class Services:
     search: SearchService
     stop: Stop
     queue: SearchQueue
+    reembedder: Reembedder
 
 
 async def services_of(request: Request) -> Services:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.api.errors import ModelChanged
 from kb.search.fusion import best, fuse, rank, ranked
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.retrieve import Retriever
 from kb.search.token_budget import TokenBudget
+from kb.store.rows import VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 CANDIDATES = 100
 """How many chunks each leg offers."""
+
+MOST_CHANGES = 100
+"""How often a query is embedded anew for other vectors; they change once, and the model a moment after them."""
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
@@ -82,24 +88,30 @@ class SearchService:
             max_tokens: the most tokens of text in all of them.
         """
         find = best_documents if grouped else best_passages
-        budget = TokenBudget(max_tokens, self._count_tokens)
-        vector = None if query.text is None else self._pool.submit(self._embed, query.text)
-        with self._store.read() as tx:
-            index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-            found = find(Retriever(index, query, vector, self._instruments), top)
-            if vector and not (query.exact or query.where.as_of):
-                self._recall.observe(vector.result(), query.where)
-            total = count(found)
-            results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
-            return Answer(results, total - count(results), tx.jobs.pending())
+        for _ in range(MOST_CHANGES):
+            embedder = self._embedder.current
+            vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
+            with self._store.read() as tx:
+                if vector and tx.space != VectorSpace.of(embedder.spec):  # another model came into use
+                    continue
+                index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
+                found = find(Retriever(index, query, vector, self._instruments), top)
+                if vector and not (query.exact or query.where.as_of):
+                    self._recall.observe(vector.result(), query.where, tx.space)
+                total = count(found)
+                budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
+                results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
+                return Answer(results, total - count(results), tx.jobs.pending())
+        raise ModelChanged
 
-    def _embed(self, text: str) -> NDArray[np.float32]:
+    def _embed(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):
-            vector: NDArray[np.float32] = self._embedder.embed_queries([text])[0]
+            vector: NDArray[np.float32] = embedder.embed_queries([text])[0]
             return vector
 
-    def _count_tokens(self, text: str) -> int:
-        return self._embedder.count_tokens(text) - self._embedder.spec.special_tokens
+
+def _count_tokens(embedder: Embedder, text: str) -> int:
+    return embedder.count_tokens(text) - embedder.spec.special_tokens
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:

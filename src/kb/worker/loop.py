@@ -16,7 +16,7 @@ import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from kb.api.errors import Stopped
+from kb.api.errors import ModelChanged, Stopped
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Limits, Sandbox
@@ -167,6 +167,8 @@ class Worker:
                 busy = self._work()
             except Stopped:
                 return
+            except ModelChanged:
+                logger.info("another model is in use: what it worked on is begun again")
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
                 self._instruments.worker_failed()
@@ -216,7 +218,7 @@ class Worker:
                 jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short)
             for _ in self._do(jobs):
                 pass
-        except Stopped:
+        except (Stopped, ModelChanged):
             raise
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")

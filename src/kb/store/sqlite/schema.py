@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,14 @@ class VectorTable:
     def delete(self) -> str:
         """One vector less, for an id."""
         return f"DELETE FROM chunks_vec WHERE {self.key} = ?"
+
+
+def declare_vectors(connection: apsw.Connection, dimensions: int) -> None:
+    """Make `chunks_vec` for vectors of this length, in the place of one for others."""
+    connection.execute("DROP TABLE IF EXISTS chunks_vec")
+    connection.execute(
+        f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}])"
+    )
 
 
 def create(connection: apsw.Connection, dimensions: int) -> None:

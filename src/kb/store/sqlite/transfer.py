@@ -41,7 +41,7 @@ def leaving(path: Path) -> Iterator[Leaving]:
         with closing(connect(path, read_only=True)) as connection:
             if connection.pragma("user_version") != SCHEMA_VERSION:
                 raise StoreError("The database is of an older kb: start the engine once, which migrates it.")
-            documents = SqliteDocuments(connection, VectorTable.of(connection), lambda: None)
+            documents = SqliteDocuments(connection, VectorTable.of(connection))
             rows: list[Any] = connection.execute("SELECT id, part_of FROM documents ORDER BY id").fetchall()
             for document_id, part_of in rows:
                 if document := documents.get(document_id):
