@@ -200,10 +200,7 @@ async def test_vectors_are_made_anew_while_searches_go_on_and_the_engine_is_kill
                 state = await reached(api, 2)
                 assert (state["state"], state["in_use"]) == ("kept", state["wanted"])
                 await change(api, kills + 1)
-                searches = engine.searches
-                await eventually_async(
-                    "searches go on", lambda: asyncio.sleep(0.05), lambda _: engine.searches > searches
-                )
+                await engine.searched()
     assert engine.searches > 10 * kills
     assert engine.missed == 0
     print(f"\n{count} documents, {kills} kills at {dones}, {engine.searches} searches, {engine.missed} missed")
