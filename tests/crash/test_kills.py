@@ -26,7 +26,7 @@ from kb.maintenance.archive import backup_folders
 from kb.maintenance.doctor import examine, is_well
 from kb.maintenance.restore import verify_backups
 from kb.settings import Settings
-from kb.store.sqlite.vector_space import space_in_use
+from kb.store.sqlite.vector_space import recorded_space
 from tests.conftest import ServerEnded, free_port, without_settings
 from tests.crash.clients import Client, documents_by_path, reembed_until_gone, write_until_gone
 from tests.crash.serve import FAILPOINTS
@@ -135,7 +135,7 @@ class Trial:
         if self.power:
             self.undone.update(dict(zip(("writes", "names"), self.power.strike(), strict=True)))
         self.killed[kill.partition(":")[0] if kill else "at random"] += 1
-        self.reembedded.update([space_in_use(self.settings.data_dir / "kb.db").model])
+        self.reembedded.update([recorded_space(self.settings.data_dir / "kb.db").model])
         writes = sum(client.acknowledged for client in self.clients)
         print(f"round {number + 1}: {writes} writes acknowledged, {len(self.losses)} lost", flush=True)
         assert self.losses == [], f"round {number}, {kill}"
@@ -152,7 +152,7 @@ class Trial:
             await self.compare(server)
         database = self.settings.data_dir / "kb.db"
         embedders = [OnnxEmbedder(load_model(folder), "cpu") for folder in self.models]
-        [embedder] = [each for each in embedders if each.spec.name == space_in_use(database).model]
+        [embedder] = [each for each in embedders if each.spec.name == recorded_space(database).model]
         assert_same_vectors(database, embedder)
         writes = sum(client.acknowledged for client in self.clients)
         print(f"\n{rounds} rounds, {writes} acknowledged writes, {len(self.losses)} losses; killed {dict(self.killed)}")

@@ -31,6 +31,8 @@ history    POST    /documents/{document_id}/revert
 history    POST    /documents/{document_id}/restore
 history    GET     /bin
 history    POST    /undo
+reembed    GET     /reembed
+reembed    POST    /reembed
 status     GET     /status
 """
 
