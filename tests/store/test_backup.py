@@ -28,6 +28,7 @@ from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
+from tests.support.eventually import eventually
 from tests.support.spaces import space
 
 
@@ -131,7 +132,8 @@ def test_a_backup_under_load_is_one_moment_of_it(data, backups, tmp_path):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(6):
+        for number in range(6):
+            eventually("the writer goes on", lambda: len(states) > 3 * number)  # noqa: B023 - called here
             assert back_up(data.settings, backups, keep=100).manifest.missing == []
     finally:
         stopping.set()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
 import apsw
 import pytest
 
@@ -10,6 +14,7 @@ from kb.documents.save import save
 from kb.embed.models.artifact import DIMENSIONS, FP32
 from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
 from kb.ingest.draft import draft_note, embed_draft
+from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import DEFAULT_SPACE
 from tests.support import store_v3
@@ -113,3 +118,13 @@ def test_an_empty_one_takes_the_model_it_is_opened_with(tmp_path):
     SqliteStore(tmp_path / "kb.db", space(precision="fp16", query_prefix="query: ")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
+
+
+def test_a_start_waits_for_a_backup_that_takes_its_moment(database):
+    """A backup keeps writers out while it looks at the files."""
+    with closing(Moment(database)) as moment, ThreadPoolExecutor(1) as pool:
+        with moment.taken():
+            opening = pool.submit(lambda: SqliteStore(database, space()).close())
+            time.sleep(0.3)
+            assert not opening.done()
+        opening.result(60)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import StoreError
+from kb.store.sqlite.connection import write_transaction
 from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 from kb.store.sqlite.schema import SCHEMA_VERSION, create
@@ -63,7 +64,7 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
     for number, sql in migrations(after=connection.pragma("user_version")):
         logger.info("migrating to version %s", number)
         try:
-            with connection:
+            with write_transaction(connection):
                 connection.execute(sql).fetchall()
                 connection.pragma("user_version", number)
         except apsw.Error as error:

@@ -136,6 +136,8 @@ class SqliteStore:
             self._vectors = Vectors(self._writer, space, flat_limit)
             self.words = Words(self._writer, words_limit)
             self._writer.pragma("shrink_memory")  # the pages of all that was read are in its cache
+        except apsw.BusyError as error:
+            raise StoreError(f"Another program writes to the database {path}: try again when it has ended.") from error
         except (apsw.Error, ValueError) as error:
             raise damaged(path, error) from error
         self._keeper = VectorKeeper(self, self._vectors)

@@ -11,6 +11,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.store.rows import VectorSpace
+from kb.store.sqlite.connection import write_transaction
 from kb.store.sqlite.schema import declare_vectors
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
     Raises:
         StoreError: the vectors are of another model, precision or prefix. One line, with the remedy.
     """
-    with connection:
+    with write_transaction(connection):
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
             if declared_dimensions(connection) != space.dimensions:
                 declare_vectors(connection, space.dimensions)
@@ -53,7 +54,8 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
             f" which makes them anew while the engine is stopped, or {_remedy(recorded, space)}."
         )
     if recorded.folder != space.folder:
-        record_space(connection, space)
+        with write_transaction(connection):
+            record_space(connection, space)
 
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
