@@ -394,3 +394,19 @@ def test_a_backup_from_the_future_puts_off_none(filled_data, backups):
     assert age_of_newest(backups) == float("inf")
     back_up(filled_data.settings, backups, keep=1)
     assert 0 <= age_of_newest(backups) < 3600
+
+
+def test_a_file_that_is_nowhere_is_counted(filled_data, backups):
+    assert back_up(filled_data.settings, backups, keep=7).absent == 0
+    filled_data.originals.path(content("a ledger of patient clerks").content_hash).unlink()
+    assert back_up(filled_data.settings, backups, keep=7).absent == 0, "the earlier backup has it"
+    assert back_up(filled_data.settings, backups.with_name("new"), keep=7).absent == 1
+
+
+def test_an_archive_removes_nothing_that_is_not_its_own(filled_data, tmp_path):
+    other = tmp_path / "backup.tar.part" / "photo"
+    other.parent.mkdir()
+    other.touch()
+    with pytest.raises(StoreError, match="there already"):
+        back_up(filled_data.settings, tmp_path / "backup.tar", keep=7)
+    assert other.exists()

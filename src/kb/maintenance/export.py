@@ -49,7 +49,7 @@ UNREADABLE: Final = re.compile(r"[^\w.-]+")
 
 
 def export(settings: Settings, target: Path, *, as_notes: bool) -> Manifest:
-    """Write everything to the folder `target`, as it is at one moment, former versions and the bin too; jobs stay behind.
+    """Write everything to the folder `target`, as it is at one moment, former versions and the bin too; no jobs.
 
     Args:
         settings: those of the engine, which may run.

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelChanged, Stopped
+from kb.documents.staging import discard
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Limits, Sandbox
@@ -199,7 +200,11 @@ class Worker:
             with self._store.write() as tx:
                 days = self._keep_jobs_days
                 jobs = tx.jobs.expire(days, EXPIRED) if days else 0
+                waiting = tx.jobs.staged()
                 history = tx.history.expire(EXPIRED_VERSIONS)
+                waiting -= tx.jobs.staged()
+            for name in waiting:
+                discard(name, self._staging)
             if history:
                 self._originals.sweep(self._store)
             if jobs < EXPIRED and history < EXPIRED_VERSIONS:
