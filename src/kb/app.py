@@ -205,12 +205,8 @@ def start(settings: Settings, instruments: Instruments, stack: ExitStack) -> Ser
     search_service = SearchService(store, embedder, pool, instruments, recall)
     info = Info("kb_engine", "What the engine is.", registry=None)
     info.info(about(embedder))
-
-    def use(model: Embedder) -> None:
-        embedder.current = model
-        info.info(about(model))
-
-    reembedder = stack.enter_context(closing(Reembedder(store, settings, wanted, use)))
+    reembedder = Reembedder(store, settings, wanted, embedder, lambda model: info.info(about(model)))
+    stack.callback(reembedder.close)
     reembedder.resume()
     for collector in (Gauges(store, DOC_TYPES), info):
         instruments.registry.register(collector)

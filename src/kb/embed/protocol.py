@@ -64,6 +64,10 @@ class Embedder(Tokenizer, Protocol):
         """The model itself, where another may be in use from one call to the next."""
 
     @property
+    def models(self) -> Sequence[Embedder]:
+        """The models that may be in use at the moment that a transaction sees."""
+
+    @property
     def device(self) -> str:
         """Where it runs: `cpu`, `cuda` or `rocm`."""
 

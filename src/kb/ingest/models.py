@@ -35,6 +35,20 @@ class ActiveModel:
 
     def __init__(self, embedder: Embedder) -> None:
         self.current = embedder
+        self._next: Embedder | None = None
+
+    @property
+    def models(self) -> Sequence[Embedder]:
+        """The models that may be in use at the moment that a transaction sees."""
+        return [self.current, *([self._next] if self._next else [])]
+
+    def announce(self, embedder: Embedder | None) -> None:
+        """Say which model may come into use; None for no other."""
+        self._next = embedder
+
+    def use(self, embedder: Embedder) -> None:
+        """Have a model in use."""
+        self.current = embedder
 
     @property
     def spec(self) -> ModelSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.embed.open import open_embedder
+from kb.ingest.models import ActiveModel
 from kb.maintenance.restore import complete_restore
 from kb.store.lock import sole_user
 from kb.store.open import database_path, open_store, space_in_use
@@ -38,7 +39,7 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
         in_use = space_in_use(database_path(settings.database_url, settings.data_dir), wanted)
         words_limit = settings.words_memory_mb << 20
         with open_store(settings.database_url, settings.data_dir, in_use, words_limit, Retention()) as store:
-            reembedder = Reembedder(store, settings, wanted, lambda _: None, on_chunks)
+            reembedder = Reembedder(store, settings, wanted, ActiveModel(made), on_progress=on_chunks)
             if action:
                 reembedder.decide(action)
                 reembedder.run()

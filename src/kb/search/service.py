@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 CANDIDATES = 100
 """How many chunks each leg offers."""
 
-MOST_CHANGES = 100
-"""How often a query is embedded anew for other vectors; they change once, and the model a moment after them."""
-
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
 
@@ -88,20 +85,26 @@ class SearchService:
             max_tokens: the most tokens of text in all of them.
         """
         find = best_documents if grouped else best_passages
-        for _ in range(MOST_CHANGES):
-            embedder = self._embedder.current
-            vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
-            with self._store.read() as tx:
-                if vector and tx.space != VectorSpace.of(embedder.spec):  # another model came into use
-                    continue
-                index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-                found = find(Retriever(index, query, vector, self._instruments), top)
-                if vector and not (query.exact or query.where.as_of):
-                    self._recall.observe(vector.result(), query.where, tx.space)
-                total = count(found)
-                budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
-                results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
-                return Answer(results, total - count(results), tx.jobs.pending())
+        embedder = self._embedder.current
+        vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
+        with self._store.read() as tx:
+            if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
+                embedder = self._model_of(tx.space)
+                vector = self._pool.submit(self._embed, embedder, query.text)
+            index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
+            found = find(Retriever(index, query, vector, self._instruments), top)
+            if vector and not (query.exact or query.where.as_of):
+                self._recall.observe(vector.result(), query.where, tx.space)
+            total = count(found)
+            budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
+            results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
+            return Answer(results, total - count(results), tx.jobs.pending())
+
+    def _model_of(self, space: VectorSpace) -> Embedder:
+        """Return the model whose vectors came into use a moment ago."""
+        for embedder in self._embedder.models:
+            if VectorSpace.of(embedder.spec) == space:
+                return embedder
         raise ModelChanged
 
     def _embed(self, embedder: Embedder, text: str) -> NDArray[np.float32]:

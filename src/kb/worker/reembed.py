@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from kb.api.models import ReembedAction
     from kb.embed.protocol import Embedder
+    from kb.ingest.models import ActiveModel
     from kb.settings import Settings
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import SecondSpace, VectorSpace
@@ -170,7 +171,8 @@ class Reembedder:
         store: where they are.
         settings: the engine's, whose model is wanted.
         wanted: the space of its vectors.
-        on_switch: takes the model that is in use from then on.
+        model: what is in use.
+        on_switch: is told of the model that is in use from then on.
         on_progress: is told how many vectors are made, and of how many.
     """
 
@@ -179,12 +181,14 @@ class Reembedder:
         store: Store,
         settings: Settings,
         wanted: VectorSpace,
-        on_switch: Callable[[Embedder], None],
+        model: ActiveModel,
+        on_switch: Callable[[Embedder], None] = lambda _: None,
         on_progress: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
         self._store = store
         self._settings = settings
         self._wanted = wanted
+        self._model = model
         self._on_switch = on_switch
         self._on_progress = on_progress
         self._stop = Stop()
@@ -249,13 +253,16 @@ class Reembedder:
             return
         embedder = open_model_of(second.space, self._settings)
         self._builder = Builder(self._store, second.space, embedder, self._on_progress, self._stop.check)
+        self._model.announce(embedder)
         try:
             self._builder.build()
+            self._model.use(embedder)
             self._on_switch(embedder)
             logger.info("searches go by vectors of %s now", second.space)
         except Ended:
             pass
         finally:
+            self._model.announce(None)
             self._builder = None
 
     def _change(self, tx: Transaction, action: ReembedAction) -> None:

@@ -71,6 +71,11 @@ class OnnxEmbedder:
         return self
 
     @property
+    def models(self) -> Sequence[OnnxEmbedder]:
+        """This alone."""
+        return [self]
+
+    @property
     def device(self) -> str:
         """Where it runs: `cpu`, `cuda` or `rocm`."""
         return self._device.name
