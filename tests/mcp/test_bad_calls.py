@@ -60,7 +60,7 @@ def bad_calls(tools):
             yield tool.name, required | {name: None}, name
         for name, schema in properties.items():
             for value in WRONG_TYPES[schema["type"]] + EXTREMES[schema["type"]]:
-                if schema["type"] != "integer" or value not in range(schema["minimum"], 2**63):
+                if type(value) is not int or value not in range(schema.get("minimum", 0), 2**63):
                     yield tool.name, required | {name: value}, name
 
 

@@ -28,7 +28,7 @@ async def test_engine_unreachable_at_startup(start_gateway, start_server, tmp_pa
     url = f"http://127.0.0.1:{unused_port}"
     with start_gateway(KB_ENGINE_URL=url) as gateway:
         async with connected(gateway) as agent:
-            assert len(await agent.list_tools()) == 11
+            assert len(await agent.list_tools()) == 12
             assert f"The engine at {url} is unreachable" in await refusal(agent, "kb_search", query="x")
             with start_server(tmp_path, port=unused_port, KB_APPS="api"):
                 assert (await call(agent, "kb_status"))["version"] == "3.0.0"

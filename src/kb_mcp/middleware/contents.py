@@ -50,8 +50,8 @@ class Contents(Middleware):
         if server is None or time.monotonic() - self._counted_at < SECONDS:
             return
         try:
-            types = (await self._engine.status())["documents"]
             tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
+            types = (await self._engine.status())["documents"]
         except KbError:
             return
         self._counted_at = time.monotonic()
