@@ -17,7 +17,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-reference \
-  test-schema fuzz conformance clients soak hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -97,14 +97,14 @@ test-images: .venv/dev.stamp
 
 # What takes minutes, at its full size; the suite has a short form of each.
 test-long: .venv/dev.stamp
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -m long --ignore tests/e2e/test_steady.py
 
 # Five minutes of made-up input for each reader, the chunker, queries, cursors and front matter; the suite has seconds.
 fuzz: .venv/dev.stamp
 	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/unit/test_fuzz_readers.py
 
-# 300 times the engine is killed under load, at random moments and at each thing that it does to a disk, while backups are
-# made; then likewise with what was not synced lost as well. It says how many writes were acknowledged and lost.
+# 300 times the engine is killed under load, at random moments and at each thing that it does to a disk, while backups and
+# other vectors are made; then likewise with what was not synced lost as well. It says how many writes were acknowledged and lost.
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
 
@@ -124,8 +124,12 @@ clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py
 
 # 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
-soak: .venv/dev.stamp
+soak: .venv/dev.stamp steady
 	$(BIN)/pytest -s -m long tests/e2e/test_soak.py
+
+# Half an hour of 32 clients that write and search: what the engine holds stays flat, and is drawn (build/soak.svg).
+steady: .venv/dev.stamp
+	$(BIN)/pytest -s -m long tests/e2e/test_steady.py
 
 # Files and requests made to cost more than they are worth, at full size and timed; the suite has a short form of each.
 hostile: .venv/dev.stamp

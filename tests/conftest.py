@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import hypothesis
 import pytest
 from filelock import FileLock
 
+from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.support.eventually import SECONDS, eventually
@@ -57,6 +58,15 @@ def model_files(raw_model, model_cache):
 @pytest.fixture(scope="session")
 def embedder(model_files):
     return OnnxEmbedder(model_files, "cpu")
+
+
+@pytest.fixture(scope="session")
+def other_model(model_files, tmp_path_factory):
+    """The folder of another model: the default one's weights, fed with prefixes."""
+    folder = tmp_path_factory.mktemp("models") / "other"
+    manifest = replace(model_files.manifest, model="other", query_prefix="query: ", passage_prefix="passage: ")
+    save_model(folder, model_files.onnx.read_bytes(), model_files.tokenizer, manifest)
+    return folder
 
 
 @pytest.fixture(params=STORES)

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.access.keyring import FILE, Keyring, digest_of
-from kb.api.errors import KbError, StoreError
+from kb.api.errors import KbError, ModelError, StoreError
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
@@ -37,12 +37,13 @@ from kb.documents.reread import queue_outdated
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
+from kb.ingest.models import ActiveModel, open_model_of
 from kb.ingest.stop import Stop
 from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
-from kb.routes import access, documents, history, jobs, notes, pages, search, status
+from kb.routes import access, documents, history, jobs, notes, pages, reembed, search, status
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
@@ -54,11 +55,12 @@ from kb.search.service import SearchService
 from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
-from kb.store.open import open_store
+from kb.store.open import database_path, open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
 from kb.worker.loop import Worker
+from kb.worker.reembed import Reembedder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -150,7 +152,7 @@ def api_router(settings: Settings) -> APIRouter:
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, pages, notes, history, status, access):
+    for module in (search, jobs, documents, pages, notes, history, reembed, status, access):
         router.include_router(module.router)
     return router
 
@@ -185,11 +187,9 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
     complete_restore(settings)
-    embedder = open_embedder(
-        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
-    )
+    found, space, wanted = open_models(settings, instruments)
+    embedder = ActiveModel(found)
     embedder.embed_passages(["warm"])
-    space = VectorSpace.of(embedder.spec)
     words_limit = settings.words_memory_mb << 20
     store = stack.enter_context(
         open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings))
@@ -217,11 +217,38 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     search_service = SearchService(store, embedder, pool, instruments, recall)
     pictures = stack.enter_context(PagePictures(store, originals, limits_of(settings)))
-    for collector in (Gauges(store, DOC_TYPES), engine_info(embedder)):
+    info = Info("kb_engine", "What the engine is.", registry=None)
+    info.info(about(embedder))
+    reembedder = Reembedder(store, settings, wanted, embedder, lambda model: info.info(about(model)))
+    stack.callback(reembedder.close)
+    reembedder.resume()
+    for collector in (Gauges(store, DOC_TYPES), info):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
     trim_memory()
-    return Services(settings, store, embedder, worker, originals, search_service, stop, queue, keyring, pictures)
+    return Services(
+        settings, store, embedder, worker, originals, search_service, stop, queue, keyring, pictures, reembedder
+    )
+
+
+def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder, VectorSpace, VectorSpace]:
+    """Return the model that the database's vectors are of, its space, and that of the one that the settings name.
+
+    Where the first is not to be found it is the other, which the store refuses.
+    """
+    named = open_embedder(
+        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
+    )
+    wanted = VectorSpace.of(named.spec, settings.model_dir)
+    in_use = space_in_use(database_path(settings.database_url, settings.data_dir), wanted)
+    if in_use == wanted:
+        return named, wanted, wanted
+    try:
+        found = open_model_of(in_use, settings, instruments.embedded)
+    except ModelError:
+        return named, wanted, wanted
+    logger.warning("the vectors are of %s, and stay so until 'kb reembed' makes those of %s", in_use, wanted)
+    return found, in_use, wanted
 
 
 def retention_of(settings: Settings) -> Retention:
@@ -250,12 +277,10 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
-def engine_info(embedder: Embedder) -> Info:
+def about(embedder: Embedder) -> dict[str, str]:
     """Return what the engine is, as a metric."""
-    info = Info("kb_engine", "What the engine is.", registry=None)
-    about = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
-    info.info({"version": __version__} | about)
-    return info
+    model = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
+    return {"version": __version__} | model
 
 
 async def ready(request: Request) -> bool:

@@ -122,6 +122,10 @@ LINES: Final = {
         "kb reindex",
         "KB_PRECISION=int8 kb reindex",
     ),
+    "reembed": (
+        "kb reembed --wait",
+        "kb reembed status",
+    ),
     "serve": (
         "kb serve",
         "kb serve --port 8123 --data-dir ~/kb-work",

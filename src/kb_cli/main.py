@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "doctor": "kb_cli.commands.doctor:doctor",
     "stdio": "kb_cli.commands.stdio:stdio",
     "reindex": "kb_cli.commands.reindex:reindex",
+    "reembed": "kb_cli.commands.reembed:reembed",
     "serve": "kb_cli.commands.serve:serve",
     "service": "kb_cli.commands.service:service",
     "device": "kb_cli.commands.device:device",

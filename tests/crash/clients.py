@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from kb.api.errors import EngineUnreachable, KbError, NotFound
+from kb.api.errors import EngineUnreachable, KbError, NotFound, NotReembedding
 
 if TYPE_CHECKING:
     import random
@@ -37,6 +37,7 @@ class Client:
     random: random.Random
     possible: dict = field(default_factory=dict)
     ids: dict = field(default_factory=dict)
+    binned: dict = field(default_factory=dict)
     acknowledged: int = 0
     number: int = 0
 
@@ -53,7 +54,8 @@ class Client:
         """One write to a path whose document is known, or is not there."""
         [state] = self.possible.get(path, {None})
         if state is None:
-            await self.random.choice((self.add, self.upload))(api, path)
+            acts = (self.add, self.upload, self.restore) if path in self.binned else (self.add, self.upload)
+            await self.random.choice(acts)(api, path)
         else:
             acts = (self.update, self.retag, self.delete, self.add) if state.is_note else (self.retag, self.delete)
             await self.random.choice(acts)(api, path, state)
@@ -81,6 +83,7 @@ class Client:
             pass
         assert job["status"] == "done", job
         self.ids[path] = job["document_id"]
+        self.binned.pop(path, None)
 
     async def update(self, api, path, before):
         text = self.text()
@@ -96,6 +99,14 @@ class Client:
     async def delete(self, api, path, before):
         async with Written(self, path, before, None):
             await api.delete_document(self.ids[path])
+        self.binned[path] = self.ids[path], before
+
+    async def restore(self, api, path):
+        document_id, state = self.binned[path]
+        async with Written(self, path, None, state):
+            await api.restore(document_id)
+        self.ids[path] = document_id
+        del self.binned[path]
 
     def compare(self, found):
         """Yield what is not as it was acknowledged; from then on what was found counts."""
@@ -108,6 +119,8 @@ class Client:
                 yield f"{path} is {states[0]}, and may be {possible}"
             self.possible[path] = {states[0]}
             self.ids[path] = documents[0][1] if documents else None
+            if documents:
+                self.binned.pop(path, None)
 
 
 class Written:
@@ -142,3 +155,18 @@ async def documents_by_path(api):
 
 async def write_until_gone(api, clients):
     await asyncio.gather(*(client.write(api) for client in clients))
+
+
+ACTIONS = ("start", "start", "start", "stop", "resume", "rollback", "finish")
+
+
+async def reembed_until_gone(api, chance):
+    """Have vectors made anew, stopped, taken back and so on, as it comes."""
+    while True:
+        try:
+            await api.reembed(chance.choice(ACTIONS))
+        except NotReembedding:
+            pass
+        except EngineUnreachable:
+            return
+        await asyncio.sleep(chance.uniform(0, 0.5))

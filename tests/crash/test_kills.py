@@ -1,4 +1,5 @@
-"""The engine is killed again and again while clients write, and while backups are made (in full: `make test-crash`).
+"""The engine is killed again and again while clients write, and while backups and vectors are made (in full: `make
+test-crash`).
 
 So is the power: what was not synced to the disk is lost then. Every write that was acknowledged is there, nothing is half done, nothing twice, and the doctor finds nothing.
 """
@@ -19,14 +20,18 @@ import pytest
 
 from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
+from kb.embed.models.artifact import load_model
+from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.maintenance.archive import backup_folders
 from kb.maintenance.doctor import examine, is_well
 from kb.maintenance.restore import verify_backups
 from kb.settings import Settings
+from kb.store.sqlite.vector_space import recorded_space
 from tests.conftest import ServerEnded, free_port, without_settings
-from tests.crash.clients import Client, documents_by_path, write_until_gone
+from tests.crash.clients import Client, documents_by_path, reembed_until_gone, write_until_gone
 from tests.crash.serve import FAILPOINTS
 from tests.crash.unsynced import PowerLoss
+from tests.e2e.test_reembed import assert_same_vectors
 from tests.http.conftest import until_idle
 
 if TYPE_CHECKING:
@@ -66,7 +71,7 @@ async def a_backup(settings, backups, chance):
 async def under_load(server, clients, chance, settings):
     """Let clients write until the engine is dead; answers whether the doctor found nothing meanwhile."""
     async with EngineClient(server.url, timeout=60) as api:
-        writing = asyncio.create_task(write_until_gone(api, clients))
+        writing = asyncio.gather(write_until_gone(api, clients), reembed_until_gone(api, chance))
         looking = asyncio.create_task(asyncio.to_thread(examine, settings))
         await asyncio.sleep(chance.uniform(0, LOAD_SECONDS))
         await looking
@@ -99,6 +104,7 @@ class Trial:
     start_server: object
     settings: Settings
     chance: random.Random
+    models: tuple
     backups: Path | None = None
     power: PowerLoss | None = None
     port: int = field(default_factory=free_port)
@@ -106,9 +112,11 @@ class Trial:
     losses: list = field(default_factory=list)
     killed: Counter = field(default_factory=Counter)
     undone: Counter = field(default_factory=Counter)
+    reembedded: Counter = field(default_factory=Counter)
 
     def start(self, **environment):
         environment |= self.power.environment if self.power else {}
+        environment["KB_MODEL_DIR"] = str(self.chance.choice(self.models))
         return self.start_server(self.settings.data_dir, port=self.port, program=SERVE, **environment)
 
     async def round(self, number):
@@ -127,6 +135,9 @@ class Trial:
         if self.power:
             self.undone.update(dict(zip(("writes", "names"), self.power.strike(), strict=True)))
         self.killed[kill.partition(":")[0] if kill else "at random"] += 1
+        self.reembedded.update([recorded_space(self.settings.data_dir / "kb.db").model])
+        writes = sum(client.acknowledged for client in self.clients)
+        print(f"round {number + 1}: {writes} writes acknowledged, {len(self.losses)} lost", flush=True)
         assert self.losses == [], f"round {number}, {kill}"
 
     async def compare(self, server):
@@ -139,17 +150,28 @@ class Trial:
             await self.round(number)
         with self.start() as server:
             await self.compare(server)
+        database = self.settings.data_dir / "kb.db"
+        embedders = [OnnxEmbedder(load_model(folder), "cpu") for folder in self.models]
+        [embedder] = [each for each in embedders if each.spec.name == recorded_space(database).model]
+        assert_same_vectors(database, embedder)
         writes = sum(client.acknowledged for client in self.clients)
         print(f"\n{rounds} rounds, {writes} acknowledged writes, {len(self.losses)} losses; killed {dict(self.killed)}")
+        print(f"rounds that ended with vectors of each model: {dict(self.reembedded)}")
         assert self.losses == []
         assert writes
 
 
+@pytest.fixture
+def models(model_files, other_model):
+    """The folders of two models, of which each start has one in its settings."""
+    return model_files.onnx.parent, other_model
+
+
 @pytest.mark.crash
 @pytest.mark.timeout(7200)
-async def test_nothing_that_was_acknowledged_is_lost_however_often_the_engine_is_killed(start_server, tmp_path):
+async def test_nothing_that_was_acknowledged_is_lost_however_often_the_engine_is_killed(start_server, tmp_path, models):
     backups = tmp_path / "backups"
-    trial = Trial(start_server, Settings(data_dir=tmp_path / "data"), random.Random(SEED), backups)
+    trial = Trial(start_server, Settings(data_dir=tmp_path / "data"), random.Random(SEED), models, backups)
     await trial.run(ROUNDS)
     print(f"{len(backup_folders(backups))} backups kept")
     assert list(verify_backups(backups)) == []
@@ -157,10 +179,10 @@ async def test_nothing_that_was_acknowledged_is_lost_however_often_the_engine_is
 
 @pytest.mark.crash
 @pytest.mark.timeout(7200)
-async def test_nothing_that_was_acknowledged_is_lost_with_what_was_not_synced(start_server, tmp_path, shim):
+async def test_nothing_that_was_acknowledged_is_lost_with_what_was_not_synced(start_server, tmp_path, shim, models):
     power = PowerLoss(shim, tmp_path / "data", tmp_path / "log")
     power.logs.mkdir()
-    trial = Trial(start_server, Settings(data_dir=power.root), random.Random(SEED), power=power)
+    trial = Trial(start_server, Settings(data_dir=power.root), random.Random(SEED), models, power=power)
     await trial.run(max(ROUNDS // 4, 1))
     print(f"undone: {dict(trial.undone)}")
     assert trial.undone["writes"]

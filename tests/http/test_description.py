@@ -32,6 +32,8 @@ history    POST    /documents/{document_id}/revert
 history    POST    /documents/{document_id}/restore
 history    GET     /bin
 history    POST    /undo
+reembed    GET     /reembed
+reembed    POST    /reembed
 status     GET     /status
 keys       GET     /keys
 keys       POST    /keys

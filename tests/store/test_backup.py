@@ -28,6 +28,7 @@ from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
+from tests.support.eventually import eventually
 from tests.support.spaces import space
 
 
@@ -131,7 +132,8 @@ def test_a_backup_under_load_is_one_moment_of_it(data, backups, tmp_path):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(6):
+        for number in range(6):
+            eventually("the writer goes on", lambda: len(states) > 3 * number)  # noqa: B023 - called here
             assert back_up(data.settings, backups, keep=100).manifest.missing == []
     finally:
         stopping.set()
@@ -392,3 +394,19 @@ def test_a_backup_from_the_future_puts_off_none(filled_data, backups):
     assert age_of_newest(backups) == float("inf")
     back_up(filled_data.settings, backups, keep=1)
     assert 0 <= age_of_newest(backups) < 3600
+
+
+def test_a_file_that_is_nowhere_is_counted(filled_data, backups):
+    assert back_up(filled_data.settings, backups, keep=7).absent == 0
+    filled_data.originals.path(content("a ledger of patient clerks").content_hash).unlink()
+    assert back_up(filled_data.settings, backups, keep=7).absent == 0, "the earlier backup has it"
+    assert back_up(filled_data.settings, backups.with_name("new"), keep=7).absent == 1
+
+
+def test_an_archive_removes_nothing_that_is_not_its_own(filled_data, tmp_path):
+    other = tmp_path / "backup.tar.part" / "photo"
+    other.parent.mkdir()
+    other.touch()
+    with pytest.raises(StoreError, match="there already"):
+        back_up(filled_data.settings, tmp_path / "backup.tar", keep=7)
+    assert other.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -140,6 +141,14 @@ class Narrow:
 
     def __getattr__(self, name):
         return getattr(self._embedder, name)
+
+    @property
+    def current(self):
+        return self
+
+    @property
+    def spec(self):
+        return replace(self._embedder.spec, dimensions=8)
 
     def embed_passages(self, *args, **options):
         vectors = self._embedder.embed_passages(*args, **options)[:, :8]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
+from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
@@ -19,7 +22,7 @@ from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.settings import Settings
 from kb.store.lock import sole_user
-from kb.store.rows import NOBODY
+from kb.store.rows import NOBODY, Author, Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support.documents import content
@@ -94,8 +97,7 @@ def test_an_empty_knowledge_base_becomes_equal(data, tmp_path, model_files):
     other = RealData(tmp_path / "other", model_files)
     imported = import_folder(other.settings, tmp_path / "export", lambda _: None)
     assert (imported.added, imported.there) == (5, 0)
-    with other.open() as store, store.read() as tx:
-        assert tx.history.begins() >= max(each.created_at for each in everything(data)[0].values())
+    assert past(other) == past(data)
     assert everything(other) == everything(data)
     np.testing.assert_allclose(other.vectors(), data.vectors(), atol=1e-5)
     assert list(verify_data(other.settings)) == []
@@ -198,10 +200,107 @@ def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
     assert other.exists()
 
 
-def test_files_of_what_is_in_the_bin_are_not_exported(data, tmp_path):
-    with data.open() as store, store.write() as tx:
-        digest = tx.documents.get(5).content_hash
-        tx.history.discard(5, NOBODY)
-    assert data.originals.path(digest).exists()
-    export(data.settings, tmp_path / "out", as_notes=False)
-    assert not list((tmp_path / "out").rglob(digest))
+def change(data, embedder):
+    """Give documents a past: changed texts, tags and paths, one back from the bin and two in it."""
+    author = Author("mallory", "cli/1", "by mistake")
+    with data.open() as store:
+        for text in ("It counts ships and gulls.", "It counts nothing."):
+            made = embed_draft(draft_note(text, None, embedder), embedder)
+            with store.write() as tx:
+                tx.history.keep(1, author)
+                tx.documents.replace(1, made)
+        with store.write() as tx:
+            tx.history.keep(4, author)
+            tx.documents.change_tags(4, add=["c"], remove=["a"])
+        with store.write() as tx:
+            tx.history.keep(4, NOBODY)
+            tx.documents.move(4, "/elsewhere")
+        for id_ in (2, 5):
+            with store.write() as tx:
+                tx.history.discard(id_, author)
+        restore(store, embedder, 2, author)
+        with store.write() as tx:
+            tx.history.discard(2, author)
+
+
+def past(data):
+    """What is known of former versions, and of the bin."""
+    with data.open() as store, store.read() as tx:
+        ids = {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM versions")}
+        versions = {
+            (id_, version.number): (
+                replace(version, content_id=None),
+                version.content_id is None,
+                [(chunk.text, chunk.header, chunk.place) for chunk in tx.history.chunks(version)],
+            )
+            for id_ in ids
+            for version in tx.history.versions(id_, limit=99)
+        }
+        shared = tx.connection.execute("SELECT count(*) FROM former_contents").get
+        return versions, tx.history.bin(limit=99), tx.history.begins(), tx.history.counts().versions, shared
+
+
+def test_former_versions_and_the_bin_come_back_version_by_version(data, tmp_path, model_files, embedder):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    other = RealData(tmp_path / "other", model_files)
+    imported = import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert (imported.added, imported.there) == (5, 0)
+    assert everything(other) == everything(data)
+    assert past(other) == past(data)
+    assert list(verify_data(other.settings)) == []
+    export(other.settings, tmp_path / "again", as_notes=False)
+    for name in ("documents.jsonl", "versions.jsonl"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "export" / name).read_bytes()
+    files = [sorted(path.name for path in (tmp_path / each / "files").rglob("*")) for each in ("again", "export")]
+    assert files[0] == files[1]
+    with other.open() as store:
+        restore(store, embedder, 5, NOBODY)
+        revert(store, embedder, other.originals, 1, 1)
+        with store.read() as tx:
+            assert tx.documents.chunks(1)[0].text == "The lighthouse keeper counts ships."
+            assert tx.documents.get(6).source_path == "/files/6"
+
+
+def test_what_stood_once_is_found_by_words_and_vectors_after_an_import(data, tmp_path, model_files, embedder):
+    then = datetime.now(UTC)
+    time.sleep(0.01)
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    other = RealData(tmp_path / "other", model_files)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    [vector] = embedder.embed_queries(["Who counts ships?"])
+    found = []
+    for each in (data, other):
+        with each.open() as store, store.read() as tx:
+            index = tx.index_at(then)
+            near = index.select(Filter(as_of=then)).nearest(vector, 3)
+            order = near.ids[np.argsort(-near.scores)]
+            found.append([hit.text for hit in index.hits(order.tolist())])
+    assert found[0] == found[1]
+    assert found[0][0] == "The lighthouse keeper counts ships."
+
+
+def test_an_export_without_versions_and_one_that_is_given_again_are_taken(data, tmp_path, model_files, embedder):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    other = RealData(tmp_path / "other", model_files)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    before = everything(other), past(other)[0]
+    again = import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert (again.added, again.there) == (0, 5)
+    assert (everything(other), past(other)[0]) == before
+    old = tmp_path / "old"
+    shutil.copytree(tmp_path / "export", old)
+    (old / "versions.jsonl").unlink()
+    about = json.loads((old / "kb-export.json").read_text()) | {"kb-export": 1}
+    del about["history_begins"]
+    (old / "kb-export.json").write_text(json.dumps(about))
+    lines = [json.loads(line) for line in (old / "documents.jsonl").read_text("utf-8").splitlines()]
+    for line in lines:
+        for name in ("version", "by", "client", "why"):
+            del line[name]
+    (old / "documents.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    third = RealData(tmp_path / "third", model_files)
+    assert import_folder(third.settings, old, lambda _: None).added == 2
+    assert list(verify_data(third.settings)) == []

@@ -1,6 +1,10 @@
-"""A database keeps to the model and the precision that it was made with."""
+"""A database keeps to the model and the precision that it was made with, until its vectors are made anew."""
 
 from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import apsw
 import pytest
@@ -10,6 +14,7 @@ from kb.documents.save import save
 from kb.embed.models.artifact import DIMENSIONS, FP32
 from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
 from kb.ingest.draft import draft_note, embed_draft
+from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import DEFAULT_SPACE
 from tests.support import store_v3
@@ -58,13 +63,13 @@ def test_one_of_before_the_record_opens_with_the_default_model_and_then_has_it(d
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"precision": "fp16"}, "of all-MiniLM-L6-v2 in fp16 (weights 53aa51172d14): set KB_PRECISION=fp32"),
-        ({"model": "other", "digest": "ab" * 32}, "of other in fp32 (weights abababababab): unset KB_MODEL_DIR"),
-        ({"digest": "ab" * 32}, "unset KB_MODEL_DIR, or take an empty KB_DATA_DIR and add the documents again"),
-        ({"passage_prefix": "passage: "}, "(weights 53aa51172d14, passage prefix 'passage: '): unset KB_MODEL_DIR"),
-        ({"query_prefix": "query:\n"}, "(weights 53aa51172d14, query prefix 'query:\\n'): unset KB_MODEL_DIR"),
-        ({"dimensions": 128}, "vectors of another length than the model's 128: set KB_MODEL_DIR"),
-        ({"dimensions": 512, "model": "wide"}, "vectors of another length than the model's 512: set KB_MODEL_DIR"),
+        ({"precision": "fp16"}, "or set KB_PRECISION=fp32"),
+        ({"model": "other", "digest": "ab" * 32}, "of other in fp32 (weights abababababab): run 'kb reembed'"),
+        ({"digest": "ab" * 32}, "while the engine is stopped, or unset KB_MODEL_DIR"),
+        ({"passage_prefix": "passage: "}, "(weights 53aa51172d14, passage prefix 'passage: '): run 'kb reembed'"),
+        ({"query_prefix": "query:\n"}, "(weights 53aa51172d14, query prefix 'query:\\n'): run 'kb reembed'"),
+        ({"dimensions": 128}, "run 'kb reembed'"),
+        ({"dimensions": 512, "model": "wide"}, "of wide in fp32 (weights 53aa51172d14): run 'kb reembed'"),
     ],
 )
 def test_another_model_precision_or_prefix_is_refused_in_one_line_that_says_what_to_do(
@@ -113,3 +118,13 @@ def test_an_empty_one_takes_the_model_it_is_opened_with(tmp_path):
     SqliteStore(tmp_path / "kb.db", space(precision="fp16", query_prefix="query: ")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
+
+
+def test_a_start_waits_for_a_backup_that_takes_its_moment(database):
+    """A backup keeps writers out while it looks at the files."""
+    with closing(Moment(database)) as moment, ThreadPoolExecutor(1) as pool:
+        with moment.taken():
+            opening = pool.submit(lambda: SqliteStore(database, space()).close())
+            time.sleep(0.3)
+            assert not opening.done()
+        opening.result(60)

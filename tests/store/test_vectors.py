@@ -561,7 +561,7 @@ def test_the_recall_is_measured_on_what_is_searched(open_store):
         coded(store)
         with closing(RecallMonitor(store, instruments, interval=0)) as monitor:
             for seed in range(5):
-                monitor.observe(unit(seed), Filter())
+                monitor.observe(unit(seed), Filter(), space(8))
                 eventually("it is measured", lambda: recall(instruments.registry, "count") > seed)  # noqa: B023 - called here
     assert recall(instruments.registry, "count") == 5
     assert 4 < recall(instruments.registry, "sum") <= 5
@@ -578,7 +578,7 @@ def test_of_equal_chunks_any_counts_for_the_recall():
         """Every chunk is as near as any other."""
 
         def read(self):
-            return nullcontext(SimpleNamespace(index=self))
+            return nullcontext(SimpleNamespace(index=self, space=space(8)))
 
         def select(self, where):
             return self
@@ -588,7 +588,7 @@ def test_of_equal_chunks_any_counts_for_the_recall():
 
     instruments = Instruments()
     with closing(RecallMonitor(Equals(), instruments, interval=0)) as monitor:
-        monitor.observe(unit(7), Filter())
+        monitor.observe(unit(7), Filter(), space(8))
     assert recall(instruments.registry, "sum") == 1
 
 
@@ -597,7 +597,7 @@ def test_a_query_that_comes_after_the_end_is_not_measured(open_store):
         monitor = RecallMonitor(store, Instruments(), interval=0)
         monitor.close()
         for _ in range(2):
-            monitor.observe(unit(7), Filter())
+            monitor.observe(unit(7), Filter(), space(8))
 
 
 class CodedDocuments(Documents):

@@ -9,11 +9,16 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from kb.api.errors import ModelChanged
 from kb.app import MAX_SEARCHES
+from kb.embed.models.artifact import load_model
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.models import ActiveModel
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
-from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.rows import Content, Filter, NewChunk, Place, VectorSpace
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
@@ -31,6 +36,14 @@ class Model:
 
     def __getattr__(self, name):
         return getattr(self._embedder, name)
+
+    @property
+    def current(self):
+        return self
+
+    @property
+    def models(self):
+        return [self]
 
     def embed_queries(self, texts):
         self.begun.release()
@@ -123,3 +136,27 @@ def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search
     answer = service.search(Query(None, ("apple",), Filter()), 5, grouped=True)
     assert [len(passage.more) for passage in answer.results] == [2]
     assert fetched == [3]
+
+
+def test_a_query_is_embedded_anew_for_vectors_that_came_into_use_a_moment_ago(store, embedder, other_model):
+    """The database changes a moment before the engine takes the other model for the one in use."""
+    text, other, active = (
+        "The key is under the mat.",
+        OnnxEmbedder(load_model(other_model), "cpu"),
+        ActiveModel(embedder),
+    )
+    with store.write() as tx:
+        tx.documents.add(embed_draft(draft_note(text, None, embedder), embedder), None, ())
+        tx.second.begin(VectorSpace.of(other.spec))
+        tx.second.add([1], other.embed_passages([text]))
+    with store.write() as tx:
+        assert tx.second.switch()
+    with FollowingPool(1) as pool, closing(RecallMonitor(store, Instruments())) as recall:
+        service = SearchService(store, active, pool, Instruments(), recall)
+        query = Query.parse("Where is the key?", Filter(), full_text=False)
+        with pytest.raises(ModelChanged):
+            service.search(query, 1)
+        active.announce(other)
+        [passage] = service.search(query, 1).results
+    [expected] = other.embed_queries(["Where is the key?"]) @ other.embed_passages([text])[0]
+    assert passage.vec_score == pytest.approx(float(expected), abs=1e-4)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kb.api.models import JobStatus
     from kb.store import rows
     from kb.store.protocol import Audit, Documents, History, Index, Jobs, Selection, Store, Transaction
+    from kb.store.rows import VectorSpace
 
 ALL = 1 << 62
 PAGE = 500
@@ -101,6 +102,11 @@ class CallerTransaction:
     def counts(self) -> rows.Counts:
         """Return how much is there; of the whole database to those alone who may see all of it."""
         return self.inner.counts(self.caller if self.limit else None)
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are of."""
+        return self.inner.space
 
     @property
     def audit(self) -> Audit:

@@ -16,6 +16,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── KeyExists                409 key-exists
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
+    ├── NotReembedding           409 not-reembedding
     ├── HistoryGone              410 history-gone
     ├── Changed                  412 changed
     ├── Forbidden                403 forbidden
@@ -27,7 +28,8 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── TooManyGuesses           429 too-many-guesses
     ├── HeadTooLarge             431 head-too-large
     ├── Unavailable              503 unavailable
-    │   └── Stopped              likewise
+    │   ├── Stopped              likewise
+    │   └── ModelChanged         likewise
     ├── Overloaded               503 overloaded
     ├── Busy                     503 busy
     ├── DiskFull                 507 disk-full
@@ -150,6 +152,13 @@ class Occupied(KbError):
     code = "occupied"
 
 
+class NotReembedding(KbError):
+    """There are no other vectors to do this with."""
+
+    status = 409
+    code = "not-reembedding"
+
+
 class HistoryGone(KbError):
     """History does not go back so far."""
 
@@ -231,6 +240,10 @@ class Stopped(Unavailable):
     """The engine stops; nothing is wrong with what it worked on. Try again when it runs again."""
 
 
+class ModelChanged(Unavailable):
+    """The engine changed to another embedding model in the meantime; nothing was written. Try again."""
+
+
 class Overloaded(KbError):
     """The server has too many connections or files open at the moment; try again in a few seconds."""
 
@@ -310,6 +323,7 @@ BY_CODE: dict[str, type[KbError]] = {
         KeyExists,
         NotInBin,
         Occupied,
+        NotReembedding,
         HistoryGone,
         Changed,
         Forbidden,

@@ -30,6 +30,8 @@ DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
 
 JobStatus = Literal["queued", "running", "done", "failed"]
+ReembedState = Literal["building", "stopped", "returning", "kept"]
+ReembedAction = Literal["start", "stop", "resume", "rollback", "finish"]
 ENDED: Final = frozenset[JobStatus]({"done", "failed"})
 """The states in which a job stays by itself."""
 
@@ -546,6 +548,33 @@ class HistoryStatus(Reply):
     size: int
     begins: Timestamp | None
     bin: int
+
+
+class ReembedRequest(Request):
+    """What to do with the other vectors than those in use."""
+
+    action: ReembedAction = Field(
+        description="`start` makes vectors with the model that the settings name, and lets them take the place of those"
+        " in use; `stop` and `resume` that; `rollback` discards them, or brings the former ones back; `finish` deletes"
+        " the former ones."
+    )
+
+
+class Reembedding(Reply):
+    """The vectors in use, those of the model that the settings name, and those beside, by model, precision and prefix.
+
+    `state` says what is done with those beside: they are being built, that is stopped, they were in use before and are
+    kept, or they are returning. `done` of `total` are made; a former version counts as one. `error` says why it does
+    not go on.
+    """
+
+    in_use: str
+    wanted: str
+    other: str | None
+    state: ReembedState | None
+    done: int
+    total: int
+    error: str | None
 
 
 class Status(Reply):

@@ -309,6 +309,14 @@ class EngineClient:
         """GET /tags."""
         return await self._call("GET", "tags")
 
+    async def reembedding(self) -> JSON:
+        """GET /reembed: what the vectors are of, and how far others are made."""
+        return await self._call("GET", "reembed")
+
+    async def reembed(self, action: str) -> JSON:
+        """POST /reembed: `start`, `stop`, `resume`, `rollback` or `finish`."""
+        return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
+
     async def status(self) -> JSON:
         """GET /status."""
         answer = await self._call("GET", "status")

@@ -9,7 +9,8 @@ from kb.api.errors import NotInBin, Occupied
 from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft, embed_draft
-from kb.store.rows import NOBODY, NewChunk
+from kb.ingest.models import again_if_model_changed
+from kb.store.rows import NOBODY, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kb.store.rows import Author, Binned, Chunk, Content, Document, Version
 
 
+@again_if_model_changed
 def revert(
     store: Store,
     embedder: Embedder,
@@ -55,6 +57,7 @@ def revert(
     return document
 
 
+@again_if_model_changed
 def restore(
     store: Store,
     embedder: Embedder,
@@ -90,6 +93,7 @@ def content_of(
     document: Document, chunks: Sequence[Chunk], embedder: Embedder, checkpoint: Callable[[], None]
 ) -> Content:
     """Return what a document held, embedded anew."""
+    embedder = embedder.current
     chunker = Chunker(embedder)
     draft = Draft(
         document.doc_type,
@@ -101,6 +105,7 @@ def content_of(
         date=document.date,
         filename=document.filename,
         title_given=document.title_given,
+        space=VectorSpace.of(embedder.spec),
     )
     return embed_draft(draft, embedder, checkpoint)
 

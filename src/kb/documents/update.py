@@ -12,6 +12,7 @@ from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
 from kb.documents.save import without_given_tags
 from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.models import again_if_model_changed
 from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class NoteLimits:
     max_tags: int = sys.maxsize
 
 
+@again_if_model_changed
 def update_note(
     store: Store,
     embedder: Embedder,

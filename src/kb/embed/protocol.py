@@ -60,6 +60,14 @@ class Embedder(Tokenizer, Protocol):
     """A model that turns texts into unit vectors. Safe to call from several threads."""
 
     @property
+    def current(self) -> Embedder:
+        """The model itself, where another may be in use from one call to the next."""
+
+    @property
+    def models(self) -> Sequence[Embedder]:
+        """The models that may be in use at the moment that a transaction sees."""
+
+    @property
     def device(self) -> str:
         """Where it runs: `cpu`, `cuda` or `rocm`."""
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.api.errors import Unreadable
+from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.formats.extracted import Extracted
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
-from kb.store.rows import Content, NewChunk
+from kb.store.rows import Content, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,7 +43,8 @@ SLICE = 64
 class Draft:
     """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk.
 
-    `attachments` came inside its file; `own_tags` and `date` are what it says of itself.
+    `attachments` came inside its file; `own_tags` and `date` are what it says of itself. `space` is that of the model
+    whose window the chunks fit.
     """
 
     doc_type: str
@@ -56,6 +57,7 @@ class Draft:
     date: str | None = None
     filename: str | None = None
     title_given: bool = False
+    space: VectorSpace | None = None
 
 
 def draft_note(
@@ -75,11 +77,13 @@ def draft_note(
         checkpoint: is called again and again, and may end the work by raising.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
+    embedder = embedder.current
     matter = front_matter(text)
     name = title or (matter.title or "")[:MAX_TITLE] or None
     passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), name)
     draft = _draft(NOTE, name or first_line(text[matter.length :]), content_hash, passages)
-    return replace(draft, own_tags=matter.tags, date=matter.date, title_given=title is not None)
+    space = VectorSpace.of(embedder.spec)
+    return replace(draft, own_tags=matter.tags, date=matter.date, title_given=title is not None, space=space)
 
 
 def draft_file(
@@ -113,6 +117,7 @@ def draft_file(
     doc_type, extracted = sandbox.extract(path, filename, is_part=is_part)
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
     header = f"{name} ({', '.join(extracted.aliases)})" if extracted.aliases else name
+    embedder = embedder.current
     passages = Chunker(embedder, checkpoint).split(extracted, header)
     bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
@@ -125,6 +130,7 @@ def draft_file(
         date=extracted.date,
         filename=filename,
         title_given=title is not None,
+        space=VectorSpace.of(embedder.spec),
     )
 
 
@@ -137,7 +143,14 @@ def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None]
 def embed_slices(
     drafts: Sequence[Draft], embedder: Embedder, checkpoint: Callable[[], None] = lambda: None
 ) -> Iterator[NDArray[np.float32]]:
-    """Embed what the drafts hold, a slice at a time."""
+    """Embed what the drafts hold, a slice at a time.
+
+    Raises:
+        ModelChanged: one was cut for another model.
+    """
+    embedder = embedder.current
+    if any(draft.space not in (None, VectorSpace.of(embedder.spec)) for draft in drafts):
+        raise ModelChanged
     inputs = [text for draft in drafts for text in draft.inputs]
     for start in range(0, len(inputs), SLICE):
         checkpoint()
@@ -159,6 +172,7 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
             draft.date,
             draft.filename,
             draft.title_given,
+            draft.space,
         )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]

@@ -189,18 +189,24 @@ class FolderWriter:
 
 
 class ArchiveWriter:
-    """Writes a backup into an archive."""
+    """Writes a backup into an archive, in a folder beside it that is removed in the end.
+
+    Raises:
+        StoreError: there is such a folder.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._part = path.with_name(f"{path.name}{PART}")
-        self._part.unlink(missing_ok=True)
+        self._folder = path.with_name(f"{path.name}{PART}")
+        if self._folder.exists():
+            raise StoreError(f"{self._folder} is there already: remove it, if it is of a backup that was cut off.")
+        self._folder.mkdir(mode=0o700)
+        self._part = self._folder / path.name
         self._part.touch(mode=0o600)
         self._file = self._part.open("wb", buffering=0)
         self._tar = tarfile.open(fileobj=self._file, mode="w")  # noqa: SIM115 - `finish` closes it
         self._digests: set[str] = set()
-        self.database = path.with_name(f"{path.name}.db{PART}")
-        self.database.unlink(missing_ok=True)
+        self.database = self._folder / DATABASE
         self.database.touch(mode=0o600)
 
     def has(self, digest: str) -> bool:
@@ -229,8 +235,7 @@ class ArchiveWriter:
     def discard(self) -> None:
         """Remove what is not finished."""
         self._file.close()
-        self._part.unlink(missing_ok=True)
-        self.database.unlink(missing_ok=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _add(self, name: str, file: BinaryIO) -> None:
         member = tarfile.TarInfo(name)

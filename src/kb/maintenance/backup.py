@@ -50,11 +50,13 @@ class Made:
         path: where it is.
         manifest: what it is made of.
         added: how many files no earlier backup in the folder had.
+        absent: how many files are neither there nor in an earlier backup: they were not kept, or are lost.
     """
 
     path: Path
     manifest: Manifest
     added: int
+    absent: int
 
 
 def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> Made:
@@ -75,7 +77,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
         ):
             copier = Copier(settings, moment, writer, checkpoint)
             manifest = copier.copy()
-            made = Made(writer.finish(manifest), manifest, copier.added)
+            made = Made(writer.finish(manifest), manifest, copier.added, copier.absent)
             if target.suffix != ARCHIVE:
                 prune(target, keep)
     except OSError as error:
@@ -111,7 +113,7 @@ class Copier:
     """
 
     def __init__(self, settings: Settings, moment: Moment, writer: Writer, checkpoint: Callable[[], None]) -> None:
-        self.added = 0
+        self.added = self.absent = 0
         self._originals = Originals(settings.files_dir, keep=settings.keep_files)
         self._staging = settings.staging_dir
         self._moment = moment
@@ -140,6 +142,7 @@ class Copier:
         lost = self._damaged | {path for path in wanted if path not in opened}
         # An earlier backup has them, and this one needs them. Without it, they may be files that were never kept.
         saved = {digest for digest in needed - originals if self._writer.has(digest)}
+        self.absent = len(needed - originals - saved)
         self._moment.copy(self._writer.database, self._checkpoint)
         with self._writer.database.open("rb") as database:
             digest = digest_of(database)

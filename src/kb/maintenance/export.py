@@ -2,6 +2,7 @@
 
 kb-export.json     the format's number, and the highest id that a document was given
 documents.jsonl    a document a line, with its chunks
+versions.jsonl     a former version a line, with its chunks, also of documents in the bin
 files/ab/abcd…     the files that documents came from, by the SHA-256 of their content
 """
 
@@ -26,18 +27,20 @@ from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Moment
-from kb.store.sqlite.transfer import last_document_id, leaving, leaving_files
+from kb.store.sqlite.transfer import history_begins, last_document_id, leaving, leaving_files, leaving_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kb.maintenance.archive import Manifest
     from kb.settings import Settings
-    from kb.store.sqlite.transfer import Leaving
+    from kb.store.rows import Author, Chunk, Document, NewChunk
+    from kb.store.sqlite.transfer import Former, Leaving
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 ABOUT: Final = "kb-export.json"
 DOCUMENTS: Final = "documents.jsonl"
+VERSIONS: Final = "versions.jsonl"
 FILES: Final = "files"
 NOTES: Final = "notes"
 LONGEST_NAME: Final = 80
@@ -46,12 +49,13 @@ UNREADABLE: Final = re.compile(r"[^\w.-]+")
 
 
 def export(settings: Settings, target: Path, *, as_notes: bool) -> Manifest:
-    """Write everything to the folder `target`, as it is at one moment; jobs and versions stay behind.
+    """Write everything to the folder `target`, as it is at one moment, former versions and the bin too; no jobs.
 
     Args:
         settings: those of the engine, which may run.
         target: a folder that is not there or empty.
-        as_notes: write notes as Markdown with front matter, and files under their names, for people and other programs.
+        as_notes: write what stands, notes as Markdown with front matter and files under their names, for people and
+            other programs.
 
     Raises:
         StoreError: the database cannot be read, or the folder cannot be written or holds something.
@@ -95,7 +99,7 @@ class _ExportWriter:
         return digest
 
     def finish(self, manifest: Manifest) -> Path:
-        """Write the documents; other files, such as those of jobs and of the bin, are no part of an export."""
+        """Write the documents; other files, such as those of jobs, are no part of an export."""
         for digest in self._originals.digests() - (set(manifest.originals) & leaving_files(self.database)):
             self._originals.path(digest).unlink()
         self._write(self.database, self._part)
@@ -120,15 +124,35 @@ def _write_lines(database: Path, folder: Path) -> None:
         "made_at": datetime.now(UTC).isoformat(),
         "kb": __version__,
         "last_document_id": last_document_id(database),
+        "history_begins": history_begins(database),
     }
     (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     with (folder / DOCUMENTS).open("w", encoding="utf-8", newline="\n") as lines:
         for each in leaving(database):
             lines.write(json.dumps(_line(each), ensure_ascii=False) + "\n")
+    with (folder / VERSIONS).open("w", encoding="utf-8", newline="\n") as lines:
+        for former in leaving_versions(database):
+            lines.write(json.dumps(_version_line(former), ensure_ascii=False) + "\n")
 
 
 def _line(each: Leaving) -> dict[str, Any]:
-    document = each.document
+    version = {"version": each.version.number, **_author(each.version.author)}
+    return _fields(each.document) | {"part_of": each.part_of} | version | {"chunks": list(map(_chunk, each.chunks))}
+
+
+def _version_line(former: Former) -> dict[str, Any]:
+    """Return a former version; the last one of a document in the bin says when it was deleted, and by whom."""
+    version, binned = former.version, former.binned
+    fields = {"version": version.number, **_author(version.author), "until": version.until}
+    chunks = None if former.chunks is None else list(map(_chunk, former.chunks))
+    deleted = (
+        {"deleted": {"at": binned.deleted_at, "part_of": binned.part_of, **_author(binned.author)}} if binned else {}
+    )
+    held = {"chunks": chunks, "chunks_of": former.chunks_of}
+    return _fields(version.document) | {"part_of": former.part_of} | fields | deleted | held
+
+
+def _fields(document: Document) -> dict[str, Any]:
     return {
         "id": document.id,
         "doc_type": document.doc_type,
@@ -142,18 +166,21 @@ def _line(each: Leaving) -> dict[str, Any]:
         "updated_at": document.updated_at,
         "tags": list(document.tags),
         "own_tags": list(document.own_tags),
-        "part_of": each.part_of,
-        "chunks": [
-            {
-                "text": chunk.text,
-                "header": chunk.header,
-                "heading": list(chunk.place.heading),
-                "page": chunk.place.page,
-                "lines": [chunk.place.line_start, chunk.place.line_end],
-                "characters": [chunk.place.char_start, chunk.place.char_end],
-            }
-            for chunk in each.chunks
-        ],
+    }
+
+
+def _author(author: Author) -> dict[str, str | None]:
+    return {"by": author.by, "client": author.client, "why": author.why}
+
+
+def _chunk(chunk: Chunk | NewChunk) -> dict[str, Any]:
+    return {
+        "text": chunk.text,
+        "header": chunk.header,
+        "heading": list(chunk.place.heading),
+        "page": chunk.place.page,
+        "lines": [chunk.place.line_start, chunk.place.line_end],
+        "characters": [chunk.place.char_start, chunk.place.char_end],
     }
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
 
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
@@ -16,23 +21,34 @@ from kb.documents.staging import discard, stage
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
-from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT
+from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.restore import complete_restore
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
-from kb.store.rows import Content, Document, NewChunk, Place, VectorSpace
+from kb.store.rows import NOBODY, Author, Binned, Content, Document, NewChunk, Place, VectorSpace, Version
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.transfer import add_exact, skip_ids
+from kb.store.sqlite.transfer import (
+    Former,
+    add_binned,
+    add_exact,
+    add_former_content,
+    add_version,
+    begin_history,
+    find_binned,
+    is_new,
+    skip_ids,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.settings import Settings
     from kb.store.sqlite.store import SqliteTransaction
+
+T = TypeVar("T")
 
 SLICE: Final = 64
 """How many chunks are embedded, and written in one transaction, at least."""
@@ -48,11 +64,29 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """A document as an export has it."""
+    """A document as an export has it, and what it was; one in the bin is no more than that."""
 
     document: Document
     part_of: int | None
     chunks: tuple[NewChunk, ...]
+    number: int = 1
+    author: Author = NOBODY
+    former: tuple[Former, ...] = ()
+
+    @property
+    def binned(self) -> Former | None:
+        """The version in the bin, if the document is there."""
+        return next((former for former in self.former if former.binned), None)
+
+    @property
+    def held(self) -> list[Sequence[NewChunk]]:
+        """What it holds and held, in the order that its vectors come in."""
+        return [self.chunks, *(former.chunks for former in self.former if former.chunks is not None)]  # type: ignore[list-item]
+
+    @property
+    def size(self) -> int:
+        """How many chunks it has and had."""
+        return sum(map(len, self.held))
 
     def content(self, vectors: NDArray[np.float32]) -> Content:
         """Return what the document holds."""
@@ -85,7 +119,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     Raises:
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
     """
-    last = _last_document_id(folder)
+    about = _about(folder)
     path = database_path(settings.database_url, settings.data_dir)
     for each in (settings.data_dir, path.parent, settings.staging_dir, settings.files_dir):
         make_folder(each, "KB_DATA_DIR")
@@ -93,16 +127,21 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         complete_restore(settings)
         embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         chunker, arrival = Chunker(embedder), _Arrival(settings, folder)
-        with closing(SqliteStore(path, VectorSpace.of(embedder.spec))) as store:
-            for part in _slices(_documents(folder)):
-                inputs = [chunker.passage(chunk.header, chunk.text) for each in part for chunk in each.chunks]
+        with closing(SqliteStore(path, VectorSpace.of(embedder.spec, settings.model_dir))) as store:
+            with store.read() as tx:
+                arrival.is_into_new = is_new(tx)
+            for part in _slices(_with_versions(folder)):
+                held = [chunks for each in part for chunks in each.held]
+                inputs = [chunker.passage(chunk.header, chunk.text) for chunks in held for chunk in chunks]
                 vectors = embedder.embed_passages(inputs)
                 arrival.keep_originals(part)
                 with store.write() as tx:
                     arrival.write(tx, part, vectors)
                 on_documents(arrival.imported.added + arrival.imported.there)
             with store.write() as tx:
-                skip_ids(tx, last)
+                skip_ids(tx, about["last_document_id"])
+                if arrival.is_into_new and "history_begins" in about:
+                    begin_history(tx, about["history_begins"])
     return arrival.imported
 
 
@@ -114,6 +153,7 @@ class _Arrival:
         self._exported = Originals(folder / FILES, keep=True)
         self._originals = Originals(settings.files_dir, keep=settings.keep_files)
         self._staging = settings.staging_dir
+        self.is_into_new = False
         self._ids: dict[int, int] = {}
         self._new: set[int] = set()
 
@@ -123,7 +163,10 @@ class _Arrival:
         Raises:
             StoreError: one is not what it was.
         """
-        for digest in {each.document.content_hash for each in part if each.document.doc_type != NOTE}:
+        documents = [
+            state for each in part for state in (each.document, *(former.version.document for former in each.former))
+        ]
+        for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
             if (path := self._exported.path(digest)).exists():
                 with path.open("rb") as file:
                     staged, found = stage(file, self._staging)
@@ -136,59 +179,148 @@ class _Arrival:
 
     def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
         """Write documents, or find those that are there."""
-        done = 0
+        ends = np.cumsum([len(chunks) for each in part for chunks in each.held])[:-1]
+        made = iter(np.split(vectors, ends))
         for each in part:
-            content = each.content(vectors[done : done + len(each.chunks)])
-            done += len(each.chunks)
-            self._ids[each.document.id] = self._save(tx, each, content)
+            own = [next(made) for _ in each.held]
+            document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, each.content(own[0]))
+            if document_id is not None:
+                self._add_versions(tx, each, document_id, own[1:])
 
-    def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int:
+    def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:
+        """Write what is known of a document in the bin; return its id if it was not there."""
+        assert each.binned  # noqa: S101 - the caller saw to it
+        assert each.binned.binned  # noqa: S101 - likewise
+        if (there := find_binned(tx, each.binned)) is not None:
+            self.imported.there += 1
+            self._ids[each.document.id] = there
+            return None
+        self.imported.added += 1
+        added = add_binned(tx, each.binned, self._part(each.binned.binned.part_of))
+        self._ids[each.document.id] = added
+        return added
+
+    def _add_versions(
+        self, tx: SqliteTransaction, each: Arriving, document_id: int, vectors: Sequence[NDArray[np.float32]]
+    ) -> None:
+        made, contents = iter(vectors), dict[int, int]()
+        for former in each.former:
+            number = former.version.number
+            if former.chunks is not None:
+                contents[number] = add_former_content(tx, document_id, former.chunks, next(made))
+            content_id = contents.get(number if former.chunks_of is None else former.chunks_of)
+            add_version(tx, document_id, former, self._part(former.part_of), content_id)
+
+    def _part(self, part_of: int | None) -> int | None:
+        """Return what became of the document that one came in."""
+        return self._ids.get(part_of, part_of if self.is_into_new else None) if part_of else None
+
+    def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int | None:
+        """Write a document, or find the one that is there; return its id if it is new."""
         document, part_of = each.document, self._ids.get(each.part_of or 0)
         same = tx.documents.with_content(content.content_hash, document.source_path, note=content.doc_type == NOTE)
         there = same or (tx.documents.at_path(document.source_path) if document.source_path else None)
         if there is None or there.id in self._new:
             self.imported.added += 1
-            self._new.add(added := add_exact(tx, document, content, part_of))
+            added = add_exact(tx, document, content, part_of, each.number, each.author)
+            self._new.add(added)
+            self._ids[document.id] = added
             return added
         self.imported.there += 1
-        return save(tx, content, document.source_path, document.tags, part_of=part_of)[0]
+        self._ids[document.id], _ = save(tx, content, document.source_path, document.tags, part_of=part_of)
+        return None
 
 
-def _last_document_id(folder: Path) -> int:
+def _about(folder: Path) -> dict[str, Any]:
+    """Return what an export says of itself.
+
+    Raises:
+        StoreError: it is none, or of a later kb.
+    """
     try:
-        about = json.loads((folder / ABOUT).read_bytes())
-        if about["kb-export"] != FORMAT:
+        about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
+        if about["kb-export"] not in range(1, FORMAT + 1):
             raise StoreError(f"{folder} was exported by a later kb: use that one.")
-        return int(about["last_document_id"])
+        int(about["last_document_id"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder} is no export of kb ({ABOUT}: {error}).") from error
+    return about
 
 
-def _documents(folder: Path) -> Iterator[Arriving]:
-    """Yield the documents of an export.
+def _with_versions(folder: Path) -> Iterator[Arriving]:
+    """Yield the documents of an export with what they were, and those in the bin, by ascending id."""
+    documents = _read(folder / DOCUMENTS, _document)
+    former = _read(folder / VERSIONS, _former) if (folder / VERSIONS).exists() else iter(())
+    both = merge(
+        ((each.document.id, 0, each) for each in documents),
+        ((each.version.document.id, 1, each) for each in former),
+        key=itemgetter(0, 1),
+    )
+    for document_id, group in groupby(both, key=itemgetter(0)):
+        arriving = [each for _, _, each in group]
+        versions = tuple(each for each in arriving if isinstance(each, Former))
+        if isinstance(arriving[0], Arriving):
+            yield replace(arriving[0], former=versions)
+        elif versions[-1].binned:
+            yield Arriving(versions[-1].version.document, versions[-1].part_of, (), former=versions)
+        else:
+            raise StoreError(f"{folder / VERSIONS}: document {document_id} is neither there nor in the bin.")
+
+
+def _read(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T]:
+    """Yield what the lines of a file are.
 
     Raises:
         StoreError: a line cannot be read, or a note is not what it was.
     """
     try:
-        with (folder / DOCUMENTS).open(encoding="utf-8", newline="\n") as lines:
+        with path.open(encoding="utf-8", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    yield _document(json.loads(line))
+                    yield parse(json.loads(line))
                 except (ValueError, KeyError, TypeError) as error:
-                    raise StoreError(f"{folder / DOCUMENTS}, line {number}: {error!r}.") from error
+                    raise StoreError(f"{path}, line {number}: {error!r}.") from error
     except OSError as error:
-        raise StoreError(f"{folder / DOCUMENTS} cannot be read: {error.strerror}.") from error
+        raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _document(fields: dict[str, Any]) -> Arriving:
     part_of, chunks = fields.pop("part_of"), tuple(map(_chunk, fields.pop("chunks")))
-    document = Document(**fields | {name: tuple(fields[name]) for name in ("tags", "own_tags")})
-    if document.doc_type == NOTE:
-        text = "".join(chunk.text for chunk in chunks)
-        if sha256(text.encode()).hexdigest() != document.content_hash:
-            raise ValueError("the note is not what its content_hash says")
-    return Arriving(document, part_of, chunks)
+    number, author = fields.pop("version", 1), _author(fields)
+    document = _state(fields)
+    _check_note(document, chunks)
+    return Arriving(document, part_of, chunks, number, author)
+
+
+def _former(fields: dict[str, Any]) -> Former:
+    part_of, chunks_of, chunks = fields.pop("part_of"), fields.pop("chunks_of"), fields.pop("chunks")
+    number, until, author, deleted = (
+        fields.pop("version"),
+        fields.pop("until"),
+        _author(fields),
+        fields.pop("deleted", None),
+    )
+    document = _state(fields)
+    held = None if chunks is None else tuple(map(_chunk, chunks))
+    if held is not None:
+        _check_note(document, held)
+    version = Version(document, number, document.updated_at or document.created_at, until, author)
+    binned = Binned(document, number, deleted["part_of"], deleted["at"], _author(deleted)) if deleted else None
+    return Former(version, part_of, held, chunks_of, binned)
+
+
+def _author(fields: dict[str, Any]) -> Author:
+    return Author(*(fields.pop(name, None) for name in ("by", "client", "why")))
+
+
+def _state(fields: dict[str, Any]) -> Document:
+    return Document(**fields | {name: tuple(fields[name]) for name in ("tags", "own_tags")})
+
+
+def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:
+    text = "".join(chunk.text for chunk in chunks)
+    if document.doc_type == NOTE and sha256(text.encode()).hexdigest() != document.content_hash:
+        raise ValueError("the note is not what its content_hash says")
 
 
 def _chunk(fields: dict[str, Any]) -> NewChunk:
@@ -201,7 +333,7 @@ def _slices(documents: Iterator[Arriving]) -> Iterator[list[Arriving]]:
     part: list[Arriving] = []
     for each in documents:
         part.append(each)
-        if len(part) >= SLICE or sum(len(each.chunks) for each in part) >= SLICE:
+        if len(part) >= SLICE or sum(each.size for each in part) >= SLICE:
             yield part
             part = []
     if part:

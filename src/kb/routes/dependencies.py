@@ -24,6 +24,7 @@ from kb.settings import Settings
 from kb.store.protocol import Store
 from kb.store.rows import Author
 from kb.worker.loop import Worker
+from kb.worker.reembed import Reembedder
 
 MAX_ID = 2**63 - 1
 
@@ -42,6 +43,7 @@ class Services:
     queue: SearchQueue
     keyring: Keyring
     pages: PagePictures
+    reembedder: Reembedder
 
 
 async def services_of(request: Request) -> Services:

@@ -151,6 +151,16 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Job": JOB,
     "JobList": {"jobs": [JOB], "next_cursor": "7"},
     "TagList": {"tags": [{"tag": "sea", "documents": 3}, {"tag": "work", "documents": 1}]},
+    "ReembedRequest": {"action": "start"},
+    "Reembedding": {
+        "in_use": "all-MiniLM-L6-v2 in fp32 (weights 53aa51172d14)",
+        "wanted": "all-MiniLM-L6-v2 in int8 (weights 53aa51172d14)",
+        "other": "all-MiniLM-L6-v2 in int8 (weights 53aa51172d14)",
+        "state": "building",
+        "done": 640,
+        "total": 9600,
+        "error": None,
+    },
     "Status": {
         "version": "3.0.0",
         "schema_version": 3,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.store.protocol import Selection, Store
-    from kb.store.rows import Filter
+    from kb.store.rows import Filter, VectorSpace
     from kb.telemetry.instruments import Instruments
 
 logger = logging.getLogger(__name__)
@@ -43,12 +43,12 @@ class RecallMonitor:
         self._at_work = threading.Lock()
         self._next = monotonic() + interval
 
-    def observe(self, vector: NDArray[np.float32], where: Filter) -> None:
-        """Take note of a query; it is checked if it is time to."""
+    def observe(self, vector: NDArray[np.float32], where: Filter, space: VectorSpace) -> None:
+        """Take note of a query and of what its vector is of; it is checked if it is time to."""
         if monotonic() >= self._next and self._at_work.acquire(blocking=False):
             self._next = monotonic() + self._interval
             try:
-                self._pool.submit(self._check, vector, where)
+                self._pool.submit(self._check, vector, where, space)
             except RuntimeError:  # it was closed
                 self._at_work.release()
 
@@ -56,9 +56,11 @@ class RecallMonitor:
         """End the check at hand."""
         self._pool.shutdown()
 
-    def _check(self, vector: NDArray[np.float32], where: Filter) -> None:
+    def _check(self, vector: NDArray[np.float32], where: Filter, space: VectorSpace) -> None:
         try:
             with self._store.read() as tx:
+                if tx.space != space:  # other vectors came into use
+                    return
                 selection = tx.index.select(where)
                 nearest, found = (top(selection, vector, exact=exact) for exact in (True, False))
             if nearest.size:  # of equal ones any counts

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.api.errors import ModelChanged
 from kb.search.fusion import best, fuse, rank, ranked
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
 from kb.search.token_budget import TokenBudget
-from kb.store.rows import Filter
+from kb.store.rows import Filter, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,16 +90,20 @@ class SearchService:
             max_tokens: the most tokens of text in all of them.
         """
         find = best_documents if grouped else best_passages
-        budget = TokenBudget(max_tokens, self._count_tokens)
-        vector = None if query.text is None else self._pool.submit(self._embed, query.text)
+        embedder = self._embedder.current
+        vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
         with self._store.read() as tx:
+            if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
+                embedder = self._model_of(tx.space)
+                vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
             found = find(Retriever(index, query, vector, self._instruments), top)
             if not found and query != query.without_conditions:
                 found = find(Retriever(index, query.without_conditions, vector, self._instruments), top)
             if vector and not (query.exact or query.where.as_of):
-                self._recall.observe(vector.result(), query.where)
+                self._recall.observe(vector.result(), query.where, tx.space)
             total = count(found)
+            budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
             return Answer(results, total - count(results), tx.jobs.pending())
 
@@ -110,13 +116,21 @@ class SearchService:
         others = [passage for passage in found if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
 
-    def _embed(self, text: str) -> NDArray[np.float32]:
+    def _model_of(self, space: VectorSpace) -> Embedder:
+        """Return the model whose vectors came into use a moment ago."""
+        for embedder in self._embedder.models:
+            if VectorSpace.of(embedder.spec) == space:
+                return embedder
+        raise ModelChanged
+
+    def _embed(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):
-            vector: NDArray[np.float32] = self._embedder.embed_queries([text])[0]
+            vector: NDArray[np.float32] = embedder.embed_queries([text])[0]
             return vector
 
-    def _count_tokens(self, text: str) -> int:
-        return self._embedder.count_tokens(text) - self._embedder.spec.special_tokens
+
+def _count_tokens(embedder: Embedder, text: str) -> int:
+    return embedder.count_tokens(text) - embedder.spec.special_tokens
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:

@@ -60,6 +60,13 @@ def database_lock(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
+def space_in_use(path: Path, otherwise: VectorSpace) -> VectorSpace:
+    """Return what the vectors of the database at `path` are of; `otherwise` if it has none, or cannot be read."""
+    from kb.store.sqlite import vector_space
+
+    return vector_space.space_in_use(path) or otherwise
+
+
 @contextmanager
 def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Retention) -> Iterator[Store]:
     from kb.store.sqlite.store import SqliteStore

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.access import Caller, Limit
-    from kb.api.models import JobStatus, Sort
+    from kb.api.models import JobStatus, ReembedState, Sort
     from kb.store.rows import (
         AuditLine,
         Author,
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
         HistoryCounts,
         Hit,
         Job,
+        MissingVector,
         NewJob,
+        SecondSpace,
+        VectorSpace,
         Version,
     )
     from kb.vectors.scores import Context, ScoredChunks
@@ -236,6 +239,44 @@ class Jobs(Protocol):
         """Return the staged files that are still needed."""
 
 
+class SecondVectors(Protocol):
+    """Vectors of another model, precision or prefix, beside those in use."""
+
+    def get(self) -> SecondSpace | None:
+        """Return what they are of, and what is being done with them; None if there are none."""
+
+    def begin(self, space: VectorSpace) -> None:
+        """Begin with none, of this space; those that were there go."""
+
+    def set_state(self, state: ReembedState) -> None: ...
+    def discard(self) -> None:
+        """Delete them."""
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many there are, and how many there will be: of chunks and of former contents."""
+
+    def missing(self, after: int, limit: int) -> list[MissingVector]:
+        """Return at most `limit` chunks above an id that have none, by ascending id."""
+
+    def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
+        """Return at most `limit` former contents above an id that have none, by ascending id, and their chunks."""
+
+    def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Write the vectors of those of these chunks that are there still."""
+
+    def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
+        """Write the vectors of a former content, if that is there still."""
+
+    def code(self) -> bool:
+        """Make some of what searches over many vectors need; return whether there may be more to make."""
+
+    def switch(self) -> bool:
+        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
+
+        Nothing else may be written in the same transaction.
+        """
+
+
 class Selection(Protocol):
     """The chunks that a filter admits, as the two legs of search see them."""
 
@@ -302,6 +343,12 @@ class Transaction(Protocol):
     def history(self) -> History: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def second(self) -> SecondVectors: ...
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are of."""
+
     @property
     def index(self) -> Index: ...
     @property

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.access import Limit
-    from kb.api.models import JobKind, JobStatus
+    from kb.api.models import JobKind, JobStatus, ReembedState
     from kb.embed.protocol import ModelSpec
 
 
@@ -43,7 +44,8 @@ class VectorSpace:
     """What makes the vectors: those of two spaces cannot be compared.
 
     `digest` is the SHA-256 of the model's weights and of how they are put together, pooling included; `precision` is
-    the arithmetic, and the prefixes are what the model reads before each text.
+    the arithmetic, and the prefixes are what the model reads before each text. `folder` is where the model was found,
+    if not in the data directory.
     """
 
     dimensions: int
@@ -52,11 +54,14 @@ class VectorSpace:
     digest: str
     query_prefix: str = ""
     passage_prefix: str = ""
+    folder: str | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, spec: ModelSpec) -> VectorSpace:
+    def of(cls, spec: ModelSpec, folder: Path | None = None) -> VectorSpace:
         """Return the space of a model's vectors."""
-        return cls(spec.dimensions, spec.name, spec.precision, spec.digest, spec.query_prefix, spec.passage_prefix)
+        where = None if folder is None else str(folder.absolute())
+        prefixes = spec.query_prefix, spec.passage_prefix
+        return cls(spec.dimensions, spec.name, spec.precision, spec.digest, *prefixes, where)
 
     def __str__(self) -> str:
         prefixes = {"query": self.query_prefix, "passage": self.passage_prefix}
@@ -69,7 +74,7 @@ class Content:
     """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself.
 
     `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
-    itself.
+    itself. `space` is what the vectors are of, where that may be another than the store's.
     """
 
     doc_type: str
@@ -81,6 +86,7 @@ class Content:
     date: str | None = None
     filename: str | None = None
     title_given: bool = False
+    space: VectorSpace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +246,23 @@ class HistoryCounts:
     size: int
     begins: str | None
     binned: int
+
+
+@dataclass(frozen=True, slots=True)
+class SecondSpace:
+    """The vectors beside those in use: what they are of, and what is being done with them."""
+
+    state: ReembedState
+    space: VectorSpace
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVector:
+    """A chunk that is to get a vector."""
+
+    chunk_id: int
+    header: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
-from kb.api.errors import DiskFull, Overloaded, Stopped
+from kb.api.errors import DiskFull, ModelChanged, Overloaded, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ class Lease:
     """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
 
     Their attempt counts then only if an error ended the block that may be theirs: not if the engine stops, the disk is
-    full, too many files are open, or the block was a generator that was closed.
+    full, too many files are open, the model was changed, or the block was a generator that was closed.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -33,7 +33,7 @@ class Lease:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._held:
-            is_ours = isinstance(error, (Stopped, DiskFull, GeneratorExit)) or Overloaded.is_why(error)
+            is_ours = isinstance(error, (Stopped, DiskFull, ModelChanged, GeneratorExit)) or Overloaded.is_why(error)
             failed = error is not None and not is_ours
             with self._store.write() as tx:
                 tx.jobs.release(self._held, failed=failed)

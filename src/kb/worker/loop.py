@@ -16,7 +16,8 @@ import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from kb.api.errors import Stopped
+from kb.api.errors import ModelChanged, Stopped
+from kb.documents.staging import discard
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Limits, Sandbox
@@ -167,6 +168,8 @@ class Worker:
                 busy = self._work()
             except Stopped:
                 return
+            except ModelChanged:
+                logger.info("another model is in use: what it worked on is begun again")
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
                 self._instruments.worker_failed()
@@ -198,7 +201,11 @@ class Worker:
                 days = self._keep_jobs_days
                 jobs = tx.jobs.expire(days, EXPIRED) if days else 0
                 lines = tx.audit.expire(EXPIRED)
+                waiting = tx.jobs.staged()
                 history = tx.history.expire(EXPIRED_VERSIONS)
+                waiting -= tx.jobs.staged()
+            for name in waiting:
+                discard(name, self._staging)
             if history:
                 self._originals.sweep(self._store)
             if max(jobs, lines) < EXPIRED and history < EXPIRED_VERSIONS:
@@ -217,7 +224,7 @@ class Worker:
                 jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short)
             for _ in self._do(jobs):
                 pass
-        except Stopped:
+        except (Stopped, ModelChanged):
             raise
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")

@@ -50,6 +50,10 @@ def make(settings: object, path: Path, keep: int) -> int:
     )
     for name in manifest.missing:
         output.print_error(f"{name} is damaged or not there: the backup has it at most from before")
+    if made.absent:
+        output.print_error(
+            f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or 'kb doctor' misses them, too"
+        )
     return exit_codes.FAILURE if manifest.missing else exit_codes.OK
 
 

@@ -20,7 +20,8 @@ def model(
 ) -> None:
     """Bring a sentence-transformers model into the form that the engine runs, and compare both.
 
-    KB_MODEL_DIR names the folder to the engine then. A database keeps to the model that it was made with.
+    KB_MODEL_DIR names the folder to the engine then. A database keeps to the model that it was made with
+    until 'kb reembed'.
     """
     settings = require("kb.settings").Settings.read()
     exporter = require("kb.embed.models.export", EXTRAS)

@@ -66,6 +66,16 @@ class OnnxEmbedder:
         self._check_window()
 
     @property
+    def current(self) -> OnnxEmbedder:
+        """This: it never changes."""
+        return self
+
+    @property
+    def models(self) -> Sequence[OnnxEmbedder]:
+        """This alone."""
+        return [self]
+
+    @property
     def device(self) -> str:
         """Where it runs: `cpu`, `cuda` or `rocm`."""
         return self._device.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import apsw
@@ -12,6 +13,7 @@ from kb.api.errors import StoreError
 from kb.store.own_day import own_day
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 BUSY_MS = 10_000
@@ -77,6 +79,22 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be opened: {error}.") from error
     return connection
+
+
+@contextmanager
+def write_transaction(connection: apsw.Connection) -> Iterator[None]:
+    """Begin to write, once nobody else does; commit when the block ends, roll back when it raises.
+
+    Not with apsw's own, which waits for no one once it has read, and holds the interpreter's lock while it waits.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def damaged(path: Path, fault: object) -> StoreError:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kb.api.errors import ModelChanged
 from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Limit
     from kb.api.models import Sort
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, VectorSpace
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -44,11 +45,18 @@ NO_SECTION = "", "[]"
 class SqliteDocuments:
     """See `kb.store.protocol.Documents`. Remembers which vectors its transaction `added` and `removed`."""
 
-    def __init__(self, connection: apsw.Connection, table: VectorTable, checkpoint: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        table: VectorTable,
+        checkpoint: Callable[[], None] = lambda: None,
+        space: VectorSpace | None = None,
+    ) -> None:
         self._execute: Execute = connection.execute
         self._connection = connection
         self._table = table
         self._checkpoint = checkpoint
+        self._space = space
         self._sql = statements("documents")
         self.former = FormerContents(connection, table)
         self.added: list[tuple[int, NDArray[np.float32]]] = []
@@ -246,7 +254,13 @@ class SqliteDocuments:
         return None if document_id is None else self.get(document_id)
 
     def add_chunks(self, document_id: int, content: Content) -> None:
-        """Write the chunks of a document that has none."""
+        """Write the chunks of a document that has none.
+
+        Raises:
+            ModelChanged: their vectors are of what was in use before.
+        """
+        if content.space not in (None, self._space):
+            raise ModelChanged
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):

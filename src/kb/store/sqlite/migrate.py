@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import StoreError
+from kb.store.sqlite.connection import write_transaction
 from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
 from kb.store.sqlite.schema import SCHEMA_VERSION, create
+from kb.store.sqlite.vector_space import declared_dimensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +31,10 @@ FUNCTIONS = {"nfc": partial(unicodedata.normalize, "NFC")}
 
 
 def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    """Make the schema in a new database; migrate an older one; check that it fits this program and its model.
+    """Make the schema in a new database, for vectors of this length; migrate an older one.
 
     Raises:
-        StoreError: the database is of a version that cannot be read, or holds vectors of another length.
+        StoreError: the database is of a version that cannot be read.
     """
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
@@ -43,7 +45,7 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
         return create(connection, dimensions)
     if version < OLDEST_NUMBERED and not (version in (0, 2) and has_its_tables(connection)):
         raise StoreError(f"The database {path} has schema version {version}, which cannot be read.")
-    _check_dimensions(connection, path, dimensions)
+    dimensions = declared_dimensions(connection)
     if version < OLDEST_NUMBERED:
         legacy.migrate(connection, path, dimensions)
     elif version == OLDEST_NUMBERED:
@@ -62,7 +64,7 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
     for number, sql in migrations(after=connection.pragma("user_version")):
         logger.info("migrating to version %s", number)
         try:
-            with connection:
+            with write_transaction(connection):
                 connection.execute(sql).fetchall()
                 connection.pragma("user_version", number)
         except apsw.Error as error:
@@ -74,12 +76,3 @@ def migrations(after: int) -> Iterator[tuple[int, str]]:
     for file in sorted(files(__package__).joinpath("migrations").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".sql") and (number := int(file.name.partition("_")[0])) > after:
             yield number, file.read_text("utf-8")
-
-
-def _check_dimensions(connection: apsw.Connection, path: Path, dimensions: int) -> None:
-    declared = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").fetchall()
-    if f"float[{dimensions}]" not in str(declared).lower().replace(" ", ""):
-        raise StoreError(
-            f"The database {path} holds vectors of another length than the model's {dimensions}: set KB_MODEL_DIR to"
-            " the model it was made with, or take an empty KB_DATA_DIR and add the documents again."
-        )

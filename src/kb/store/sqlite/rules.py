@@ -12,12 +12,14 @@ import apsw
 from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.former_content import decompressed
 from kb.store.sqlite.schema import create
-from kb.store.sqlite.vector_codes import drop_codes
-from kb.store.sqlite.vector_space import HISTORY_SIZE
+from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
+from kb.store.sqlite.vector_space import HISTORY_SIZE, declared_dimensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from kb.store.rows import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,10 @@ class Rule:
 def _dangling(table: str, column: str, parent: str) -> str:
     return f"{table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {parent})"
 
+
+SHORT_SECOND: Final = f"second_vectors WHERE length(vector) <> 4 * (SELECT dimensions FROM second_space) + {CHECKSUM}"
+SHORT_FORMER: Final = "vectors IS NOT NULL AND length(vectors) <> 2 * dimensions() * chunk_count(chunks)"
+"""Of what cannot be read the length is not known: another rule finds that."""
 
 GIVEN_IDS: Final = (
     "SELECT 'documents' AS name, max(id) AS last FROM (SELECT id FROM documents"
@@ -77,7 +83,27 @@ RULES: Final = (
             f"SELECT chunk_id FROM {_dangling(table, 'chunk_id', 'chunks')}",
             f"DELETE FROM {_dangling(table, 'chunk_id', 'chunks')}",
         )
-        for table in ("vector_codes", "vector_copies")
+        for table in ("vector_codes", "vector_copies", "second_vectors", "second_codes")
+    ),
+    Rule(
+        "rows of second_former whose content is not there",
+        f"SELECT content_id FROM {_dangling('second_former', 'content_id', 'former_contents')}",
+        f"DELETE FROM {_dangling('second_former', 'content_id', 'former_contents')}",
+    ),
+    Rule(
+        "second vectors of which it is not known what they are of",
+        "SELECT chunk_id FROM second_vectors WHERE NOT EXISTS (SELECT 1 FROM second_space)",
+        "DELETE FROM second_vectors; DELETE FROM second_codes; DELETE FROM second_mean; DELETE FROM second_former",
+    ),
+    Rule(
+        "second vectors of another length",
+        f"SELECT chunk_id FROM {SHORT_SECOND}",
+        f"DELETE FROM {SHORT_SECOND}",
+    ),
+    Rule(
+        "former contents whose vectors are of another length",
+        f"SELECT id FROM former_contents WHERE {SHORT_FORMER}",
+        f"UPDATE former_contents SET vectors = NULL WHERE {SHORT_FORMER}",
     ),
     Rule("chunks whose section is not there", f"SELECT id FROM {_dangling('chunks', 'section_id', 'sections')}"),
     Rule(
@@ -184,13 +210,27 @@ def missing_parts(connection: apsw.Connection) -> Iterator[tuple[str, str, str]]
 
 def add_functions(connection: apsw.Connection) -> None:
     """Let the rules look into former contents."""
-    connection.create_scalar_function("last_chunk_id", cast("Any", _last_chunk_id), 1, deterministic=True)
+    dimensions = declared_dimensions(connection)
+    connection.create_scalar_function("dimensions", cast("Any", lambda: dimensions), 0, deterministic=True)
+    for name, function in (("last_chunk_id", _last_chunk_id), ("chunk_count", _chunk_count)):
+        connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
 
 
 def _last_chunk_id(blob: bytes) -> int | None:
     """Return the highest id of a former content's chunks, 0 if it has none; None if it cannot be read."""
+    chunks = _chunks(blob)
+    return None if chunks is None else max((chunk.id for chunk in chunks), default=0)
+
+
+def _chunk_count(blob: bytes) -> int | None:
+    """Return how many chunks a former content has; None if it cannot be read."""
+    chunks = _chunks(blob)
+    return None if chunks is None else len(chunks)
+
+
+def _chunks(blob: bytes) -> list[Chunk] | None:
     try:
-        return max((chunk.id for chunk in decompressed(blob)), default=0)
+        return decompressed(blob)
     except (ValueError, TypeError, LookupError, zlib.error):
         return None
 

@@ -89,6 +89,14 @@ class VectorTable:
         return f"DELETE FROM chunks_vec WHERE {self.key} = ?"
 
 
+def declare_vectors(connection: apsw.Connection, dimensions: int) -> None:
+    """Make `chunks_vec` for vectors of this length, in the place of one for others."""
+    connection.execute("DROP TABLE IF EXISTS chunks_vec")
+    connection.execute(
+        f"CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}])"
+    )
+
+
 def create(connection: apsw.Connection, dimensions: int) -> None:
     """Make every table in a new database, or none."""
     sql = files(__package__).joinpath("schema.sql").read_text("utf-8")

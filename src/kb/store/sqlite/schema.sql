@@ -145,14 +145,15 @@ CREATE TABLE last_ids (
 ) WITHOUT ROWID;
 INSERT INTO last_ids VALUES ('documents', 0), ('chunks', 0), ('jobs', 0);
 
--- What made the vectors; see vector_space.py. No prefix is NULL.
+-- What made the vectors, and where that was found; see vector_space.py. No prefix is NULL.
 CREATE TABLE vector_space (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   model TEXT NOT NULL,
   precision TEXT NOT NULL,
   digest TEXT NOT NULL,
   query_prefix TEXT,
-  passage_prefix TEXT
+  passage_prefix TEXT,
+  folder TEXT
 );
 
 -- What makes a search over many vectors fast, made from chunks_vec when there are many; see vector_codes.py.
@@ -255,3 +256,40 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;
+-- A second set of vectors beside those in use: to take their place, or used before them. See second_vectors.py. Each table
+-- is as its namesake for those in use, but that second_vectors has all vectors, as vector_copies has them.
+CREATE TABLE second_space (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  state TEXT NOT NULL,
+  dimensions INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  precision TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  query_prefix TEXT,
+  passage_prefix TEXT,
+  folder TEXT
+);
+CREATE TABLE second_vectors (
+  chunk_id INTEGER PRIMARY KEY,
+  vector BLOB NOT NULL
+);
+CREATE TABLE second_mean (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  mean BLOB NOT NULL
+);
+CREATE TABLE second_codes (
+  chunk_id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL
+);
+-- The vectors of former contents, in half precision.
+CREATE TABLE second_former (
+  content_id INTEGER PRIMARY KEY,
+  vectors BLOB NOT NULL
+);
+CREATE TRIGGER chunks_ad_second AFTER DELETE ON chunks BEGIN
+  DELETE FROM second_vectors WHERE chunk_id = old.id;
+  DELETE FROM second_codes WHERE chunk_id = old.id;
+END;
+CREATE TRIGGER former_contents_ad_second AFTER DELETE ON former_contents BEGIN
+  DELETE FROM second_former WHERE content_id = old.id;
+END;

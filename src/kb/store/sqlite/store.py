@@ -23,6 +23,7 @@ from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
+from kb.store.sqlite.second_vectors import SqliteSecondVectors
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_keeper import VectorKeeper
 from kb.store.sqlite.vector_space import bind_space
@@ -61,12 +62,18 @@ class SqliteTransaction:
         words: Words | None = None,
     ) -> None:
         self.connection = connection
-        self.documents = SqliteDocuments(connection, vectors.table, checkpoint)
+        self.documents = SqliteDocuments(connection, vectors.era.table, checkpoint, vectors.era.space)
         self.history = SqliteHistory(connection, self.documents, retention)
         self.jobs = SqliteJobs(connection)
+        self.second = SqliteSecondVectors(connection, vectors)
         self.audit = SqliteAudit(connection, retention)
         self._vectors = vectors
         self._words = words
+
+    @cached_property
+    def space(self) -> VectorSpace:
+        """What the vectors are of at this transaction's moment."""
+        return self._vectors.era_of(self.connection).space
 
     @cached_property
     def index(self) -> SqliteIndex:
@@ -132,9 +139,11 @@ class SqliteStore:
             for _ in range(READ_CONNECTIONS):
                 self._readers.put(connect(path, read_only=True))
             check_in_step(self._writer)
-            self._vectors = Vectors(self._writer, space.dimensions, flat_limit)
+            self._vectors = Vectors(self._writer, space, flat_limit)
             self.words = Words(self._writer, words_limit)
             self._writer.pragma("shrink_memory")  # the pages of all that was read are in its cache
+        except apsw.BusyError as error:
+            raise StoreError(f"Another program writes to the database {path}: try again when it has ended.") from error
         except (apsw.Error, ValueError) as error:
             raise damaged(path, error) from error
         self._keeper = VectorKeeper(self, self._vectors)
@@ -182,7 +191,7 @@ class SqliteStore:
             try:
                 transaction = SqliteTransaction(self._writer, self._vectors, self._retention, checkpoint)
                 yield transaction
-                self._publish(transaction.documents)
+                self._publish(transaction)
                 self._writer.execute("COMMIT")
             except BaseException as error:
                 # SQLite has rolled back by itself after some errors (a full disk, say).
@@ -243,10 +252,14 @@ class SqliteStore:
         finally:
             self._writer.set_busy_timeout(BUSY_MS)
 
-    def _publish(self, documents: SqliteDocuments) -> None:
-        if documents.added or documents.removed:
-            removed = set(documents.removed)
-            lasting = [(chunk_id, vector) for chunk_id, vector in documents.added if chunk_id not in removed]
-            number = self._vectors.publish(self._writer, lasting, removed)
-            self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in lasting], removed)
-            self._writer.execute(statements("search")["update_generation"], (number,))
+    def _publish(self, tx: SqliteTransaction) -> None:
+        added, removed = tx.documents.added, set(tx.documents.removed)
+        if tx.second.switched:
+            number = self._vectors.switch(self._writer, tx.second.switched)
+        elif added or removed:
+            added = [(chunk_id, vector) for chunk_id, vector in added if chunk_id not in removed]
+            number = self._vectors.publish(self._writer, added, removed)
+        else:
+            return
+        self.words.publish(self._writer, number, [chunk_id for chunk_id, _ in added], removed)
+        self._writer.execute(statements("search")["update_generation"], (number,))

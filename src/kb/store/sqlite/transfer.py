@@ -7,19 +7,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import numpy as np
 
 from kb.api.errors import StoreError
+from kb.store.rows import NOBODY, Chunk, Retention
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.former_content import compressed
+from kb.store.sqlite.history import SqliteHistory
+from kb.store.sqlite.row_mapping import array, iso, next_ids
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kb.store.rows import Chunk, Content, Document
+    from numpy.typing import NDArray
+
+    from kb.store.rows import Author, Binned, Content, Document, NewChunk, Version
     from kb.store.sqlite.store import SqliteTransaction
+
+
+ALL = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,26 @@ class Leaving:
     document: Document
     part_of: int | None
     chunks: list[Chunk]
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A former version of a document.
+
+    Args:
+        version: what the document was.
+        part_of: the document whose file it came in.
+        chunks: what it held; None if an earlier version held that, or else the document holds it still.
+        chunks_of: the number of that earlier version.
+        binned: where it is the last one of a document in the bin, what is known of that.
+    """
+
+    version: Version
+    part_of: int | None
+    chunks: Sequence[NewChunk | Chunk] | None
+    chunks_of: int | None = None
+    binned: Binned | None = None
 
 
 def leaving(path: Path) -> Iterator[Leaving]:
@@ -41,21 +71,68 @@ def leaving(path: Path) -> Iterator[Leaving]:
         with closing(connect(path, read_only=True)) as connection:
             if connection.pragma("user_version") != SCHEMA_VERSION:
                 raise StoreError("The database is of an older kb: start the engine once, which migrates it.")
-            documents = SqliteDocuments(connection, VectorTable.of(connection), lambda: None)
+            documents, history = _reading(connection)
             rows: list[Any] = connection.execute("SELECT id, part_of FROM documents ORDER BY id").fetchall()
             for document_id, part_of in rows:
                 if document := documents.get(document_id):
-                    yield Leaving(document, part_of, documents.chunks(document_id))
+                    [version] = history.versions(document_id, limit=1)
+                    yield Leaving(document, part_of, documents.chunks(document_id), version)
     except apsw.Error as error:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error
 
 
+def leaving_versions(path: Path) -> Iterator[Former]:
+    """Yield the former versions of a database that nobody uses, by ascending document and number.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            _, history = _reading(connection)
+            rows: list[Any] = connection.execute("SELECT DISTINCT document_id FROM versions ORDER BY 1").fetchall()
+            for (document_id,) in rows:
+                parts = dict(
+                    connection.execute("SELECT number, part_of FROM versions WHERE document_id = ?", (document_id,))
+                )
+                yield from _versions(history, document_id, parts)
+    except apsw.Error as error:
+        raise StoreError(f"The database {path} cannot be read: {error}.") from error
+
+
+def _reading(connection: apsw.Connection) -> tuple[SqliteDocuments, SqliteHistory]:
+    documents = SqliteDocuments(connection, VectorTable.of(connection))
+    return documents, SqliteHistory(connection, documents, Retention())
+
+
+def _versions(history: SqliteHistory, document_id: int, parts: Mapping[int, int | None]) -> Iterator[Former]:
+    binned = history.binned(document_id)
+    first: dict[int, int] = {}
+    for version in reversed(history.versions(document_id, limit=ALL)):
+        if version.until is None:
+            continue
+        holder = None if version.content_id is None else first.setdefault(version.content_id, version.number)
+        is_first = holder == version.number
+        yield Former(
+            version,
+            parts[version.number],
+            history.chunks(version) if is_first else None,
+            None if is_first else holder,
+            binned if binned and binned.number == version.number else None,
+        )
+
+
 def leaving_files(path: Path) -> set[str]:
-    """Return the hashes of the files that documents came from."""
+    """Return the hashes of the files that documents and their former versions came from."""
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        return {
-            digest for (digest,) in connection.execute("SELECT content_hash FROM documents WHERE doc_type <> 'note'")
-        }
+        return {digest for (digest,) in connection.execute(statements("documents")["select_file_hashes"])}
+
+
+def history_begins(path: Path) -> str | None:
+    """Return from when on a database has every former version; None for all times."""
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        begins: str | None = iso(connection.execute("SELECT begins FROM history").get)
+        return begins
 
 
 def last_document_id(path: Path) -> int:
@@ -65,17 +142,104 @@ def last_document_id(path: Path) -> int:
         return last
 
 
-def add_exact(tx: SqliteTransaction, document: Document, content: Content, part_of: int | None) -> int:
+def add_exact(
+    tx: SqliteTransaction,
+    document: Document,
+    content: Content,
+    part_of: int | None,
+    number: int = 1,
+    author: Author = NOBODY,
+) -> int:
     """Write a document with its times, and with its id unless that or a higher one was given; return the id."""
     skip_ids(tx, document.id - 1)
-    added = tx.documents.add(content, document.source_path, document.tags, part_of)
+    added = tx.documents.add(content, document.source_path, document.tags, part_of, author)
     tx.connection.execute(
-        "UPDATE documents SET created_at = ?, updated_at = ? WHERE id = ?",
-        (_as_stored(document.created_at), _as_stored(document.updated_at), added),
+        "UPDATE documents SET created_at = ?, updated_at = ?, version = ? WHERE id = ?",
+        (_as_stored(document.created_at), _as_stored(document.updated_at), number, added),
     )
     # By its times it was here before it came, and of no moment before that is it known how things stood.
     tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
     return added
+
+
+def add_binned(tx: SqliteTransaction, former: Former, part_of: int | None) -> int:
+    """Write what is known of a document in the bin, as `add_exact` would the document; return the id."""
+    assert former.binned  # noqa: S101 - the caller saw to it
+    skip_ids(tx, former.version.document.id - 1)
+    [added] = next_ids(tx.connection.execute, statements("documents")["take_document_ids"], 1)
+    binned, author = former.binned, former.binned.author
+    row = (added, binned.number, part_of, _as_stored(binned.deleted_at), author.by, author.client, author.why)
+    tx.connection.execute("INSERT INTO bin VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    return added
+
+
+def find_binned(tx: SqliteTransaction, former: Former) -> int | None:
+    """Return the document in the bin that was the same, and went there at the same moment."""
+    assert former.binned  # noqa: S101 - the caller saw to it
+    found: int | None = tx.connection.execute(
+        "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
+        " WHERE deleted_at = ? AND content_hash = ? AND created_at = ?",
+        (
+            _as_stored(former.binned.deleted_at),
+            former.version.document.content_hash,
+            _as_stored(former.version.document.created_at),
+        ),
+    ).get
+    return found
+
+
+def add_version(
+    tx: SqliteTransaction, document_id: int, former: Former, part_of: int | None, content_id: int | None
+) -> None:
+    """Write a former version of a document."""
+    version, document = former.version, former.version.document
+    columns = {
+        "document_id": document_id,
+        "number": version.number,
+        "title": document.title,
+        "source_path": document.source_path,
+        "doc_type": document.doc_type,
+        "content_hash": document.content_hash,
+        "tags": array(sorted(document.tags)),
+        "created_at": _as_stored(document.created_at),
+        "updated_at": _as_stored(document.updated_at),
+        "until": _as_stored(version.until),
+        "date": document.date,
+        "own_tags": array(document.own_tags),
+        "part_of": part_of,
+        "uploaded_as": document.filename,
+        "title_given": document.title_given,
+        "changed_by": version.author.by,
+        "changed_with": version.author.client,
+        "changed_why": version.author.why,
+        "content_id": content_id,
+    }
+    names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+    tx.connection.execute(f"INSERT INTO versions ({names}) VALUES ({values})", columns)  # noqa: S608 - constants
+
+
+def add_former_content(
+    tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk], vectors: NDArray[np.float32]
+) -> int:
+    """Write what a former version held; return its id."""
+    ids = next_ids(tx.connection.execute, statements("documents")["take_chunk_ids"], len(chunks))
+    held = [
+        Chunk(chunk_id, index, chunk.header, chunk.text, chunk.place)
+        for index, (chunk_id, chunk) in enumerate(zip(ids, chunks, strict=True))
+    ]
+    row = document_id, compressed(held), vectors.astype(np.float16).tobytes()
+    content_id: int = tx.connection.execute(statements("history")["insert_content"], row).get
+    return content_id
+
+
+def begin_history(tx: SqliteTransaction, begins: str | None) -> None:
+    """Say from when on every former version is there."""
+    tx.connection.execute("UPDATE history SET begins = ?", (_as_stored(begins),))
+
+
+def is_new(tx: SqliteTransaction) -> bool:
+    """Return whether nothing was ever written."""
+    return not any(last for (last,) in tx.connection.execute("SELECT id FROM last_ids").fetchall())
 
 
 def skip_ids(tx: SqliteTransaction, last: int) -> None:

@@ -30,7 +30,7 @@ MEAN = np.zeros(1, np.int64)
 
 def chunk_ids(connection: apsw.Connection) -> NDArray[np.int64]:
     """Return the id of every chunk, ascending."""
-    return np.sort(_numbers(connection.execute(statements("vectors")["select_chunk_ids"]).get))
+    return np.sort(numbers(connection.execute(statements("vectors")["select_chunk_ids"]).get))
 
 
 def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | None:
@@ -39,16 +39,23 @@ def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | 
         blob = connection.execute(statements("vectors")["select_mean"]).get
     except apsw.CorruptError:
         return None
+    mean = unpacked_mean(blob, dimensions)
+    return None if mean is None else Quantizer(mean)
+
+
+def unpacked_mean(blob: bytes | None, dimensions: int) -> NDArray[np.float32] | None:
+    """Return the mean that the database has; None if it has none, or it is damaged."""
     if blob is None or len(blob) != 4 * dimensions + CHECKSUM:
         return None
-    vectors, intact = _unpack(MEAN, blob, dimensions)
-    return Quantizer(vectors[0]) if intact.all() else None
+    vectors, intact = unpack(MEAN, blob, dimensions)
+    mean: NDArray[np.float32] = vectors[0]
+    return mean if intact.all() else None
 
 
 def begin_codes(connection: apsw.Connection, quantizer: Quantizer) -> None:
     """Let there be codes of this quantizer, and none at first."""
     drop_codes(connection)
-    [mean] = _pack(MEAN, quantizer.mean[None])
+    [mean] = pack(MEAN, quantizer.mean[None])
     connection.execute(statements("vectors")["insert_mean"], (mean,))
 
 
@@ -65,7 +72,7 @@ def write_codes(
     sql, keys = statements("vectors"), ids.tolist()
     codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
     connection.executemany(sql["insert_code"], zip(keys, codes, strict=True))
-    connection.executemany(sql["insert_copy"], zip(keys, _pack(ids, vectors), strict=True))
+    connection.executemany(sql["insert_copy"], zip(keys, pack(ids, vectors), strict=True))
 
 
 def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
@@ -87,7 +94,7 @@ def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[n
         [(found, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
         if found is None:
             return
-        block = _numbers(found)
+        block = numbers(found)
         yield block, np.frombuffer(blob, np.uint64).reshape(-1, width)
         last = int(block[-1])
 
@@ -103,14 +110,14 @@ def read_copies(
         [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
     except apsw.CorruptError:
         keys = blob = None
-    found = _numbers(keys)
-    vectors, intact = _unpack(found, blob or b"", dimensions)
+    found = numbers(keys)
+    vectors, intact = unpack(found, blob or b"", dimensions)
     return (found, vectors) if intact.all() else (found[intact], vectors[intact])
 
 
 def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the ids a chunk has."""
-    return np.isin(ids, _numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
+    return np.isin(ids, numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
 
 
 def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
@@ -120,12 +127,13 @@ def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArr
     rows.alive[places[found]] = True
 
 
-def _pack(ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> Iterable[bytes]:
+def pack(ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> Iterable[bytes]:
+    """Yield the vectors of chunks as they are copied."""
     sums = checksums(ids, np.ascontiguousarray(vectors))
     return (vector.tobytes() + checksum.tobytes() for vector, checksum in zip(vectors, sums, strict=True))
 
 
-def _unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return the vectors of packed ones on end, and which of them are as they were written."""
     words = np.frombuffer(blob, np.uint32).reshape(-1, dimensions + CHECKSUM // 4)
     vectors, sums = np.ascontiguousarray(words[:, :dimensions]), np.ascontiguousarray(words[:, dimensions:])
@@ -133,5 +141,6 @@ def _unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArr
     return vectors.view(np.float32), intact
 
 
-def _numbers(text: str | None) -> NDArray[np.int64]:
+def numbers(text: str | None) -> NDArray[np.int64]:
+    """Return ids with commas between them as an array."""
     return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)

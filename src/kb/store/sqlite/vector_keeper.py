@@ -88,6 +88,8 @@ class VectorKeeper:
 
     def _code(self) -> None:
         quantizer = self._quantizer()
+        if quantizer is None:
+            return
         with self._store.read() as tx:
             rows = read_codes(tx.connection, quantizer)
         missing = rows.ids[~rows.alive]
@@ -95,24 +97,30 @@ class VectorKeeper:
         self._write(quantizer, missing)
         if not self._closing.is_set():
             with self._store.write() as tx:
+                if self._vectors.quantizer is not quantizer:  # others are in use now
+                    return
                 rows = read_codes(tx.connection, quantizer)
                 if rows.alive.all():  # else once more
                     self._vectors.adopt(CodedIndex(rows, quantizer))
 
-    def _quantizer(self) -> Quantizer:
-        """Return what makes the codes; from its beginning every new vector gets one."""
+    def _quantizer(self) -> Quantizer | None:
+        """Return what makes the codes; from its beginning every new vector gets one. None if other vectors came."""
         if self._vectors.quantizer:
             return self._vectors.quantizer
+        era = self._vectors.era
         with self._store.read() as tx:
             ids = chunk_ids(tx.connection)
             sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
             quantizer = Quantizer(mean(self._vectors.reader(tx.connection).originals(sample)))
         try:
             with self._store.write() as tx:
+                if self._vectors.era is not era:
+                    return None
                 begin_codes(tx.connection, quantizer)
                 self._vectors.quantizer = quantizer  # before anyone else writes
         except BaseException:
-            self._vectors.quantizer = None
+            if self._vectors.era is era:
+                self._vectors.quantizer = None
             raise
         return quantizer
 
@@ -124,6 +132,8 @@ class VectorKeeper:
             with self._store.read() as tx:
                 vectors = self._vectors.reader(tx.connection).originals(batch)
             with self._store.write() as tx:
+                if self._vectors.quantizer is not quantizer:
+                    return
                 exist = existing(tx.connection, batch)
                 write_codes(tx.connection, quantizer, batch[exist], vectors[exist])
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from kb.api.errors import StoreError
 from kb.store.rows import VectorSpace
+from kb.store.sqlite.connection import write_transaction
+from kb.store.sqlite.schema import declare_vectors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +26,8 @@ DEFAULT_SPACE = VectorSpace(
 """The default model's, and that of every database that records none."""
 
 SELECT_SPACE = (
-    "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, '') FROM vector_space"
+    "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, ''), {folder}"
+    " FROM vector_space"
 )
 
 HISTORY_SIZE = "SELECT coalesce(sum(length(chunks) + coalesce(length(vectors), 0)), 0) FROM former_contents"
@@ -37,27 +40,47 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
     Raises:
         StoreError: the vectors are of another model, precision or prefix. One line, with the remedy.
     """
-    with connection:
+    with write_transaction(connection):
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
-            _record(connection, space)
+            if declared_dimensions(connection) != space.dimensions:
+                declare_vectors(connection, space.dimensions)
+            change_space(connection, space)
         elif not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get:
-            _record(connection, DEFAULT_SPACE)
-    [(model, precision, digest, *prefixes)] = connection.execute(SELECT_SPACE)
-    recorded = VectorSpace(space.dimensions, model, precision, digest, *prefixes)
+            record_space(connection, DEFAULT_SPACE)
+    recorded = space_of(connection)
     if recorded != space:
         raise StoreError(
-            f"The database {path} holds vectors of {recorded}, and the model makes those of {space}:"
-            f" {_remedy(recorded, space)}, or take an empty KB_DATA_DIR and add the documents again."
+            f"The database {path} holds vectors of {recorded}, and the model makes those of {space}: run 'kb reembed',"
+            f" which makes them anew while the engine is stopped, or {_remedy(recorded, space)}."
         )
+    if recorded.folder != space.folder:
+        with write_transaction(connection):
+            record_space(connection, space)
 
 
 def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
     """Record what the vectors are of now; those of former versions go if they are of something else."""
-    before = connection.execute(SELECT_SPACE).fetchall()
-    _record(connection, space)
-    if connection.execute(SELECT_SPACE).fetchall() != before:
+    is_other = not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or space_of(connection) != space
+    record_space(connection, space)
+    if is_other:
         connection.execute("UPDATE former_contents SET vectors = NULL")
         connection.execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
+
+
+def space_of(connection: apsw.Connection) -> VectorSpace:
+    """Return what the vectors are of, as the database says itself."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(vector_space)")}
+    folder = "folder" if "folder" in columns else "NULL"  # schema version 8 has none
+    rows: list[Any] = connection.execute(SELECT_SPACE.format(folder=folder)).fetchall() if columns else []
+    dimensions = declared_dimensions(connection)
+    return VectorSpace(dimensions, *rows[0]) if rows else replace(DEFAULT_SPACE, dimensions=dimensions)
+
+
+def declared_dimensions(connection: apsw.Connection) -> int:
+    """Return the length of a vector."""
+    declared: Any = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").get
+    found = re.search(r"float\s*\[\s*(\d+)", declared or "", re.IGNORECASE)
+    return int(found[1]) if found else DEFAULT_SPACE.dimensions
 
 
 def recorded_space(path: Path) -> VectorSpace:
@@ -68,20 +91,25 @@ def recorded_space(path: Path) -> VectorSpace:
     """
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-            [(declared,)] = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'")
-            dimensions = re.search(r"float\s*\[\s*(\d+)", declared, re.IGNORECASE)
-            found = list(connection.execute(SELECT_SPACE)) if connection.table_exists("main", "vector_space") else []
+            return space_of(connection)
     except (apsw.Error, ValueError) as error:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error
-    recorded = VectorSpace(DEFAULT_SPACE.dimensions, *found[0]) if found else DEFAULT_SPACE
-    return replace(recorded, dimensions=int(dimensions[1])) if dimensions else recorded
 
 
-def _record(connection: apsw.Connection, space: VectorSpace) -> None:
+def space_in_use(path: Path) -> VectorSpace | None:
+    """Return what the vectors of a database are of; None if it holds none, or cannot be read."""
+    with suppress(apsw.Error), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+            return space_of(connection)
+    return None
+
+
+def record_space(connection: apsw.Connection, space: VectorSpace) -> None:
+    """Record what the vectors are of."""
     connection.execute(
-        "INSERT OR REPLACE INTO vector_space (only, model, precision, digest, query_prefix, passage_prefix)"
-        " VALUES (1, ?, ?, ?, nullif(?, ''), nullif(?, ''))",
-        (space.model, space.precision, space.digest, space.query_prefix, space.passage_prefix),
+        "INSERT OR REPLACE INTO vector_space (only, model, precision, digest, query_prefix, passage_prefix, folder)"
+        " VALUES (1, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?)",
+        (space.model, space.precision, space.digest, space.query_prefix, space.passage_prefix, space.folder),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.store.rows import VectorSpace
     from kb.vectors.quantize import Quantizer
     from kb.vectors.snapshot import NewVector, Snapshot, VectorIndex
 
 logger = logging.getLogger(__name__)
 
 KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """The moments in which vectors of one space are in use.
+
+    Args:
+        first: the number of the first of them.
+        space: what the vectors are of.
+        table: `chunks_vec`.
+    """
+
+    first: int
+    space: VectorSpace
+    table: VectorTable
+
+
 BLOCK = 1024
 """How many vectors are read at a time: Python objects of all of them would leave holes in memory."""
 
@@ -45,20 +64,20 @@ class Vectors:
 
     Args:
         connection: the writer's.
-        dimensions: the length of a vector.
+        space: what the vectors are of.
         flat_limit: up to how many vectors are all in memory; half as many once there were more.
     """
 
-    def __init__(self, connection: apsw.Connection, dimensions: int, flat_limit: int) -> None:
+    def __init__(self, connection: apsw.Connection, space: VectorSpace, flat_limit: int) -> None:
         self._lock = threading.Lock()
-        self._dimensions = dimensions
         self._flat_limit = flat_limit
         self._damaged: set[int] = set()
         self._may_write_codes = True
-        self.table = VectorTable.of(connection)
-        self.quantizer = read_quantizer(connection, dimensions)
+        self.quantizer = read_quantizer(connection, space.dimensions)
+        self._quantizer_before = self.quantizer
         self._newest = generation(connection)
-        self._indexes: dict[int, VectorIndex] = {self._newest: self._open(connection)}
+        self._eras = [Era(self._newest, space, VectorTable.of(connection))]
+        self._indexes: dict[int, VectorIndex] = {self._newest: self._open(connection, self.era, self.quantizer)}
 
     @property
     def newest(self) -> int:
@@ -72,16 +91,25 @@ class Vectors:
             return self._indexes[self._newest]
 
     @property
+    def era(self) -> Era:
+        """What is in use at the newest moment."""
+        return self._eras[-1]
+
+    def era_of(self, connection: apsw.Connection) -> Era:
+        """Return what is in use at the moment that the connection's transaction sees."""
+        return self._era_at(generation(connection))
+
+    @property
     def must_be_coded(self) -> bool:
         """Whether there are too many vectors to have no codes in memory."""
-        exceeds = self._exceeds(self.index.count)
+        exceeds = self.exceeds(self.index.count, self.quantizer)
         return self._may_write_codes and exceeds and not isinstance(self.index, CodedIndex)
 
     @property
     def must_be_flat(self) -> bool:
         """Whether there are so few vectors that all shall be in memory."""
         is_flat = isinstance(self.index, FlatIndex) and not self.quantizer
-        return self._may_write_codes and not is_flat and not self._exceeds(self.index.count)
+        return self._may_write_codes and not is_flat and not self.exceeds(self.index.count, self.quantizer)
 
     @property
     def is_damaged(self) -> bool:
@@ -109,11 +137,11 @@ class Vectors:
         number = generation(connection)
         with self._lock:
             index = self._indexes.get(number)
-        return (index or stored_index(connection)).snapshot(self.reader(connection))
+        return (index or stored_index(connection)).snapshot(self._reader(connection, self._era_at(number)))
 
     def reader(self, connection: apsw.Connection) -> SqliteVectorReader:
         """Return what reads vectors in the connection's transaction."""
-        return SqliteVectorReader(connection, self.table, self._dimensions, self._report)
+        return self._reader(connection, self.era_of(connection))
 
     def publish(self, connection: apsw.Connection, added: Sequence[NewVector], removed: Collection[int]) -> int:
         """Make the next index, visible to those who read its number, and return the number."""
@@ -126,9 +154,25 @@ class Vectors:
             self._indexes.pop(self._newest - KEPT, None)
         return self._newest
 
+    def switch(self, connection: apsw.Connection, space: VectorSpace) -> int:
+        """Begin an era: other vectors are in `chunks_vec` now. Return the number of its first moment."""
+        era = Era(self._newest + 1, space, VectorTable.of(connection))
+        quantizer = read_quantizer(connection, space.dimensions)
+        index = self._open(connection, era, quantizer)
+        with self._lock:
+            self._quantizer_before, self.quantizer = self.quantizer, quantizer
+            self._eras = [*self._eras[1 - KEPT :], era]
+            self._damaged = set()
+            self._newest = era.first
+            self._indexes[self._newest] = index
+        return self._newest
+
     def withdraw(self) -> None:
         """Take the newest index back: its transaction was rolled back."""
         with self._lock:
+            if self.era.first == self._newest and len(self._eras) > 1:
+                self._eras.pop()
+                self.quantizer = self._quantizer_before
             del self._indexes[self._newest]
             self._newest -= 1
 
@@ -139,30 +183,30 @@ class Vectors:
 
     def flat_index(self, connection: apsw.Connection) -> FlatIndex:
         """Return all vectors of the moment that the connection's transaction sees."""
-        ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(self.table.keys)], np.int64))
-        rows = Rows.of(ids, np.empty((ids.size, self._dimensions), np.float32)).with_room()
-        found = connection.execute(self.table.scan)
-        while block := list(islice(found, BLOCK)):
-            places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
-            vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
-            rows.data[places] = usable(vectors.reshape(-1, self._dimensions))
-        return FlatIndex(rows)
+        return flat_index(connection, self.era)
 
-    def _open(self, connection: apsw.Connection) -> VectorIndex:
-        if not self._exceeds(connection.execute(statements("documents")["count_chunks"]).get):
-            return self.flat_index(connection)
-        if self.quantizer:
-            rows = read_codes(connection, self.quantizer)
+    def exceeds(self, count: int, quantizer: Quantizer | None = None) -> bool:
+        """Return whether so many vectors are too many to be all in memory; half as many once there are codes."""
+        return count > (self._flat_limit // 2 if quantizer else self._flat_limit)
+
+    def _open(self, connection: apsw.Connection, era: Era, quantizer: Quantizer | None) -> VectorIndex:
+        if not self.exceeds(connection.execute(statements("documents")["count_chunks"]).get, quantizer):
+            return flat_index(connection, era)
+        if quantizer:
+            rows = read_codes(connection, quantizer)
             if rows.alive.all():
-                return CodedIndex(rows, self.quantizer)
+                return CodedIndex(rows, quantizer)
         return stored_index(connection)
 
-    def _exceeds(self, count: int) -> bool:
-        return count > (self._flat_limit // 2 if self.quantizer else self._flat_limit)
+    def _era_at(self, number: int) -> Era:
+        return next((era for era in reversed(self._eras) if era.first <= number), self._eras[0])
+
+    def _reader(self, connection: apsw.Connection, era: Era) -> SqliteVectorReader:
+        return SqliteVectorReader(connection, era.table, era.space.dimensions, self._report)
 
     def _write_codes(self, connection: apsw.Connection, quantizer: Quantizer, added: Sequence[NewVector]) -> None:
         try:
-            write_codes(connection, quantizer, *columns(added, self._dimensions))
+            write_codes(connection, quantizer, *columns(added, self.era.space.dimensions))
         except apsw.CorruptError as error:  # after which SQLite lets this transaction write no more
             self.give_up_codes(error)
             raise
@@ -171,6 +215,19 @@ class Vectors:
         if self.quantizer:
             with self._lock:
                 self._damaged.update(ids.tolist())
+
+
+def flat_index(connection: apsw.Connection, era: Era) -> FlatIndex:
+    """Return all vectors of the moment that the connection's transaction sees, which is one of this era."""
+    dimensions = era.space.dimensions
+    ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(era.table.keys)], np.int64))
+    rows = Rows.of(ids, np.empty((ids.size, dimensions), np.float32)).with_room()
+    found = connection.execute(era.table.scan)
+    while block := list(islice(found, BLOCK)):
+        places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
+        vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
+        rows.data[places] = usable(vectors.reshape(-1, dimensions))
+    return FlatIndex(rows)
 
 
 def stored_index(connection: apsw.Connection) -> StoredIndex:

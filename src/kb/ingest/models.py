@@ -1,0 +1,129 @@
+"""The model at work, which may give way to another one while the engine runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from kb.api.errors import ModelChanged, ModelError
+from kb.embed.models.fetch import SOURCES, WEIGHTS
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.store.rows import VectorSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.embed.models.artifact import ModelFiles
+    from kb.embed.onnx.embedder import OnBatch
+    from kb.embed.protocol import Embedder, ModelSpec
+    from kb.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ATTEMPTS: Final = 3
+
+
+class ActiveModel:
+    """The embedder that is in use. What takes several steps takes `current` once: another may be in use after each."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.current = embedder
+        self._next: Embedder | None = None
+
+    @property
+    def models(self) -> Sequence[Embedder]:
+        """The models that may be in use at the moment that a transaction sees."""
+        return [self.current, *([self._next] if self._next else [])]
+
+    def announce(self, embedder: Embedder | None) -> None:
+        """Say which model may come into use; None for no other."""
+        self._next = embedder
+
+    def use(self, embedder: Embedder) -> None:
+        """Have a model in use."""
+        self.current = embedder
+
+    @property
+    def spec(self) -> ModelSpec:
+        """What the model is."""
+        return self.current.spec
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return self.current.device
+
+    @property
+    def provider(self) -> str:
+        """The execution provider."""
+        return self.current.provider
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        return self.current.count_tokens(text)
+
+    def token_starts(self, text: str) -> list[int]:
+        """Return where each token of a text begins."""
+        return self.current.token_starts(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of queries."""
+        return self.current.embed_queries(texts)
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of passages."""
+        return self.current.embed_passages(texts)
+
+
+def again_if_model_changed(act: Callable[P, T]) -> Callable[P, T]:
+    """Return what does `act` once more where another model came into use before it could write."""
+
+    @wraps(act)
+    def attempt(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(ATTEMPTS):
+            try:
+                return act(*args, **kwargs)
+            except ModelChanged:
+                pass
+        return act(*args, **kwargs)
+
+    return attempt
+
+
+def open_model_of(space: VectorSpace, settings: Settings, on_batch: OnBatch = lambda *_: None) -> Embedder:
+    """Return the model that makes the vectors of a space, wherever it is to be found.
+
+    Raises:
+        ModelError: it is not to be found, or cannot be used.
+    """
+    for files in _candidates(space, settings):
+        if (files.manifest.digest, files.manifest.model, files.precision) == (
+            space.digest,
+            space.model,
+            space.precision,
+        ):
+            manifest = replace(files.manifest, query_prefix=space.query_prefix, passage_prefix=space.passage_prefix)
+            cache = settings.data_dir / "compiled"
+            embedder = OnnxEmbedder(replace(files, manifest=manifest), settings.device, cache=cache, on_batch=on_batch)
+            if VectorSpace.of(embedder.spec) == space:
+                return embedder
+    raise ModelError(f"The model {space} is not to be found.")
+
+
+def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
+    """Yield the models in the folders where it may be: the one that is set, the one that was recorded, the default."""
+    folders = [settings.model_dir, Path(space.folder) if space.folder else None, None]
+    for each in dict.fromkeys(folders):
+        if each is None and space.digest != SOURCES[WEIGHTS]:
+            continue  # the default model would be fetched for nothing
+        try:
+            yield prepare(each, settings.data_dir, space.precision)
+        except ModelError:
+            continue

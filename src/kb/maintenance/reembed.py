@@ -1,0 +1,46 @@
+"""Every vector made anew while the engine is stopped: for a database whose model is there no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.embed.open import open_embedder
+from kb.ingest.models import ActiveModel
+from kb.maintenance.restore import complete_restore
+from kb.store.lock import sole_user
+from kb.store.open import database_path, open_store, space_in_use
+from kb.store.rows import Retention, VectorSpace
+from kb.worker.reembed import Reembedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kb.api.models import ReembedAction
+    from kb.settings import Settings
+    from kb.worker.reembed import Progress
+
+
+def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Progress:
+    """Do what is asked for, to its end; what was cut off goes on with `resume`.
+
+    Args:
+        settings: those of the engine, which must not run.
+        action: what to do; None only tells how far it is.
+        on_chunks: is told how many vectors are made, and of how many.
+
+    Raises:
+        NotReembedding: there is nothing that this could be done with.
+        StartError: the engine runs, or the model or the database cannot be used.
+    """
+    with sole_user(settings.data_dir / "kb.lock"):
+        complete_restore(settings)
+        made = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
+        wanted = VectorSpace.of(made.spec, settings.model_dir)
+        in_use = space_in_use(database_path(settings.database_url, settings.data_dir), wanted)
+        words_limit = settings.words_memory_mb << 20
+        with open_store(settings.database_url, settings.data_dir, in_use, words_limit, Retention()) as store:
+            reembedder = Reembedder(store, settings, wanted, ActiveModel(made), on_progress=on_chunks)
+            if action:
+                reembedder.decide(action)
+                reembedder.run()
+            return reembedder.progress()

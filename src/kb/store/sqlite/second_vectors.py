@@ -1,0 +1,189 @@
+"""Vectors of another model, precision or prefix beside those in use, which take their place in one transaction.
+
+Those that were in use stay in their place then, so the way back is the same. What is added is embedded for the vectors
+in use alone, and for these afterwards: they take the place of the others only when none is missing. What is deleted is
+deleted from both by triggers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+import numpy as np
+
+from kb.store.rows import MissingVector, SecondSpace, VectorSpace
+from kb.store.sqlite.former_content import decompressed
+from kb.store.sqlite.schema import declare_vectors
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
+from kb.store.sqlite.vector_space import HISTORY_SIZE, record_space, space_of
+from kb.vectors.quantize import Quantizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.api.models import ReembedState
+    from kb.store.rows import Chunk
+    from kb.store.sqlite.row_mapping import Execute
+    from kb.store.sqlite.vectors import Vectors
+
+CODED: Final = 2048
+"""How many codes are made in one transaction."""
+
+SAMPLE: Final = 8192
+"""Of how many vectors the mean is taken."""
+
+BLOCK: Final = 1024
+TABLES: Final = ("second_space", "second_vectors", "second_mean", "second_codes", "second_former")
+SWAPPED: Final = (
+    ("vector_copies", "second_vectors"),
+    ("vector_codes", "second_codes"),
+    ("vector_mean", "second_mean"),
+)
+"""Tables that take each other's names."""
+
+
+class SqliteSecondVectors:
+    """See `kb.store.protocol.SecondVectors`. Remembers whether its transaction `switched`."""
+
+    def __init__(self, connection: apsw.Connection, vectors: Vectors) -> None:
+        self._connection = connection
+        self._execute: Execute = connection.execute
+        self._vectors = vectors
+        self._sql = statements("second")
+        self.switched: VectorSpace | None = None
+
+    def get(self) -> SecondSpace | None:
+        """Return what they are of, and what is being done with them."""
+        row = self._execute(self._sql["select_second"]).fetchone()
+        return SecondSpace(row[0], VectorSpace(*row[1:])) if row else None
+
+    def begin(self, space: VectorSpace) -> None:
+        """Begin with none, of this space."""
+        self.discard()
+        self._record("building", space)
+
+    def set_state(self, state: ReembedState) -> None:
+        """Say what is being done with them."""
+        self._execute(self._sql["update_state"], (state,))
+
+    def discard(self) -> None:
+        """Delete them."""
+        for table in TABLES:
+            self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many there are, and how many there will be."""
+        return self._execute(self._sql["count_vectors"]).get, self._execute(self._sql["count_wanted"]).get
+
+    def missing(self, after: int, limit: int) -> list[MissingVector]:
+        """Return chunks above an id that have none."""
+        rows: list[Any] = self._execute(self._sql["select_missing"], (after, limit)).fetchall()
+        return [MissingVector(*row) for row in rows]
+
+    def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
+        """Return former contents above an id that have none, and their chunks."""
+        rows: list[Any] = self._execute(self._sql["select_missing_former"], (after, limit)).fetchall()
+        return [(content_id, decompressed(blob)) for content_id, blob in rows]
+
+    def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Write the vectors of those of these chunks that are there still."""
+        packed = pack(np.array(ids, np.int64), vectors)
+        self._connection.executemany(self._sql["insert_vector"], zip(packed, ids, strict=True))
+
+    def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
+        """Write the vectors of a former content, if that is there still."""
+        self._execute(self._sql["insert_former"], (vectors.astype(np.float16).tobytes(), content_id))
+
+    def code(self) -> bool:
+        """Make some of their codes, if so many vectors want them; return whether there may be more to make."""
+        second = self.get()
+        if second is None or not self._vectors.exceeds(self._execute(statements("documents")["count_chunks"]).get):
+            return False
+        quantizer = self._quantizer(second.space.dimensions)
+        uncoded = numbers(self._execute(self._sql["select_uncoded"], (CODED,)).get)
+        ids, vectors = self._packed(uncoded, second.space.dimensions)
+        codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
+        self._connection.executemany(self._sql["insert_code"], zip(ids.tolist(), codes, strict=True))
+        return bool(ids.size)
+
+    def switch(self) -> bool:
+        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
+
+        Nothing else may be written in the same transaction.
+        """
+        second = self.get()
+        if second is None or self._execute(self._sql["is_incomplete"]).get or self.code():
+            return False
+        former = space_of(self._connection)
+        self._keep_current()
+        self._swap()
+        declare_vectors(self._connection, second.space.dimensions)
+        self._execute(self._sql["fill_vectors"], (4 * second.space.dimensions,))
+        if not self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
+            self._execute("DELETE FROM vector_copies")
+        record_space(self._connection, second.space)
+        self._record("kept", former)
+        self.switched = second.space
+        return True
+
+    def _record(self, state: ReembedState, space: VectorSpace) -> None:
+        values = (space.dimensions, space.model, space.precision, space.digest)
+        self._execute(
+            self._sql["insert_second"], (state, *values, space.query_prefix, space.passage_prefix, space.folder)
+        )
+
+    def _keep_current(self) -> None:
+        """Have a copy of each of the vectors in use."""
+        if self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
+            return
+        index = self._vectors.flat_index(self._connection)
+        for start in range(0, index.ids.size, BLOCK):
+            ids, vectors = index.ids[start : start + BLOCK], index.rows.data[start : start + BLOCK]
+            rows = zip(ids.tolist(), pack(ids, vectors), strict=True)
+            self._connection.executemany(statements("vectors")["insert_copy"], rows)
+
+    def _swap(self) -> None:
+        # Or SQLite would write the new names into the triggers.
+        self._connection.pragma("legacy_alter_table", True)  # noqa: FBT003 - it has no keyword
+        try:
+            for one, other in SWAPPED:
+                for before, after in ((one, "swapped"), (other, one), ("swapped", other)):
+                    self._execute(f"ALTER TABLE {before} RENAME TO {after}")
+            declared = self._execute("SELECT sql FROM sqlite_schema WHERE name = 'second_former'").get
+            self._execute("ALTER TABLE second_former RENAME TO swapped")
+        finally:
+            self._connection.pragma("legacy_alter_table", False)  # noqa: FBT003 - likewise
+        self._execute(declared)
+        for name in ("keep_former", "take_former"):
+            self._execute(self._sql[name])
+        self._execute("DROP TABLE swapped")
+        self._execute(f"UPDATE history SET size = ({HISTORY_SIZE})")  # noqa: S608 - a constant
+
+    def _quantizer(self, dimensions: int) -> Quantizer:
+        """Return what makes their codes."""
+        if (mean := unpacked_mean(self._execute(self._sql["select_mean"]).get, dimensions)) is not None:
+            return Quantizer(mean)
+        for table in ("second_mean", "second_codes"):
+            self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
+        ids = np.sort(numbers(self._execute(self._sql["select_ids"]).get))
+        sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
+        _, vectors = self._packed(sample, dimensions)
+        quantizer = Quantizer(vectors.mean(0))
+        [blob] = pack(MEAN, quantizer.mean[None])
+        self._execute(self._sql["insert_mean"], (blob,))
+        return quantizer
+
+    def _packed(self, ids: NDArray[np.int64], dimensions: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return those of the chunks that have a vector, and the vectors."""
+        if not ids.size:  # which carray refuses
+            return ids, np.empty((0, dimensions), np.float32)
+        keys: Any
+        blob: Any
+        [(keys, blob)] = self._execute(self._sql["select_vectors"], (apsw.carray(ids), 4 * dimensions + CHECKSUM))
+        found = numbers(keys)
+        vectors, _ = unpack(found, blob or b"", dimensions)
+        return found, vectors

@@ -1,0 +1,325 @@
+"""Every vector made anew by another model, while searches go on with those in use.
+
+What is made is in the database at once, so whatever ends the engine, it goes on where it was. When none is missing, all
+take the place of those in use in one transaction; those stay beside them, and the way back is the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import DiskFull, KbError, NotReembedding, Stopped
+from kb.ingest.chunk import Chunker
+from kb.ingest.models import open_model_of
+from kb.ingest.stop import Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.api.models import ReembedAction
+    from kb.embed.protocol import Embedder
+    from kb.ingest.models import ActiveModel
+    from kb.settings import Settings
+    from kb.store.protocol import Store, Transaction
+    from kb.store.rows import SecondSpace, VectorSpace
+
+logger = logging.getLogger(__name__)
+
+SLICE: Final = 64
+RETRY_SECONDS: Final = 5.0
+AT_WORK: Final = ("building", "returning")
+REFUSALS: Final = {
+    "building": "The vectors are still being made: 'kb reembed rollback' ends that.",
+    "stopped": "Not all vectors are made: 'kb reembed resume' goes on, 'kb reembed rollback' discards them.",
+    "returning": "The former vectors are about to be in use again: 'kb reembed stop' ends that.",
+    "kept": "The vectors are in use; the former ones stay until 'kb reembed finish' or 'kb reembed rollback'.",
+}
+"""Why something cannot be done in a state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is in use, what is wanted, what is beside it, how far that is, and why it does not go on."""
+
+    in_use: VectorSpace
+    wanted: VectorSpace
+    second: SecondSpace | None
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+
+
+class Ended(Exception):
+    """The vectors are not to be made any more."""
+
+
+class Builder:
+    """Makes the second vectors and lets them take the place of the first.
+
+    Args:
+        store: where they are.
+        space: what they are of.
+        embedder: what makes them.
+        on_progress: is told how many are made, and of how many.
+        check: is called again and again, and may end the work by raising.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        space: VectorSpace,
+        embedder: Embedder,
+        on_progress: Callable[[int, int], None],
+        check: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._on_progress = on_progress
+        self._space = space
+        self._embedder = embedder
+        self._chunker = Chunker(embedder)
+        self._check = check
+        with store.read() as tx:
+            self.done, self.total = tx.second.counts()
+
+    def build(self) -> None:
+        """Make what is missing, and switch.
+
+        Raises:
+            Ended: someone stopped it, or began something else.
+        """
+        while True:
+            self._fill()
+            self._fill_former()
+            while self._code():
+                self._check()
+            if self._switch():
+                return
+
+    def _fill(self) -> None:
+        after = 0
+        while True:
+            self._check()
+            with self._store.read() as tx:
+                rows = tx.second.missing(after, SLICE)
+            if not rows:
+                return
+            vectors = self._embed((row.header, row.text) for row in rows)
+            with self._turn() as tx:
+                tx.second.add([row.chunk_id for row in rows], vectors)
+            after = rows[-1].chunk_id
+            self._count(len(rows))
+
+    def _fill_former(self) -> None:
+        after = 0
+        while True:
+            self._check()
+            with self._store.read() as tx:
+                found = tx.second.missing_former(after, 1)
+            if not found:
+                return
+            [(after, chunks)] = found
+            vectors = self._embed((chunk.header, chunk.text) for chunk in chunks)
+            with self._turn() as tx:
+                tx.second.add_former(after, vectors)
+            self._count(1)
+
+    def _code(self) -> bool:
+        with self._turn() as tx:
+            return tx.second.code()
+
+    def _switch(self) -> bool:
+        """Make what came last while no one can add more, and switch, unless that is much."""
+        with self._turn() as tx:
+            if rows := tx.second.missing(0, SLICE):
+                vectors = self._embed((row.header, row.text) for row in rows)
+                tx.second.add([row.chunk_id for row in rows], vectors)
+            for content_id, chunks in tx.second.missing_former(0, SLICE):
+                tx.second.add_former(content_id, self._embed((chunk.header, chunk.text) for chunk in chunks))
+            while tx.second.code():
+                pass
+            return tx.second.switch()
+
+    @contextmanager
+    def _turn(self) -> Iterator[Transaction]:
+        """Write something, if it is still wanted."""
+        with self._store.write() as tx:
+            second = tx.second.get()
+            if second is None or second.state not in AT_WORK or second.space != self._space:
+                raise Ended
+            yield tx
+
+    def _count(self, made: int) -> None:
+        self.done += made
+        self.total = max(self.total, self.done)
+        self._on_progress(self.done, self.total)
+
+    def _embed(self, chunks: Iterable[tuple[str, str]]) -> NDArray[np.float32]:
+        return self._embedder.embed_passages([self._chunker.passage(header, text) for header, text in chunks])
+
+
+class Reembedder:
+    """Has the second vectors made in a thread, as it is told.
+
+    Args:
+        store: where they are.
+        settings: the engine's, whose model is wanted.
+        wanted: the space of its vectors.
+        model: what is in use.
+        on_switch: is told of the model that is in use from then on.
+        on_progress: is told how many vectors are made, and of how many.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        wanted: VectorSpace,
+        model: ActiveModel,
+        on_switch: Callable[[Embedder], None] = lambda _: None,
+        on_progress: Callable[[int, int], None] = lambda *_: None,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._wanted = wanted
+        self._model = model
+        self._on_switch = on_switch
+        self._on_progress = on_progress
+        self._stop = Stop()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._builder: Builder | None = None
+        self._error: str | None = None
+
+    def progress(self) -> Progress:
+        """Return how far it is."""
+        with self._store.read() as tx:
+            in_use, second = tx.space, tx.second.get()
+            builder = self._builder
+            done, total = (builder.done, builder.total) if builder else tx.second.counts()
+        return Progress(in_use, self._wanted, second, done if second else 0, total, self._error)
+
+    def act(self, action: ReembedAction) -> Progress:
+        """Have done in the thread what is asked for.
+
+        Raises:
+            NotReembedding: there is nothing that this could be done with.
+        """
+        self.decide(action)
+        self._go_on()
+        return self.progress()
+
+    def decide(self, action: ReembedAction) -> None:
+        """Note what is to be done.
+
+        Raises:
+            NotReembedding: there is nothing that this could be done with.
+        """
+        with self._store.write() as tx:
+            self._change(tx, action)
+
+    def resume(self) -> None:
+        """Go on with what another engine had begun."""
+        with self._store.write() as tx:
+            second = tx.second.get()
+            if second and second.space == tx.space:  # 'kb reindex --vectors' made all of them
+                tx.second.discard()
+        if second and second.state in AT_WORK:
+            self._go_on()
+
+    def close(self) -> None:
+        """End with the slice at hand."""
+        self._stop.request()
+        self._wake.set()
+        if self._thread:
+            self._thread.join()
+
+    def run(self) -> None:
+        """Make what is missing, and switch.
+
+        Raises:
+            KbError: the model, or the database, cannot be used.
+        """
+        with self._store.read() as tx:
+            second = tx.second.get()
+        if second is None or second.state not in AT_WORK:
+            return
+        embedder = open_model_of(second.space, self._settings)
+        self._builder = Builder(self._store, second.space, embedder, self._on_progress, self._stop.check)
+        self._model.announce(embedder)
+        try:
+            self._builder.build()
+            self._model.use(embedder)
+            self._on_switch(embedder)
+            logger.info("searches go by vectors of %s now", second.space)
+        except Ended:
+            pass
+        finally:
+            self._model.announce(None)
+            self._builder = None
+
+    def _change(self, tx: Transaction, action: ReembedAction) -> None:
+        second = tx.second.get()
+        if action == "start":
+            return self._begin(tx, second)
+        if second is None:
+            raise NotReembedding("There are no vectors but those in use.")
+        state = second.state
+        match action, state:
+            case "stop", "building" | "stopped":
+                tx.second.set_state("stopped")
+            case "stop", "returning":
+                tx.second.set_state("kept")
+            case "resume", "building" | "stopped":
+                tx.second.set_state("building")
+            case ("rollback", "building" | "stopped") | ("finish", "kept"):
+                tx.second.discard()
+            case ("rollback", "kept") | ("rollback" | "resume", "returning"):
+                tx.second.set_state("returning")
+            case _:
+                raise NotReembedding(REFUSALS[state])
+        return None
+
+    def _begin(self, tx: Transaction, second: SecondSpace | None) -> None:
+        if tx.space == self._wanted:
+            raise NotReembedding(
+                f"The vectors are of {tx.space} already: start the engine with another KB_MODEL_DIR or KB_PRECISION."
+            )
+        if second is None or second.space != self._wanted:
+            tx.second.begin(self._wanted)
+        elif second.state in ("kept", "stopped"):
+            tx.second.set_state("returning" if second.state == "kept" else "building")
+
+    def _go_on(self) -> None:
+        self._error = None
+        self._wake.set()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="kb-reembed")
+                self._thread.start()
+
+    def _work(self) -> None:
+        while not self._stop.is_requested:
+            self._wake.wait()
+            self._wake.clear()
+            try:
+                self.run()
+            except Stopped:
+                return
+            except DiskFull as error:
+                self._error = error.detail
+                self._wake.wait(RETRY_SECONDS)
+                self._wake.set()
+            except KbError as error:
+                self._error = error.detail
+                logger.error("the vectors are not made anew: %s", error.detail)
+            except Exception:
+                self._error = "It failed; the engine's log says why."
+                logger.exception("the vectors are not made anew")

@@ -1,0 +1,68 @@
+"""kb reembed: by the engine while it runs, and in KB_DATA_DIR while none does."""
+
+from __future__ import annotations
+
+import shutil
+
+import apsw
+
+from kb.client.client import EngineClient
+from tests.conftest import free_port
+from tests.http.conftest import added
+
+
+def models_of(folder):
+    with apsw.Connection(str(folder / "kb.db")) as database:
+        in_use = database.execute("SELECT model FROM vector_space").get
+        return in_use, database.execute("SELECT model FROM second_space").get
+
+
+async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
+    outside, start_server, tmp_path, model_files, other_model
+):
+    data = tmp_path / "data"
+    with start_server(data) as server:
+        async with EngineClient(server.url) as client:
+            await added(client, "The key is under the mat.")
+    with start_server(data, KB_MODEL_DIR=str(other_model)) as server:
+        here = {"KB_ENGINE_URL": server.url}
+        shown = outside("reembed", "status", env=here)
+        assert "settings  other in fp32" in shown.stdout
+        assert "'kb reembed' makes its vectors" in shown.stdout
+        assert outside("reembed", "rollback", env=here).stderr == "kb: There are no vectors but those in use.\n"
+        made = outside("reembed", "--wait", env=here)
+        assert (made.returncode, made.stderr) == (0, "")
+        assert "in use  other in fp32" in made.stdout
+        assert "'kb reembed rollback' brings them back" in made.stdout
+        again = outside("reembed", env=here)
+        assert (again.returncode, again.stdout) == (6, "")
+        assert "are of other in fp32" in again.stderr
+        async with EngineClient(server.url) as client:
+            assert (await client.status())["model"]["name"] == "other"
+            [found] = (await client.search(query="Where is the key?", vec_only=True))["results"]
+            assert found["text"] == "The key is under the mat."
+        assert outside("reembed", "rollback", "--wait", env=here).returncode == 0
+    assert models_of(data) == ("all-MiniLM-L6-v2", "other")
+
+
+async def test_a_database_whose_model_is_gone_is_no_dead_end(outside, start_server, tmp_path, model_files, other_model):
+    data, gone = tmp_path / "data", tmp_path / "gone"
+    shutil.copytree(other_model, gone)
+    with start_server(data, KB_MODEL_DIR=str(gone)) as server:
+        async with EngineClient(server.url) as client:
+            await added(client, "The key is under the mat.")
+    shutil.rmtree(gone)
+    here = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(data), "KB_PORT": str(free_port())}
+    refused = outside("serve", env=here)
+    assert refused.returncode == 8
+    assert "run 'kb reembed'" in refused.stderr
+    del here["KB_PORT"]
+    assert outside("reembed", "status", env=here).stdout.startswith("in use    other in fp32")
+    made = outside("reembed", env=here)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert models_of(data) == ("all-MiniLM-L6-v2", "other")
+    with start_server(data) as server:
+        async with EngineClient(server.url) as client:
+            [found] = (await client.search(query="Where is the key?", vec_only=True))["results"]
+            assert found["text"] == "The key is under the mat."
+            assert (await client.reembed("finish"))["state"] is None

@@ -1,0 +1,234 @@
+"""A second set of vectors takes the place of the first in one transaction, and the first comes back as it was."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+import apsw
+import numpy as np
+import pytest
+
+from kb.api.errors import ModelChanged
+from kb.store.rows import NOBODY, Content, Filter, NewChunk, Place
+from kb.store.sqlite.connection import load_vectors
+from kb.store.sqlite.store import SqliteStore
+from kb.store.sqlite.verify import Verification
+from tests.store.test_vectors import DIMENSIONS, LIMIT, assert_whole, coded, fill, found, unit, write
+from tests.support.eventually import eventually
+from tests.support.spaces import space
+
+EVERY = Filter()
+FIRST = space(DIMENSIONS)
+WIDE = space(2 * DIMENSIONS, model="wide")
+SAME_LENGTH = space(DIMENSIONS, passage_prefix="passage: ")
+OTHERS = pytest.mark.parametrize("other", [WIDE, SAME_LENGTH], ids=["of another length", "of the same length"])
+
+
+@pytest.fixture
+def open_store(tmp_path):
+    return lambda of=FIRST: closing(SqliteStore(tmp_path / "kb.db", of, flat_limit=LIMIT))
+
+
+def made(text, of):
+    """What another model makes of a text: the vector of another seed than that of the text."""
+    return unit(int(text.split()[-1]) + 1_000_000, of.dimensions)
+
+
+def complete(store, of):
+    """Make what is missing of the second vectors."""
+    with store.write() as tx:
+        if tx.second.get() is None:
+            tx.second.begin(of)
+        while rows := tx.second.missing(0, 100):
+            tx.second.add([row.chunk_id for row in rows], np.stack([made(row.text, of) for row in rows]))
+        for content_id, chunks in tx.second.missing_former(0, 100):
+            tx.second.add_former(content_id, np.stack([made(chunk.text, of) for chunk in chunks]))
+        while tx.second.code():
+            pass
+
+
+def switch(store):
+    with store.write() as tx:
+        return tx.second.switch()
+
+
+def switch_and_fail(store):
+    with store.write() as tx:
+        assert tx.second.switch()
+        raise ZeroDivisionError
+
+
+def nearest(store, text, of):
+    """What a search by the other model's vector of a text finds first."""
+    with store.read() as tx:
+        assert tx.space == of
+        near = tx.index.select(EVERY).nearest(made(text, of), 1)
+        return tx.index.hits(near.ids.tolist())[0].text
+
+
+def stored(tmp_path):
+    with closing(apsw.Connection(str(tmp_path / "kb.db"))) as connection:
+        load_vectors(connection)
+        return dict(connection.execute("SELECT chunk_id, embedding FROM chunks_vec"))
+
+
+def faults(tmp_path):
+    with closing(Verification(tmp_path / "kb.db")) as database:
+        return [fault for check in database.checks for fault in check.find() if check.name != "notes"]
+
+
+@OTHERS
+@pytest.mark.parametrize("count", [10, 45], ids=["few", "so many that there are codes"])
+def test_they_are_searched_after_the_switch_and_the_first_come_back_as_they_were(open_store, tmp_path, other, count):
+    with open_store() as store:
+        fill(store, count)
+        if 10 * count > LIMIT:
+            coded(store)
+    before = stored(tmp_path)
+    with open_store() as store:
+        complete(store, other)
+        assert found(store, 7) == ["text 7"]
+        assert switch(store)
+        assert [nearest(store, f"text {seed}", other) for seed in (0, 7, 99)] == ["text 0", "text 7", "text 99"]
+        size = store.vectors_size
+    assert faults(tmp_path) == []
+    if 10 * count > LIMIT:
+        assert_whole(tmp_path, other.dimensions)
+        assert size < 10 * count * 4 * other.dimensions
+    with open_store(other) as store:
+        assert nearest(store, "text 50", other) == "text 50"
+        assert switch(store), "none of the first is missing"
+        assert found(store, 50) == ["text 50"]
+        with store.write() as tx:
+            tx.second.discard()
+    assert stored(tmp_path) == before
+    assert faults(tmp_path) == []
+    if 10 * count > LIMIT:
+        assert_whole(tmp_path)
+
+
+@OTHERS
+def test_a_reader_sees_the_vectors_of_its_own_moment(open_store, other):
+    with open_store() as store:
+        fill(store, 10)
+        complete(store, other)
+        with store.read() as early:
+            early.index  # noqa: B018 - it sees its moment from here on
+            assert switch(store)
+            assert early.space == FIRST
+            near = early.index.select(EVERY).nearest(unit(7), 1)
+            assert early.index.hits(near.ids.tolist())[0].text == "text 7"
+        assert nearest(store, "text 7", other) == "text 7"
+
+
+@OTHERS
+def test_what_is_added_changed_and_deleted_meanwhile_is_in_both(open_store, tmp_path, other):
+    with open_store() as store:
+        documents = fill(store, 3)
+        complete(store, other)
+        with store.write() as tx:
+            write(tx, [500])
+            tx.history.keep(documents[1], NOBODY)
+            tx.documents.delete(documents[0])
+        assert not switch(store), "one is missing"
+        assert found(store, 500) == ["text 500"]
+        complete(store, other)
+        assert switch(store)
+        assert nearest(store, "text 500", other) == "text 500"
+        assert nearest(store, "text 3", other) != "text 3"
+        with closing(apsw.Connection(str(tmp_path / "kb.db"))) as connection:
+            for table in ("second_vectors", "chunks"):
+                assert connection.execute(f"SELECT count(*) FROM {table}").get == 21
+
+
+def test_a_switch_that_fails_leaves_all_as_it_was(open_store, tmp_path):
+    with open_store() as store:
+        fill(store, 10)
+        complete(store, WIDE)
+        before = stored(tmp_path)
+        with pytest.raises(ZeroDivisionError):
+            switch_and_fail(store)
+        assert stored(tmp_path) == before
+        assert found(store, 7) == ["text 7"]
+        fill(store, 1, start=900)
+        assert found(store, 905) == ["text 905"]
+        complete(store, WIDE)
+        assert switch(store)
+        assert nearest(store, "text 905", WIDE) == "text 905"
+    assert faults(tmp_path) == []
+
+
+def test_what_the_former_model_made_is_not_written_after_the_switch(open_store):
+    with open_store() as store:
+        fill(store, 1)
+        complete(store, SAME_LENGTH)
+        switch(store)
+        with pytest.raises(ModelChanged), store.write() as tx:
+            tx.documents.replace(1, late_content(FIRST))
+        with store.write() as tx:
+            tx.documents.replace(1, late_content(SAME_LENGTH))
+            assert [chunk.text for chunk in tx.documents.chunks(1)] == ["text 77"]
+
+
+def late_content(of):
+    chunk = NewChunk("text 77", "", Place(1, 1, 0, 7))
+    return Content("note", "late", "late", [chunk], unit(77)[None], space=of)
+
+
+@OTHERS
+def test_former_versions_are_found_by_the_vectors_in_use(open_store, tmp_path, other):
+    with open_store() as store:
+        [document] = fill(store, 1)
+        with store.write() as tx:
+            tx.history.keep(document, NOBODY)
+            tx.documents.replace(document, late_content(FIRST))
+        complete(store, other)
+        assert switch(store)
+        with store.read() as tx:
+            version = tx.history.version(document, 1)
+            vectors = tx.history.vectors(version, 10)
+            assert np.allclose(vectors, [made(f"text {seed}", other) for seed in range(10)], atol=1e-3)
+            size = tx.history.counts().size
+        assert switch(store)
+        with store.read() as tx:
+            vectors = tx.history.vectors(tx.history.version(document, 1), 10)
+            assert np.allclose(vectors, [unit(seed) for seed in range(10)], atol=1e-3)
+            assert tx.history.counts().size <= size
+    assert faults(tmp_path) == []
+
+
+def test_codes_that_are_being_made_for_the_first_are_not_taken_for_those_of_the_others(open_store, tmp_path):
+    with open_store() as store:
+        fill(store, 39)
+        complete(store, SAME_LENGTH)
+        fill(store, 4, start=2000)  # which begins to make codes
+        complete(store, SAME_LENGTH)
+        assert switch(store)
+        eventually("there are codes", partial(has_codes, store))
+        assert nearest(store, "text 2001", SAME_LENGTH) == "text 2001"
+    assert_whole(tmp_path)
+
+
+def has_codes(store):
+    with store.read() as tx:
+        return store.vectors_size < 4 * DIMENSIONS * tx.counts().chunks
+
+
+def test_an_empty_database_of_another_length_takes_the_model_it_is_opened_with(open_store):
+    with open_store():
+        pass
+    with open_store(WIDE) as store:
+        with store.write() as tx:
+            write(tx, [3], dimensions=2 * DIMENSIONS)
+        assert store.vectors_size
+
+
+def test_where_the_model_was_found_is_remembered(open_store):
+    with open_store(replace(FIRST, folder="/models/first")) as store:
+        fill(store, 1)
+        complete(store, replace(WIDE, folder="/models/wide"))
+        switch(store)
+        with store.read() as tx:
+            assert (tx.space.folder, tx.second.get().space.folder) == ("/models/wide", "/models/first")
