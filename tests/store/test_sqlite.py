@@ -35,6 +35,7 @@ def strict():
     """The schema, where a text in double quotes is an error."""
     connection = connect(Path(":memory:"))
     create(connection, DIMENSIONS)
+    connection.execute("CREATE TEMP TABLE swapped (content_id, vectors)")  # there while vectors change places
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     return connection
 
