@@ -114,7 +114,7 @@ class Writer:
         with self.store.write() as tx:
             tx.documents.add(self.content(3), None, ())
             tx.documents.replace(chosen, self.content(2))
-            self.store._publish(tx.documents)
+            self.store._publish(tx)
             raise KeyError
 
 

@@ -23,7 +23,7 @@ from kb.formats.readers.front_matter import front_matter, inline_tags
 from kb.formats.registry import FORMATS, MARKUPS, reader_of
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import resident
-from kb.search.query import Query, is_word_character
+from kb.search.query import Query, tokenize
 from kb.store.rows import Filter
 from tests.support.samples import CHANGES, SAMPLES, damaged
 
@@ -142,7 +142,7 @@ def test_any_query_is_words_that_can_be_looked_up():
     def check(text):
         query = Query.parse(text, Filter())
         assert len(set(query.words)) == len(query.words)
-        assert all(all(map(is_word_character, word)) for word in query.terms)
+        assert all(map(tokenize, query.terms))
 
     fuzz(check, TEXT | st.text())
 
