@@ -41,6 +41,8 @@ NEEDED = {
             "POST keys/{name}/rotate",
             "DELETE keys/{name}",
             "GET audit",
+            "GET reembed",
+            "POST reembed",
         ),
         "admin",
     ),
@@ -141,8 +143,8 @@ def test_every_path_of_every_app_asks_for_a_key_or_is_known_to_be_open(guarded, 
         assert path.startswith("/api/v1/") or path in OPEN, path
     for path in sorted(paths - OPEN - SIGNED - {"/api", "/chatgpt"}):
         for who, token in NO_KEYS.items():
-            for method in ("GET", "POST"):
-                assert send(guarded.url, method, path, token).status_code == 401, f"{method} {path}: {who}"
+            assert send(guarded.url, "GET", path, token).status_code == 401, f"GET {path}: {who}"
+            assert send(guarded.url, "POST", path, token).status_code in (401, 405), f"POST {path}: {who}"
     assert send(guarded.url, "GET", "/metrics", reader.token).status_code == 401
     assert send(guarded.url, "GET", "/metrics", KEY).status_code == 200
     assert set(installed(APPS)) == set(APPS), "another package adds an app: give it a row of its own here"

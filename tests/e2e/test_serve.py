@@ -330,7 +330,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from kb.asgi.bearer import BearerMiddleware
-from kb.asgi.keys import Keys
+from kb.asgi.keys import identify_by
 from kb.asgi.subapps import SubApp
 from kb.settings import EnvSettings, Key, reveal
 
@@ -345,7 +345,7 @@ def create_app(context):
 
     app = Starlette(routes=[Route("/visitor", hello), Route("/readyz", hello)])
     if key := reveal(Settings.read(context.environment).visitor_key):
-        app.add_middleware(BearerMiddleware, identify=Keys([key]).identify, prefixes=("/visitor",))
+        app.add_middleware(BearerMiddleware, identify=identify_by([key], None, "KB_VISITOR_KEY"), prefixes=("/visitor",))
     return app
 
 

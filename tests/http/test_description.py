@@ -24,6 +24,7 @@ documents  GET     /documents/{document_id}/text
 documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags
+documents  GET     /documents/{document_id}/pages/{number}.png
 notes      PATCH   /notes/{document_id}
 history    GET     /documents/{document_id}/history
 history    GET     /documents/{document_id}/history/{number}

@@ -561,7 +561,7 @@ def test_the_recall_is_measured_on_what_is_searched(open_store):
         coded(store)
         with closing(RecallMonitor(store, instruments, interval=0)) as monitor:
             for seed in range(5):
-                monitor.observe(unit(seed), Filter(), space(8))
+                monitor.observe(unit(seed), Filter(), space(DIMENSIONS))
                 eventually("it is measured", lambda: recall(instruments.registry, "count") > seed)  # noqa: B023 - called here
     assert recall(instruments.registry, "count") == 5
     assert 4 < recall(instruments.registry, "sum") <= 5

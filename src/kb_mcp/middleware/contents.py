@@ -52,8 +52,8 @@ class Contents(Middleware):
         if is_own and time.monotonic() - self._counted_at < SECONDS:
             return self._counted
         try:
-            types = (await self._engine.status())["documents"]
             tags = sorted((await self._engine.tags())["tags"], key=lambda each: -each["documents"])
+            types = (await self._engine.status())["documents"]
         except KbError:
             return self._counted if is_own else ""
         words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
