@@ -37,7 +37,7 @@ NEEDED = {
         (
             "GET keys",
             "POST keys",
-            "POST keys/identify",
+            "POST key/identify",
             "POST keys/{name}/rotate",
             "DELETE keys/{name}",
             "GET audit",

@@ -38,8 +38,8 @@ reembed    POST    /reembed
 status     GET     /status
 keys       GET     /keys
 keys       POST    /keys
-keys       GET     /keys/self
-keys       POST    /keys/identify
+keys       GET     /key
+keys       POST    /key/identify
 keys       POST    /keys/{name}/rotate
 keys       DELETE  /keys/{name}
 keys       GET     /audit

@@ -17,6 +17,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
     ├── NotReembedding           409 not-reembedding
+    ├── NoKeySet                 409 no-key-set
     ├── HistoryGone              410 history-gone
     ├── Changed                  412 changed
     ├── Forbidden                403 forbidden
@@ -157,6 +158,13 @@ class NotReembedding(KbError):
 
     status = 409
     code = "not-reembedding"
+
+
+class NoKeySet(KbError):
+    """Set KB_API_KEY first: without it anyone may do anything, whatever keys there are."""
+
+    status = 409
+    code = "no-key-set"
 
 
 class HistoryGone(KbError):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kb.api.access import Right, folder_of
-from kb.api.models import Like, Reply, Request, SourcePath, Tags
+from kb.api.models import Like, Reply, Request, SourcePath, Tags, whole
 
 KeyName = Annotated[
     str,
@@ -29,7 +29,7 @@ class KeyRequest(Request):
 class RotateRequest(Request):
     """For how many minutes the key that was sent before is good, too."""
 
-    grace_minutes: Annotated[int, Field(ge=0, le=100_000)] = 0
+    grace_minutes: Annotated[int, Field(ge=0, le=100_000), BeforeValidator(whole)] = 0
 
 
 class DigestRequest(Request):

@@ -79,7 +79,8 @@ def _in_utc(instant: datetime) -> datetime:
         raise PydanticCustomError("instant", "must be a moment of the years 1 to 9999 in UTC") from None
 
 
-def _whole(value: object) -> object:
+def whole(value: object) -> object:
+    """Return a whole number as an integer: JSON does not tell 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -113,13 +114,13 @@ Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
-Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
 AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
 Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
-DocumentId = Annotated[int, Field(ge=1, le=2**63 - 1), BeforeValidator(_whole)]
+DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
 UPDATED_AFTER: Any = Field(description="Changed, or else created, then or later.")
 AFTER: Any = Field(description="Of that day or later, by its own date; without one, changed or created then or later.")
 BEFORE: Any = Field(description="Likewise, earlier.")

@@ -298,8 +298,8 @@ class EngineClient:
         return await self._call("DELETE", f"keys/{quote(name, safe='')}", repeatable=False)
 
     async def identify_key(self, digest: str) -> JSON:
-        """POST /keys/identify: whose key a text is that has this SHA-256."""
-        return await self._call("POST", "keys/identify", json={"digest": digest})
+        """POST /key/identify: whose key a text is that has this SHA-256."""
+        return await self._call("POST", "key/identify", json={"digest": digest})
 
     async def audit(self, **query: object) -> JSON:
         """GET /audit: a page of who did what, by `document_id` and `by`, newest first."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kb.access.keyring import NamedKey
 from kb.api.access import Limit
-from kb.api.errors import Invalid, NotFound
+from kb.api.errors import NoKeySet, NotFound
 from kb.api.key_models import (
     AuditLine,
     AuditList,
@@ -58,14 +58,14 @@ def make_key(wanted: KeyRequest, services: ServicesDep, author: AuthorDep) -> Ne
     """A key with rights, and limits if there are to be any. What to send is in this answer alone."""
     check_tags(services.settings, wanted.tags)
     if not services.settings.has_key:
-        raise Invalid("Set KB_API_KEY first: without it anyone may do anything, whatever keys there are.")
+        raise NoKeySet
     with services.store.write() as tx:
         tx.audit.add([Deed("key-make", key=wanted.name)], author)
         key, token = services.keyring.make(wanted.name, wanted.right, Limit(tuple(wanted.tags), wanted.path))
     return NewKey(**dict(key_model(key)), key=token)
 
 
-@router.get("/keys/self", summary="Get the rights of the key that is sent", dependencies=[READ])
+@router.get("/key", summary="Get the rights of the key that is sent", dependencies=[READ])
 async def get_own_rights(services: ServicesDep, request: Request) -> KeyRights:
     """What the caller may do, and what it is limited to."""
     caller = caller_of(request, services)
@@ -73,7 +73,7 @@ async def get_own_rights(services: ServicesDep, request: Request) -> KeyRights:
     return KeyRights(name=caller.name, right=caller.right, tags=list(limit.tags), path=limit.folder)
 
 
-@router.post("/keys/identify", summary="Find a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
+@router.post("/key/identify", summary="Find a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
 def identify_key(wanted: DigestRequest, services: ServicesDep) -> Key:
     """The key that a client of the gateway sent, by its digest. It counts as used."""
     key = services.keyring.identify(wanted.digest) if services.settings.has_key else None

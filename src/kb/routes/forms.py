@@ -65,7 +65,7 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
     except ValidationError as error:
         _refuse(error)
     check_note(note.text, settings)
-    check_tags(settings, note.all_tags)
+    check_tags(settings, note.tags, note.all_tags[len(note.tags) :])
     return note
 
 

@@ -8,13 +8,13 @@ from typing import Final
 LONG_WORD: Final = 8
 """From so many letters on, a word is more than one token."""
 
-TOKENS_PER_LETTER: Final = 0.41
+TOKENS_PER_LETTER: Final = 0.37
 """Of those beyond."""
 
 CLASSES: Final = {
     "glued": (r"(?<=[A-Za-z0-9])[A-Za-z]+", 0.0, 0.53),
     "upper": (r"[A-Z]{2,}(?![a-z])", 1.05, 0.02),
-    "word": (r"[A-Z]?[a-z]{2,}", 1.05, 0.0),
+    "word": (r"[A-Z]?[a-z]{2,}", 0.93, 0.0),
     "letter": (r"[A-Za-z]", 0.76, 0.0),
     "digits": (r"[0-9]{1,3}", 1.55, 0.0),
     "newlines": (r"\s*\n\s*", 0.83, 0.0),
