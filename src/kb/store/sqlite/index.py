@@ -16,7 +16,7 @@ from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import Tokenizer, words_on_disk
+from kb.store.sqlite.words import Tokenizer
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
 
 if TYPE_CHECKING:
@@ -115,12 +115,13 @@ class SqliteSelection:
         return self._snapshot.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
-        reader = self._words or words_on_disk(self._connection)
-        if reader is None or reader.lacks(words):
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads.
+
+        Without the words in memory there are none: the length of every chunk would be read for each search.
+        """
+        if self._words is None or self._words.lacks(words):
             return NO_CONTEXT
-        admitted = self._admitted if self._words else self._admit(reader)
-        return ContextReader(self._execute, reader, admitted, self._snapshot).scores(words, vector, ids)
+        return ContextReader(self._execute, self._words, self._admitted, self._snapshot).scores(words, vector, ids)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
         return self._table if self._words and self._words.lacks(words) else self._leg
