@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
+from kb.lexical.beginnings import completions
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
 from kb.store.sqlite.context import ContextReader
@@ -96,11 +97,11 @@ class SqliteSelection:
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
-        return self._leg_for(words).best(tuple(words), limit) if words else EMPTY_SCORES
+        return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
-        return self._leg_for(words).scores(tuple(words), ids) if words else np.full(ids.size, np.nan)
+        return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
@@ -122,6 +123,16 @@ class SqliteSelection:
         if self._words is None or self._words.lacks(words):
             return NO_CONTEXT
         return ContextReader(self._execute, self._words, self._admitted, self._snapshot).scores(words, vector, ids)
+
+    def _completed(self, words: Sequence[str]) -> Terms:
+        """Return the words, and for each beginning among them words that begin so and whose stems do not."""
+        begun = [word.removesuffix("*") for word in words if word.endswith("*")]
+        more = (completions(word, self._tokenizer.tokens).values() for word in begun)
+        return (*words, *chain.from_iterable(more))
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._connection)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
         return self._table if self._words and self._words.lacks(words) else self._leg
