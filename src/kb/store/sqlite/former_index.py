@@ -81,13 +81,10 @@ class FormerIndex:
 
     def select(self, where: Filter) -> FormerSelection:
         """Return the chunks that `where` admitted then."""
-        former = {document.id for document, _ in self._former.values()}
+        former = {document.id: document for document, _ in self._former.values()}
         within = ids_within(self._connection.execute, where.limit, former) if where.limit else former
-        if where.holding or where.lacking:
-            within = {each for each in within if self._has_texts(each, where)}
-        admitted = [
-            id_ for id_, (document, _) in self._former.items() if document.id in within and admits(where, document)
-        ]
+        there = {each for each in within if admits(where, former[each]) and self._has_texts(each, where)}
+        admitted = [id_ for id_, (document, _) in self._former.items() if document.id in there]
         ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
         return FormerSelection(self.words, self._snapshot, ids, self._gone)
 
@@ -116,6 +113,8 @@ class FormerIndex:
 
     def _has_texts(self, document_id: int, where: Filter) -> bool:
         """Return whether a former version holds what it must, and nothing of what it must not."""
+        if not (where.holding or where.lacking):
+            return True
         columns = [
             self._tokenizer.tokens(text)
             for chunk in self._chunks_of[document_id]
