@@ -63,6 +63,13 @@ DOCUMENTS = {
     "street": "Die Straße ist gesperrt.",
     "lodz": "Łódź has a film school.",
     "operators": "In logic AND, OR and NOT are operators; NEAR is none.",
+    "java": "Start java with -Xmx512m against an OutOfMemoryError.",
+    "find": "Run find . -name settings.py to see which one is read.",
+    "tar": "Unpack it with tar -xvf a.tgz in the folder.",
+    "recipe": "Thanks for the recipe, wrote Anna.",
+    "organization": "An organization of volunteers runs the lifeboats.",
+    "happiness": "Happiness is a warm kitchen.",
+    "generalization": "A generalization from two cases is bold.",
     "injection": "Never DROP TABLE documents by hand.",
 }
 QUERIES = [
@@ -86,3 +93,27 @@ async def test_awkward_queries_find_what_they_name(api):
             continue
         missed.append((query, wanted, found))
     assert len(missed) <= 0.03 * len(QUERIES), missed
+
+
+async def test_a_beginning_finds_words_of_whose_ends_the_index_has_nothing(api):
+    texts = {
+        "organiz": "The organization has moved.",
+        "happin": "Happiness comes and goes.",
+        "generaliz": "No generalization holds.",
+        "runn": "He was running home.",
+        "photogr": "A photographer came.",
+    }
+    for text in texts.values():
+        await finished(api, await api.add_note(text=text, tags=["begun"]))
+    for beginning, text in texts.items():
+        results = (await api.search(query=f"{beginning}*", tags=["begun"], fts_only=True))["results"]
+        assert [result["text"] for result in results] == [text]
+        [(start, end)] = results[0]["highlights"]
+        assert text[start:end].lower().startswith(beginning)
+
+
+async def test_what_is_excluded_stays_so_where_a_phrase_is_nowhere(api):
+    for text in ("A green kite flies.", "A green kite sinks."):
+        await finished(api, await api.add_note(text=text, tags=["kites"]))
+    results = (await api.search(query='"green kite of paper" kite -sinks', tags=["kites"]))["results"]
+    assert [result["text"] for result in results] == ["A green kite flies."]

@@ -6,6 +6,7 @@ import random
 from concurrent.futures import Future
 from contextlib import closing
 
+import apsw
 import numpy as np
 import pytest
 
@@ -13,7 +14,8 @@ from kb.search.fusion import rank
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite.index import SqliteSelection
+from kb.store.sqlite.context import NOBODY, ContextReader
+from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
 from tests.support.spaces import space
@@ -136,20 +138,43 @@ def test_one_leg_finds_what_it_finds_by_itself(filled, legs):
     assert {passage.context_score for passage in results.values()} == {None}
 
 
-def test_without_words_in_memory_the_scores_are_the_same(store):
-    machine = Machine(store, 5)
-    for _ in range(120):
-        machine.step()
-    with store.read() as tx:
-        ids = np.array([id_ for (id_,) in tx.connection.execute("SELECT id FROM chunks ORDER BY id")], np.int64)
-        for where in (Filter(), Filter(tags=("thread:red",)), Filter(source_prefix="/letters")):
-            words, vector = (WORDS[1], WORDS[2]), vector_of(WORDS[3])
-            memory = tx.index.select(where).in_context(words, vector, ids)
-            snapshot = store._vectors.seen_by(tx.connection)
-            table = SqliteSelection(tx.connection, snapshot, None, where).in_context(words, vector, ids)
-            assert memory.ids.size
-            for one, other in zip((memory.ids, memory.fts, memory.vec), (table.ids, table.fts, table.vec), strict=True):
-                np.testing.assert_array_equal(one, other)
+def test_without_words_in_memory_nothing_lends_and_no_length_is_read(filled, monkeypatch):
+    first = add(filled, "ferry tuesday", path="/chat/1")
+    add(filled, "ferry monday", path="/chat/2")
+    assert found(filled, "ferry tuesday")[first].context_score is not None
+    filled.words.give_up("it is damaged")
+    monkeypatch.setattr("kb.store.sqlite.words.read_snapshot", None)
+    results = found(filled, "ferry tuesday")
+    assert next(iter(results)) == first
+    assert {passage.context_score for passage in results.values()} == {None}
+
+
+def test_of_a_folder_full_of_threads_the_nearest_thousand_are_looked_through(filled):
+    one, other = (add(filled, f"ferry {day}", path=f"/chat/{day}") for day in ("tuesday", "monday"))
+    far = add(filled, "ferry sunday", path="/far/0")
+    for number in range(1001):
+        add(filled, f"moored {number}", path=f"/far/{number + 1}", tags=["thread:boats"])
+    last = add(filled, "ferry friday", path="/far/last")
+    with filled.read() as tx:
+        sql = statements("context")["select_in_folders"]
+        rows = tx.connection.execute(sql, (apsw.carray(np.array([one, far, last], np.int64)),)).fetchall()
+    assert sorted(rows) == [(one, None, str(other)), (far, None, None), (last, None, None)]
+
+
+@pytest.mark.parametrize("tags", [("thread:a", "thread:b"), ("thread:b", "thread:a")])
+def test_of_two_threads_the_first_by_its_name_is_a_notes_own_whoever_else_is_looked_at(filled, tags):
+    def said(text, *tags):
+        return add(filled, text, tags=tags)
+
+    before, after = said("ferry", tags[0]), said("tuesday", tags[1])
+    both = said("noon", "thread:a", "thread:b")
+    own = {tags[0]: before, tags[1]: after}["thread:a"]
+    with filled.read() as tx:
+        index = tx.index
+        reader = ContextReader(tx.connection.execute, index._words, None, index._snapshot)
+        for documents in ([both], [before, both], [both, after], [before, after, both]):
+            window = reader._windows(np.array(sorted(documents), np.int64))[both]
+            assert set(window) - {NOBODY} == {own}
 
 
 class Machine:

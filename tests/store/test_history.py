@@ -213,6 +213,32 @@ def test_a_search_as_of_a_moment_works_with_few_vectors_and_with_many(path):
             assert selection.full_text(("apple",), 100).ids.size == 30
 
 
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"holding": ("blue lamp",)}, [0, 2]),
+        ({"holding": ("Blue Lamps",)}, [0, 2]),
+        ({"holding": ("lamp blue",)}, [1]),
+        ({"lacking": ("lamp blue",)}, [0, 2]),
+        ({"lacking": ("blue lamp",)}, [1]),
+        ({"holding": ("a blue",), "lacking": ("noon",)}, [0]),
+    ],
+)
+def test_quotes_and_dashes_hold_of_former_versions_too(path, where, expected):
+    with closing_store(path, flat_limit=100) as store:
+        texts = ("a blue lamp", "a lamp blue", "a blue lamp at noon")
+        ids = [add(store, text, seed=number) for number, text in enumerate(texts)]
+        time.sleep(0.003)
+        then = datetime.now(UTC)
+        time.sleep(0.003)
+        for id_ in ids[:2]:
+            update(store, id_, "pear", Author("k"))
+        with store.read() as tx:
+            index = tx.index_at(then)
+            found = index.select(Filter(as_of=then, **where)).full_text(("lamp",), 10)
+            assert sorted(index.documents_of(found.ids)) == [ids[each] for each in expected]
+
+
 def test_a_database_that_is_made_anew_keeps_versions_and_bin(path):
     with opened(path) as store:
         id_, other = add(store, "one"), add(store, "other")

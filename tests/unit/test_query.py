@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.search.query import MAX_CONDITIONS, MAX_PARTS, Query, compounds
+from kb.search.query import MAX_CONDITIONS, MAX_PARTS, Query, compounds, tokenize
 from kb.store.rows import Filter
 
 
@@ -20,17 +20,41 @@ def parsed(text):
         ("“blue lamp”", (("blue lamp",), (), ("blue", "lamp"))),
         ("jaguar -car", ((), ("car",), ("jaguar",))),
         ('lamp -"by the window"', ((), ("by the window",), ("lamp",))),
-        ("photogr* art", ((), (), ("photogr*", "art"))),
+        ("photogr* art", ((), (), ("photogr*", "photogr", "art"))),
+        ("rust async -tokio -actix", ((), ("tokio", "actix"), ("rust", "async"))),
+        ('rust -tokio -"green threads"', ((), ("green threads", "tokio"), ("rust",))),
+        ('-"green threads" rust', ((), ("green threads",), ("rust",))),
+        ("дом -крыша", ((), ("крыша",), ("дом",))),
+        ("घर -दीवार", ((), ("दीवार",), ("घर",))),
     ],
 )
 def test_quotes_dashes_and_stars_mean_something(text, expected):
     holding, lacking, words = parsed(text)
     assert (holding, lacking) == expected[:2]
     assert set(expected[2]) <= set(words)
+    assert not set(words) & set(lacking)
 
 
 @pytest.mark.parametrize(
-    "text", ["rm -rf now", "at -5 degrees", "a - b", "well-known", "--dry-run", "SELECT * FROM t", '5" pipe']
+    "text",
+    [
+        "rm -rf now",
+        "at -5 degrees",
+        "a - b",
+        "well-known",
+        "--dry-run",
+        "SELECT * FROM t",
+        '5" pipe',
+        "java -Xmx512m OutOfMemoryError",
+        "find . -name settings.py",
+        "What did Anna -the baker- say",
+        "Vor -und Nachteile von Holz",
+        "Thanks for the recipe! -Anna",
+        "tar -xvf a.tgz",
+        "what comes -after",
+        "heat 20 -400",
+        "__* foo.b*",
+    ],
 )
 def test_other_dashes_stars_and_quotes_do_not(text):
     assert parsed(text)[:2] == ((), ())
@@ -42,10 +66,22 @@ def test_a_query_of_nothing_but_what_is_not_wanted_is_looked_for():
     assert (query.where, query.words, query.text) == (Filter(), ("lamp",), "-lamp")
 
 
-def test_conditions_can_be_dropped_without_the_words():
+@pytest.mark.parametrize("phrase", ["ferry -noon", "ferry -noon -night", "photogr* art", "foo.b* photogr*"])
+def test_no_sign_in_quotes_means_anything_but_its_words_are_looked_for(phrase):
+    holding, lacking, words = parsed(f'lamp "{phrase}"')
+    assert (holding, lacking) == ((phrase.rstrip("*"),), ())
+    assert {"lamp", *tokenize(phrase)} <= set(words)
+    assert not [word for word in words if word.endswith("*")]
+
+
+def test_a_word_before_a_phrase_that_is_wanted_is_not_excluded():
+    assert parsed('lamp -harbour "blue lamp"')[:2] == (("blue lamp",), ())
+
+
+def test_phrases_can_be_dropped_without_the_words_and_what_is_not_wanted():
     query = Query.parse('"blue lamp" -harbour', Filter(tags=("a",)))
-    assert query.without_conditions.where == Filter(tags=("a",))
-    assert query.without_conditions.words == query.words
+    assert query.without_phrases.where == Filter(tags=("a",), lacking=("harbour",))
+    assert query.without_phrases.words == query.words
 
 
 @pytest.mark.parametrize(

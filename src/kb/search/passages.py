@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kb.lexical.beginnings import completions
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -73,14 +75,19 @@ class Highlighter:
     def __init__(self, analyzer: Analyzer, words: Iterable[str]) -> None:
         self._analyzer = analyzer
         given = list(words)
-        self._stems = {stem for word in given for _, _, stem in analyzer.stems(word)}
-        self._beginnings = tuple(word.removesuffix("*") for word in given if word.endswith("*"))
+        begun = [word.removesuffix("*") for word in given if word.endswith("*")]
+        self._stems = {stem for word in given for stem in self._stems_of(word)}
+        self._stems.update(*(completions(word, self._stems_of) for word in begun))
+        self._beginnings = tuple(stem for word in begun for stem in self._stems_of(word)[-1:])
 
     def ranges(self, text: str) -> list[tuple[int, int]]:
         """Return where the words stand, in characters, the end excluded."""
         if not self._stems:
             return []
         return [(start, end) for start, end, stem in self._analyzer.stems(text) if self._has(stem)]
+
+    def _stems_of(self, text: str) -> list[str]:
+        return [stem for _, _, stem in self._analyzer.stems(text)]
 
     def _has(self, stem: str) -> bool:
         return stem in self._stems or stem.startswith(self._beginnings)

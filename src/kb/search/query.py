@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kb.lexical.stop_words import STOP_WORDS
@@ -22,8 +23,8 @@ MAX_CONDITIONS = 8
 """How many phrases are looked at that must be in a document, and as many that must not."""
 
 PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
-EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_]\w{2,})(?!\S)")
-"""A word that no result may have. Shorter ones are rather options of a command."""
+MIN_EXCLUDED = 3
+"""How many characters a word has at least that is excluded: shorter ones are rather options of a command."""
 
 JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
@@ -54,20 +55,23 @@ class Query:
     ) -> Query:
         """Return the query for the legs that shall run.
 
-        What stands in quotes must be in a document, `-word` and `-"some words"` must not, and `begin*` stands for all
-        words that begin so.
+        What stands in quotes must be in a document, `-"some words"` must not, nor must `-word` at the end of the query,
+        and `begin*` stands for all words that begin so.
         """
-        quoted = [(sign, phrase) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
+        # A star in quotes means nothing.
+        quoted = [(sign, phrase.strip("* ")) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
         phrases = [phrase for sign, phrase in quoted if not sign]
         unwanted = [phrase for sign, phrase in quoted if sign]
         rest = PHRASE.sub(lambda found: " " if found[1] else f" {found[2]} ", text)
-        unwanted += EXCLUDED.findall(rest)
-        rest = EXCLUDED.sub(" ", rest)
+        if excluded := exclusions(PHRASE.sub(lambda found: " " if found[1] else ' " ', text)):
+            unwanted += excluded
+            rest = " ".join(rest.split()[: -len(excluded)])
         if not tokenize(rest):  # nothing but what is not wanted
             phrases, unwanted, rest = [], [], text
         where = replace(where, holding=tuple(phrases[:MAX_CONDITIONS]), lacking=tuple(unwanted[:MAX_CONDITIONS]))
         phrases = [phrase for phrase in phrases if len(tokenize(phrase)) <= MAX_PARTS]
-        words = list(dict.fromkeys([*beginnings(rest), *keywords(PREFIX.sub(" ", rest)), *phrases, *compounds(rest)]))
+        begun = beginnings(PHRASE.sub(" ", text))
+        words = list(dict.fromkeys([*begun, *keywords(rest), *phrases, *compounds(rest)]))
         return cls(rest if vectors else None, tuple(words) if full_text else (), where, exact)
 
     @property
@@ -76,9 +80,9 @@ class Query:
         return self.words[:MAX_TERMS]
 
     @property
-    def without_conditions(self) -> Query:
-        """The same query, whatever must or must not be in a document."""
-        return replace(self, where=replace(self.where, holding=(), lacking=()))
+    def without_phrases(self) -> Query:
+        """The same query, whatever must be in a document; what must not be in it must not still."""
+        return replace(self, where=replace(self.where, holding=()))
 
 
 def keywords(text: str) -> list[str]:
@@ -87,9 +91,32 @@ def keywords(text: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] or words
 
 
+def exclusions(text: str) -> list[str]:
+    """Return the words that no result may have: each has a dash before it, and nothing else follows.
+
+    Within a sentence or a command a dash is something else, and so it is before a name or a stop word.
+    """
+    words = text.split()
+    behind = takewhile(is_exclusion, reversed(words))
+    return [word[1:] for word in behind][::-1]
+
+
+def is_exclusion(word: str) -> bool:
+    """Return whether this is a dash and a word of letters, none of them a capital one, that is no stop word."""
+    letters = word[1:]
+    return (
+        word.startswith("-")
+        and len(letters) >= MIN_EXCLUDED
+        and letters == letters.lower()
+        and letters not in STOP_WORDS
+        and all(is_word_character(each) and not each.isnumeric() for each in letters)
+        and letters[0].isalpha()
+    )
+
+
 def beginnings(text: str) -> list[str]:
     """Return what words shall begin with, each with its star."""
-    return [f"{beginning.lower()}*" for beginning in PREFIX.findall(text)]
+    return [f"{beginning.lower()}*" for beginning in PREFIX.findall(text) if tokenize(beginning)]
 
 
 def compounds(text: str) -> list[str]:
@@ -97,7 +124,7 @@ def compounds(text: str) -> list[str]:
 
     Words that only a hyphen or an apostrophe joins are none: others write them apart.
     """
-    written = unicodedata.normalize("NFC", text).lower().split()
+    written = [word.rstrip("*") for word in unicodedata.normalize("NFC", text).lower().split()]
     found = [word for word in written if 1 < len(tokenize(word)) <= MAX_PARTS and not JOINED.fullmatch(word)]
     return found + [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
 

@@ -98,8 +98,8 @@ class SearchService:
                 vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
             found = find(Retriever(index, query, vector, self._instruments), top)
-            if not found and query != query.without_conditions:
-                found = find(Retriever(index, query.without_conditions, vector, self._instruments), top)
+            if not found and query != query.without_phrases:
+                found = find(Retriever(index, query.without_phrases, vector, self._instruments), top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
             total = count(found)

@@ -114,16 +114,21 @@ class ContextReader:
         return np.array(with_others, np.int32).reshape(-1, 1 + 2 * REACH)
 
     def _windows(self, documents: NDArray[np.int64]) -> dict[int, list[int]]:
-        """Return the neighbours of documents, and those of the neighbours."""
+        """Return the neighbours of documents, and those of the neighbours.
+
+        One that is in two threads has different ones in each: its own line goes before those of others.
+        """
+        own: dict[int, list[int]] = {}
         windows: dict[int, list[int]] = {}
-        for row in self._lines(documents):
+        for row in sorted(self._lines(documents), key=lambda row: row[0]):
             before, after = row[1:]
             line = [*reversed(_ids(before)), row[0], *_ids(after)]
             place = len(_ids(before))
             for index in range(max(0, place - REACH), min(len(line), place + REACH + 1)):
                 near = line[max(0, index - REACH) : index] + line[index + 1 : index + 1 + REACH]
-                windows[line[index]] = near + [NOBODY] * (2 * REACH - len(near))
-        return windows
+                window = near + [NOBODY] * (2 * REACH - len(near))
+                (own if index == place else windows).setdefault(line[index], window)
+        return windows | own
 
     def _lines(self, documents: NDArray[np.int64]) -> list[Neighbours]:
         """Return those of these documents that are in a thread, with those around them."""

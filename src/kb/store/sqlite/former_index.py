@@ -81,11 +81,10 @@ class FormerIndex:
 
     def select(self, where: Filter) -> FormerSelection:
         """Return the chunks that `where` admitted then."""
-        former = {document.id for document, _ in self._former.values()}
+        former = {document.id: document for document, _ in self._former.values()}
         within = ids_within(self._connection.execute, where.limit, former) if where.limit else former
-        admitted = [
-            id_ for id_, (document, _) in self._former.items() if document.id in within and admits(where, document)
-        ]
+        there = {each for each in within if admits(where, former[each]) and self._has_texts(each, where)}
+        admitted = [id_ for id_, (document, _) in self._former.items() if document.id in there]
         ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
         return FormerSelection(self.words, self._snapshot, ids, self._gone)
 
@@ -111,6 +110,33 @@ class FormerIndex:
         kept = np.union1d(self._unchanged(Filter(as_of=self._instant)), there)
         gone = [self._former[id_] for id_ in sorted(self._gone)]
         return FormerWords(self._connection, self._reader, kept, gone)
+
+    def _has_texts(self, document_id: int, where: Filter) -> bool:
+        """Return whether a former version holds what it must, and nothing of what it must not."""
+        if not (where.holding or where.lacking):
+            return True
+        columns = [
+            self._tokenizer.tokens(text)
+            for chunk in self._chunks_of[document_id]
+            for text in (chunk.text, chunk.header)
+        ]
+
+        def stands(text: str) -> bool:
+            phrase = self._tokenizer.tokens(text)
+            return any(follows(phrase, tokens) for tokens in columns)
+
+        return all(map(stands, where.holding)) and not any(map(stands, where.lacking))
+
+    @cached_property
+    def _chunks_of(self) -> dict[int, list[Chunk]]:
+        found: dict[int, list[Chunk]] = {}
+        for document, chunk in self._former.values():
+            found.setdefault(document.id, []).append(chunk)
+        return found
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._connection)
 
     def _unchanged(self, where: Filter) -> NDArray[np.int64]:
         """Return the chunks of the documents that stand as they stood then, of those that the filter admits."""
@@ -256,6 +282,12 @@ class FormerWords:
         counts = np.concatenate([kept.counts.astype(np.int64), np.fromiter(gone.values(), np.int64, len(gone))])
         order = np.argsort(rows)
         return Postings.of(rows[order], counts[order])
+
+
+def follows(phrase: Sequence[str], tokens: Sequence[str]) -> bool:
+    """Return whether the tokens of a phrase follow each other somewhere; one without any stands nowhere."""
+    starts = (place for place, token in enumerate(tokens) if token == phrase[0]) if phrase else ()
+    return any(tokens[start : start + len(phrase)] == phrase for start in starts)
 
 
 def _hit(document: Document, chunk: Chunk) -> Hit:

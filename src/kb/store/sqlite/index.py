@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
+from kb.lexical.beginnings import completions
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import Tokenizer, words_on_disk
+from kb.store.sqlite.words import Tokenizer
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
 
 if TYPE_CHECKING:
@@ -96,11 +97,11 @@ class SqliteSelection:
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
-        return self._leg_for(words).best(tuple(words), limit) if words else EMPTY_SCORES
+        return self._leg_for(words).best(self._completed(words), limit) if words else EMPTY_SCORES
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
-        return self._leg_for(words).scores(tuple(words), ids) if words else np.full(ids.size, np.nan)
+        return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
@@ -115,12 +116,23 @@ class SqliteSelection:
         return self._snapshot.vectors(ids)
 
     def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
-        reader = self._words or words_on_disk(self._connection)
-        if reader is None or reader.lacks(words):
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads.
+
+        Without the words in memory there are none: the length of every chunk would be read for each search.
+        """
+        if self._words is None or self._words.lacks(words):
             return NO_CONTEXT
-        admitted = self._admitted if self._words else self._admit(reader)
-        return ContextReader(self._execute, reader, admitted, self._snapshot).scores(words, vector, ids)
+        return ContextReader(self._execute, self._words, self._admitted, self._snapshot).scores(words, vector, ids)
+
+    def _completed(self, words: Sequence[str]) -> Terms:
+        """Return the words, and for each beginning among them words that begin so and whose stems do not."""
+        begun = [word.removesuffix("*") for word in words if word.endswith("*")]
+        more = (completions(word, self._tokenizer.tokens).values() for word in begun)
+        return (*words, *chain.from_iterable(more))
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._connection)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
         return self._table if self._words and self._words.lacks(words) else self._leg

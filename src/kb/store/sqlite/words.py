@@ -207,17 +207,6 @@ def read_snapshot(connection: apsw.Connection) -> Snapshot:
     return Snapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
 
 
-def words_on_disk(connection: apsw.Connection) -> WordReader | None:
-    """Return the words that the connection's transaction sees, each read when it is asked for, if they can be."""
-    try:
-        if not _fits(connection):
-            return None
-        snapshot = read_snapshot(connection)
-    except (apsw.CorruptError, ValueError):
-        return None
-    return WordReader(connection, LexicalIndex(snapshot, 0), snapshot)
-
-
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:
     """Return these chunks with their tokens."""
     if not ids:

@@ -11,6 +11,7 @@ SELECT
 
 -- name: select_in_threads
 -- The documents of an array of ids that are in a thread, each with the four before it, the nearest first, and the four after it.
+-- With several threads the first by its name counts: tag_id is of the row that min(name) is of.
 SELECT
   here.id,
   (SELECT group_concat(id) FROM (
@@ -22,33 +23,39 @@ SELECT
     ORDER BY document_id LIMIT 4
   ))
 FROM (
-  SELECT document_id AS id, min(tag_id) AS tag_id
+  SELECT document_id AS id, tag_id, min(name)
   FROM carray(?) CROSS JOIN document_tags ON document_id = value CROSS JOIN tags ON tags.id = tag_id
   WHERE name >= 'thread:' AND name < 'thread;' GROUP BY document_id
 ) AS here
 
 -- name: select_in_folders
--- Likewise the notes that are in a folder, of those that are in no thread.
+-- Likewise the notes that are in a folder, of those that are in no thread, among the thousand that are nearest in it on either side.
 SELECT
   here.id,
   (SELECT group_concat(id) FROM (
-    SELECT id FROM documents INDEXED BY documents_folder
-    WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
-      AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id < here.id
-      AND NOT EXISTS (
-        SELECT 1 FROM document_tags JOIN tags ON tags.id = tag_id
-        WHERE document_id = documents.id AND name >= 'thread:' AND name < 'thread;'
-      )
+    SELECT id FROM (
+      SELECT id FROM documents INDEXED BY documents_folder
+      WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
+        AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id < here.id
+      ORDER BY id DESC LIMIT 1000
+    ) AS near
+    WHERE NOT EXISTS (
+      SELECT 1 FROM document_tags JOIN tags ON tags.id = tag_id
+      WHERE document_id = near.id AND name >= 'thread:' AND name < 'thread;'
+    )
     ORDER BY id DESC LIMIT 4
   )),
   (SELECT group_concat(id) FROM (
-    SELECT id FROM documents INDEXED BY documents_folder
-    WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
-      AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id > here.id
-      AND NOT EXISTS (
-        SELECT 1 FROM document_tags JOIN tags ON tags.id = tag_id
-        WHERE document_id = documents.id AND name >= 'thread:' AND name < 'thread;'
-      )
+    SELECT id FROM (
+      SELECT id FROM documents INDEXED BY documents_folder
+      WHERE doc_type = 'note' AND instr(source_path, '/') AND length(source_path) <= 500
+        AND rtrim(source_path, replace(source_path, '/', '')) = here.folder AND id > here.id
+      ORDER BY id LIMIT 1000
+    ) AS near
+    WHERE NOT EXISTS (
+      SELECT 1 FROM document_tags JOIN tags ON tags.id = tag_id
+      WHERE document_id = near.id AND name >= 'thread:' AND name < 'thread;'
+    )
     ORDER BY id LIMIT 4
   ))
 FROM (
