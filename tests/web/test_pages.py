@@ -291,3 +291,18 @@ def test_no_large_form_is_read_of_who_has_not_signed_in(read, server):
         answer = reader.http.post(f"{server.url}/{place}", data=data | {"token": token}, headers={"Accept": "*/*"})
         assert answer.status_code == 401, place
     assert reader.http.post(f"{server.url}/sign-in", data={"key": "x" * 100_000, "token": token}).status_code == 413
+
+
+def write(site, **note):
+    return site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+
+
+@pytest.mark.web
+def test_what_is_similar_to_a_document_is_what_the_engine_says(read, site):
+    said = "The pilot said that the landing went {} and everyone on deck was glad."
+    quoted = write(site, title="Landing, quoted", text=said.format('"exactly as rehearsed"'))
+    write(site, title="Landing, told", text=said.format("just like planned"))
+    found = site.engine.get(f"documents/{quoted}/similar", params={"top": 5}).json()["results"]
+    shown = read(f"{site.url}/d/{quoted}").page.xpath("//section[h2='Similar']//a[@class='title']/text()")
+    assert shown == [each["title"] for each in found]
+    assert shown[0] == "Landing, told"

@@ -31,6 +31,7 @@ MOST_OUTLINED: Final = 600
 
 PAGE: Final = 50
 FOUND: Final = 20
+SIMILAR: Final = 5
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -164,12 +165,11 @@ def neighbours(found: Sequence[Row], hit: int | None) -> tuple[int | None, int |
 
 async def similar(visit: Visit, shown: Row) -> list[Row]:
     """Return documents that say something like this one does."""
-    text = f"{shown['title']}\n{shown['chunks'][0]['text'] if shown['chunks'] else ''}"[:1000]
     try:
-        reply = await visit.engine.search(query=text, vec_only=True, group_by="document", top=6)
-    except Invalid:
+        reply = await visit.engine.similar(shown["id"], top=SIMILAR)
+    except Invalid:  # KB_MAX_TOP is lower
         return []
-    return [document_row(each) for each in reply["results"] if each["document_id"] != shown["id"]][:5]
+    return [document_row(each) for each in reply["results"]]
 
 
 async def attachments(visit: Visit, shown: Row) -> list[Row]:
