@@ -306,3 +306,14 @@ def test_what_is_similar_to_a_document_is_what_the_engine_says(read, site):
     shown = read(f"{site.url}/d/{quoted}").page.xpath("//section[h2='Similar']//a[@class='title']/text()")
     assert shown == [each["title"] for each in found]
     assert shown[0] == "Landing, told"
+
+
+@pytest.mark.web
+def test_a_note_that_is_saved_unchanged_stays_as_it_is(read, site):
+    title, text = "Two  spaces and \u200fa turn", "\n\nIt begins with empty lines."
+    note = write(site, title=title, text=text)
+    reader = read(f"{site.url}/d/{note}/edit")
+    assert f"autofocus>\n{text}</textarea>" in reader.answer.text, "browsers leave out the first line end"
+    reader.submit("/edit$", text=text)
+    after = site.engine.get(f"documents/{note}").json()
+    assert (after["title"], after["chunks"][0]["text"]) == (title, text)

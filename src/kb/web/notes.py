@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse
 from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
 from kb.web.documents import split_tags
 from kb.web.pages import HEADERS, render, see
-from kb.web.text import markdown, plain
+from kb.web.text import markdown
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -92,9 +92,9 @@ def sent(form: FormData) -> dict[str, str]:
 
 
 def as_draft(note: Row) -> dict[str, str]:
-    """Return a note as the form shows it."""
+    """Return a note as the form shows it: as it is, since what the form shows is what it saves."""
     return {
-        "title": plain(note["title"], 500),
+        "title": note["title"],
         "text": "".join(chunk["text"] for chunk in note["chunks"]),
         "tags": ", ".join(note["tags"]),
     }
