@@ -317,3 +317,14 @@ def test_a_note_that_is_saved_unchanged_stays_as_it_is(read, site):
     reader.submit("/edit$", text=text)
     after = site.engine.get(f"documents/{note}").json()
     assert (after["title"], after["chunks"][0]["text"]) == (title, text)
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("base", ["", "*", "ü"])
+def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read, site, base):
+    note = write(site, title="Kept", text=f"Stays, whatever {base!r} is.")
+    reader = read(f"{site.url}/d/{note}/edit")
+    reader.submit("/edit$", text="Overwritten.", content_hash=base)
+    assert reader.answer.status_code == 412
+    assert "Someone else changed this note" in reader.text
+    assert site.engine.get(f"documents/{note}").json()["chunks"][0]["text"].startswith("Stays")

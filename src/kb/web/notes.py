@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import HTMLResponse
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kb.web.visits import Visit
 
 WAIT_SECONDS = 20
+HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 async def new(request: Request, visit: Visit) -> Response:
@@ -54,6 +56,8 @@ async def edit(request: Request, visit: Visit) -> Response:
     draft, base = sent(form), str(form.get("content_hash", ""))
     tags, former = split_tags(draft["tags"]), note["tags"]
     try:
+        if not HASH.fullmatch(base):  # it does not say which text it changes
+            raise Changed
         await visit.engine.update_note(
             note_id,
             draft["text"],
