@@ -328,3 +328,15 @@ def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read,
     assert reader.answer.status_code == 412
     assert "Someone else changed this note" in reader.text
     assert site.engine.get(f"documents/{note}").json()["chunks"][0]["text"].startswith("Stays")
+
+
+@pytest.mark.web
+def test_numbers_of_any_length_are_answered_with_a_page(read, site):
+    for number in ("9" * 18, "9" * 19, "9" * 25, "9" * 5000):
+        for place in (f"d/{number}", f"jobs/{number}", f"d/{site.ids['boat/lease.pdf']}/pages/{number}.png"):
+            assert httpx2.get(f"{site.url}/{place}", headers=PAGE).status_code == 404, place[:40]
+    reader = read(f"{site.url}/d/{site.ids['Boat']}")
+    token = reader.page.xpath("//body/@data-token")[0]
+    for version in ("abc", "", "0", "9" * 25, "9" * 5000):
+        place = f"{site.url}/d/{site.ids['Boat']}/revert"
+        assert reader.http.post(place, data={"version": version, "token": token}).status_code == 422, version[:40]
