@@ -340,3 +340,12 @@ def test_numbers_of_any_length_are_answered_with_a_page(read, site):
     for version in ("abc", "", "0", "9" * 25, "9" * 5000):
         place = f"{site.url}/d/{site.ids['Boat']}/revert"
         assert reader.http.post(place, data={"version": version, "token": token}).status_code == 422, version[:40]
+
+
+@pytest.mark.web
+def test_who_asks_for_the_head_of_a_page_gets_that_of_the_page(site):
+    for place in pages(site.ids).values():
+        statuses = {
+            httpx2.request(method, f"{site.url}/{place}", headers=PAGE).status_code for method in ("GET", "HEAD")
+        }
+        assert len(statuses) == 1, place

@@ -26,7 +26,7 @@ HASH: Final = re.compile("[0-9a-f]{64}")
 
 async def new(request: Request, visit: Visit) -> Response:
     """Write a note."""
-    if request.method == "GET":
+    if request.method != "POST":
         await visit.require()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
@@ -49,9 +49,9 @@ async def edit(request: Request, visit: Visit) -> Response:
     note = await visit.engine.document(note_id)
     if note["doc_type"] != "note":
         raise NotANote
-    there = as_draft(note)
-    if request.method == "GET":
-        return render(request, "edit.html", draft=there, id=note_id, content_hash=note["content_hash"], wrong=None)
+    if request.method != "POST":
+        draft = as_draft(note)
+        return render(request, "edit.html", draft=draft, id=note_id, content_hash=note["content_hash"], wrong=None)
     form = await visit.form(request)
     draft, base = sent(form), str(form.get("content_hash", ""))
     tags, former = split_tags(draft["tags"]), note["tags"]

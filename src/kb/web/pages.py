@@ -112,7 +112,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 async def sign_in_first(request: Request, visit: Visit) -> Response:
     """Ask for the key, and lead back from there."""
-    if request.method != "GET":
+    if request.method == "POST":
         return see(visit, "sign-in")
     place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
     return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=None)
