@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -349,3 +350,17 @@ def test_who_asks_for_the_head_of_a_page_gets_that_of_the_page(site):
             httpx2.request(method, f"{site.url}/{place}", headers=PAGE).status_code for method in ("GET", "HEAD")
         }
         assert len(statuses) == 1, place
+
+
+@pytest.mark.web
+def test_a_preview_that_takes_long_keeps_nobody_waiting(read, site):
+    reader = read(f"{site.url}/new")
+    form = {"token": reader.page.xpath("//body/@data-token")[0], "text": "*a_ " * 50_000}
+    with ThreadPoolExecutor(1) as threads:
+        preview = threads.submit(reader.http.post, f"{site.url}/preview", data=form)
+        answered = 0
+        while not preview.done():
+            assert httpx2.get(f"{site.url}/readyz").status_code == 200
+            answered += 1
+    assert preview.result().status_code == 200
+    assert answered > 3

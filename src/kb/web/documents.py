@@ -88,7 +88,7 @@ async def document(request: Request, visit: Visit) -> Response:
         "document.html",
         document=document_row(shown),
         tags=shown["tags"],
-        text=body(shown["doc_type"], chunks, hit, words),
+        text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words),
         outline=outline(await _every(visit, document_id, chunks, count)),
         found=[{"index": each["index"], "place": place(each["place"])} for each in found],
         hit=hit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -87,7 +88,8 @@ async def edit(request: Request, visit: Visit) -> Response:
 async def preview(request: Request, visit: Visit) -> Response:
     """A note's text as it will be shown."""
     form = await visit.form(request)
-    return HTMLResponse(str(markdown(str(form.get("text", ""))[:200_000])), headers=HEADERS)
+    html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
+    return HTMLResponse(str(html), headers=HEADERS)
 
 
 def sent(form: FormData) -> dict[str, str]:
