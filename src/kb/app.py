@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import logging
 from contextlib import ExitStack, asynccontextmanager, closing, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,7 +50,7 @@ from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
-from kb.routes.queue import SearchQueue
+from kb.routes.queue import TurnQueue
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings, listed
@@ -76,6 +77,13 @@ logger = logging.getLogger(__name__)
 API = "/api/v1"
 MAX_SEARCHES = 6
 """How many searches run at once, however many cores there are: fewer than the store has connections for readers."""
+
+MAX_PICTURES = 8
+"""How many pictures of pages may be drawn or wait: one is drawn after another."""
+
+TOO_MANY_PICTURES = f"{MAX_PICTURES} pictures of pages are drawn or wait already; try again in a second."
+DRAWING_SECONDS = 10
+"""How long drawing a page may take: somebody waits for it, unlike for the reading of a file."""
 
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
@@ -213,10 +221,10 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     at_once = min(available_cores() + 1, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
-    queue = SearchQueue(settings.max_searches, at_once)
+    queue = TurnQueue(settings.max_searches, at_once)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     search_service = SearchService(store, embedder, pool, instruments, recall)
-    pictures = stack.enter_context(PagePictures(store, originals, limits_of(settings)))
+    pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     info = Info("kb_engine", "What the engine is.", registry=None)
     info.info(about(embedder))
     reembedder = Reembedder(store, settings, wanted, embedder, lambda model: info.info(about(model)))
@@ -227,7 +235,18 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         stack.callback(instruments.registry.unregister, collector)
     trim_memory()
     return Services(
-        settings, store, embedder, worker, originals, search_service, stop, queue, keyring, pictures, reembedder
+        settings,
+        store,
+        embedder,
+        worker,
+        originals,
+        search_service,
+        stop,
+        queue,
+        keyring,
+        pictures,
+        reembedder,
+        TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
     )
 
 
@@ -275,6 +294,11 @@ def limits_of(settings: Settings) -> Limits:
         settings.max_tags if settings.own_tags else 0,
         settings.max_tag_chars,
     )
+
+
+def drawing_limits(settings: Settings) -> Limits:
+    """Return what drawing one page may take."""
+    return replace(limits_of(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
 
 
 def about(embedder: Embedder) -> dict[str, str]:

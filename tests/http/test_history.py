@@ -236,6 +236,8 @@ async def test_what_is_not_there_is_said(api, word):
             await call
     with pytest.raises(Invalid):
         await api.revert(id_, 0)
+    with pytest.raises(Invalid):
+        await api.revert(id_, 10**25)
 
 
 async def test_an_undo_is_shown_before_it_is_done(api, word):

@@ -8,12 +8,12 @@ import httpx2
 import pytest
 
 from kb.api.errors import Busy
-from kb.routes.queue import SearchQueue
+from kb.routes.queue import TurnQueue
 from tests.conftest import KEY
 
 
 async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came():
-    searches, order, running, most = SearchQueue(5, 2), [], 0, 0
+    searches, order, running, most = TurnQueue(5, 2), [], 0, 0
 
     async def search(number):
         nonlocal running, most
@@ -32,7 +32,7 @@ async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came():
 
 
 async def test_one_search_too_many_is_refused_and_the_others_are_not():
-    searches, go = SearchQueue(2, 1), asyncio.Event()
+    searches, go = TurnQueue(2, 1), asyncio.Event()
 
     async def search():
         async with searches:

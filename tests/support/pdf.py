@@ -19,6 +19,23 @@ def pdf(*pages):
     return _with_table(objects)
 
 
+def slow_pdf(text):
+    """A page with a line of text that takes minutes to draw: it is painted over very often."""
+    stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET " + "/S sh " * 20_000
+    return _with_table(
+        [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+            " /Resources << /Font << /F1 5 0 R >> /Shading << /S 6 0 R >> >> >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+            "<< /ShadingType 2 /ColorSpace /DeviceRGB /Coords [0 0 612 792] /Extend [true true]"
+            " /Function << /FunctionType 2 /Domain [0 1] /C0 [1 0 0] /C1 [0 0 1] /N 1 >> >>",
+        ]
+    )
+
+
 def _with_table(objects):
     pieces, offsets, length = [b"%PDF-1.4\n"], [], 9
     for number, content in enumerate(objects, 1):

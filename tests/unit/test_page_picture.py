@@ -6,11 +6,14 @@ import random
 import zlib
 from contextlib import closing
 from itertools import count
+from types import SimpleNamespace
 
 import pypdfium2
 import pytest
 
-from kb.api.errors import Unreadable
+from kb.api.errors import NotFound, Unreadable
+from kb.documents.originals import Originals
+from kb.documents.page_pictures import PagePictures
 from kb.formats.page_picture import Box, draw_page, find_passage, passage_boxes
 from kb.formats.readers import pdf as pdf_reader
 from kb.formats.readers.pdf_page import tidy
@@ -159,3 +162,24 @@ def test_the_parser_draws_pages_between_the_files_that_it_reads(tmp_path):
         assert sandbox.draw_page(path, 1, "", 0)
     finally:
         sandbox.close()
+
+
+def test_a_document_that_is_deleted_before_its_page_is_drawn_is_not_found(make_store, tmp_path):
+    class Vanishing(Originals):
+        """Files that are there when they are looked for, and then no more."""
+
+        def open(self, document):
+            file = super().open(document)
+            self.path(document.content_hash).unlink()
+            return file
+
+    document = SimpleNamespace(id=1, doc_type="pdf", content_hash="0" * 64)
+    originals = Vanishing(tmp_path / "files", keep=True)
+    originals.path(document.content_hash).parent.mkdir(parents=True)
+    originals.path(document.content_hash).write_bytes(pdf("The lease ends in March 2028."))
+    with (
+        make_store(dimensions=8) as store,
+        PagePictures(store, originals, Limits()) as pictures,
+        pytest.raises(NotFound, match="any more"),
+    ):
+        pictures.draw(document, 1, None)

@@ -130,6 +130,18 @@ def test_a_draft_survives_a_closed_page(browser, site):
     browser.execute_script("localStorage.clear()")
 
 
+def test_a_draft_is_forgotten_when_it_was_saved_and_not_because_a_link_says_so(browser, site):
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("A whole thought")
+    browser.get(f"{site.url}/documents?saved=new")
+    browser.get(f"{site.url}/new")
+    find(browser, "[data-do=restore]")[0].click()
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "article", "A whole thought")
+    assert find(browser, "#status", "Saved")
+    assert browser.execute_script("return localStorage.length") == 0
+
+
 def test_files_are_added_with_their_progress_and_the_reason_of_a_failure(browser, site, tmp_path):
     good, bad = tmp_path / "winch.md", tmp_path / "broken.pdf"
     good.write_text("# Winch\n\nThe winch is greased in March.\n")

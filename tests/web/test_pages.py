@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -291,3 +292,75 @@ def test_no_large_form_is_read_of_who_has_not_signed_in(read, server):
         answer = reader.http.post(f"{server.url}/{place}", data=data | {"token": token}, headers={"Accept": "*/*"})
         assert answer.status_code == 401, place
     assert reader.http.post(f"{server.url}/sign-in", data={"key": "x" * 100_000, "token": token}).status_code == 413
+
+
+def write(site, **note):
+    return site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+
+
+@pytest.mark.web
+def test_what_is_similar_to_a_document_is_what_the_engine_says(read, site):
+    said = "The pilot said that the landing went {} and everyone on deck was glad."
+    quoted = write(site, title="Landing, quoted", text=said.format('"exactly as rehearsed"'))
+    write(site, title="Landing, told", text=said.format("just like planned"))
+    found = site.engine.get(f"documents/{quoted}/similar", params={"top": 5}).json()["results"]
+    shown = read(f"{site.url}/d/{quoted}").page.xpath("//section[h2='Similar']//a[@class='title']/text()")
+    assert shown == [each["title"] for each in found]
+    assert shown[0] == "Landing, told"
+
+
+@pytest.mark.web
+def test_a_note_that_is_saved_unchanged_stays_as_it_is(read, site):
+    title, text = "Two  spaces and \u200fa turn", "\n\nIt begins with empty lines."
+    note = write(site, title=title, text=text)
+    reader = read(f"{site.url}/d/{note}/edit")
+    assert f"autofocus>\n{text}</textarea>" in reader.answer.text, "browsers leave out the first line end"
+    reader.submit("/edit$", text=text)
+    after = site.engine.get(f"documents/{note}").json()
+    assert (after["title"], after["chunks"][0]["text"]) == (title, text)
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("base", ["", "*", "ü"])
+def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read, site, base):
+    note = write(site, title="Kept", text=f"Stays, whatever {base!r} is.")
+    reader = read(f"{site.url}/d/{note}/edit")
+    reader.submit("/edit$", text="Overwritten.", content_hash=base)
+    assert reader.answer.status_code == 412
+    assert "Someone else changed this note" in reader.text
+    assert site.engine.get(f"documents/{note}").json()["chunks"][0]["text"].startswith("Stays")
+
+
+@pytest.mark.web
+def test_numbers_of_any_length_are_answered_with_a_page(read, site):
+    for number in ("9" * 18, "9" * 19, "9" * 25, "9" * 5000):
+        for place in (f"d/{number}", f"jobs/{number}", f"d/{site.ids['boat/lease.pdf']}/pages/{number}.png"):
+            assert httpx2.get(f"{site.url}/{place}", headers=PAGE).status_code == 404, place[:40]
+    reader = read(f"{site.url}/d/{site.ids['Boat']}")
+    token = reader.page.xpath("//body/@data-token")[0]
+    for version in ("abc", "", "0", "9" * 25, "9" * 5000):
+        place = f"{site.url}/d/{site.ids['Boat']}/revert"
+        assert reader.http.post(place, data={"version": version, "token": token}).status_code == 422, version[:40]
+
+
+@pytest.mark.web
+def test_who_asks_for_the_head_of_a_page_gets_that_of_the_page(site):
+    for place in pages(site.ids).values():
+        statuses = {
+            httpx2.request(method, f"{site.url}/{place}", headers=PAGE).status_code for method in ("GET", "HEAD")
+        }
+        assert len(statuses) == 1, place
+
+
+@pytest.mark.web
+def test_a_preview_that_takes_long_keeps_nobody_waiting(read, site):
+    reader = read(f"{site.url}/new")
+    form = {"token": reader.page.xpath("//body/@data-token")[0], "text": "*a_ " * 50_000}
+    with ThreadPoolExecutor(1) as threads:
+        preview = threads.submit(reader.http.post, f"{site.url}/preview", data=form)
+        answered = 0
+        while not preview.done():
+            assert httpx2.get(f"{site.url}/readyz").status_code == 200
+            answered += 1
+    assert preview.result().status_code == 200
+    assert answered > 3

@@ -121,6 +121,7 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidat
 AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
 Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
+VersionNumber = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
 UPDATED_AFTER: Any = Field(description="Changed, or else created, then or later.")
 AFTER: Any = Field(description="Of that day or later, by its own date; without one, changed or created then or later.")
 BEFORE: Any = Field(description="Likewise, earlier.")
@@ -245,7 +246,7 @@ class TagChange(Request):
 class Revert(Request):
     """The version that a document shall become again."""
 
-    version: Count
+    version: VersionNumber
 
 
 class UndoRequest(Request):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from threading import Timer
 from typing import TYPE_CHECKING, Final, Self
@@ -11,8 +12,6 @@ from kb.api.errors import NotFound, NotPaged, Unreadable
 from kb.parser.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kb.documents.originals import Originals
     from kb.parser.sandbox import Limits
     from kb.store.protocol import Store
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS: Final = 60
 """After so long without a page the process ends."""
+
+MAX_SLOW: Final = 1000
+"""So many pages that took too long are remembered."""
 
 
 class PagePictures:
@@ -35,8 +37,10 @@ class PagePictures:
         self._store = store
         self._originals = originals
         self._sandbox = Sandbox(limits)
+        self._slow: deque[tuple[str, int]] = deque(maxlen=MAX_SLOW)
         self._thread = ThreadPoolExecutor(1, "kb-pages")
         self._used = 0.0
+        self._timer: Timer | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -45,6 +49,8 @@ class PagePictures:
         self._sandbox.stop()
         self._thread.submit(self._sandbox.close)
         self._thread.shutdown()
+        if self._timer:
+            self._timer.cancel()
 
     def draw(self, document: Document, number: int, index: int | None) -> bytes:
         """Return a page, counted from 1, as PNG, with the chunk marked that has this index.
@@ -60,20 +66,32 @@ class PagePictures:
             chunks = tx.documents.chunks(document.id)
         passage, place = passage_of(chunks, number, index)
         self._originals.open(document).close()
-        return self._thread.submit(
-            self._draw, self._originals.path(document.content_hash), number, passage, place
-        ).result()
+        return self._thread.submit(self._draw, document, number, passage, place).result()
 
-    def _draw(self, path: Path, number: int, passage: str, place: float) -> bytes:
+    def _draw(self, document: Document, number: int, passage: str, place: float) -> bytes:
+        limits, page = self._sandbox.limits, (document.content_hash, number)
+        too_slow = f"Page {number}: drawing it takes more than {limits.seconds:g} seconds."
+        if page in self._slow:
+            raise NotFound(too_slow)
         try:
-            return self._sandbox.draw_page(path, number, passage, place)
+            return self._sandbox.draw_page(self._originals.path(document.content_hash), number, passage, place)
         except Unreadable as error:
-            raise NotFound(f"Page {number}: {error.detail}.") from None
+            if error.detail != limits.too_slow:
+                raise NotFound(f"Page {number}: {error.detail}.") from None
+            self._slow.append(page)
+            raise NotFound(too_slow) from None
+        except FileNotFoundError:  # it was deleted just now
+            raise NotFound(f"No file is kept for document {document.id} any more.") from None
         finally:
             self._used = time.monotonic()
-            timer = Timer(IDLE_SECONDS, self._end_idle)
-            timer.daemon = True
-            timer.start()
+            self._await_idle()
+
+    def _await_idle(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = Timer(IDLE_SECONDS, self._end_idle)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _end_idle(self) -> None:
         try:

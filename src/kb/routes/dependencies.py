@@ -18,7 +18,7 @@ from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.ingest.stop import Stop
-from kb.routes.queue import SearchQueue
+from kb.routes.queue import TurnQueue
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -40,10 +40,11 @@ class Services:
     originals: Originals
     search: SearchService
     stop: Stop
-    queue: SearchQueue
+    queue: TurnQueue
     keyring: Keyring
     pages: PagePictures
     reembedder: Reembedder
+    picture_queue: TurnQueue
 
 
 async def services_of(request: Request) -> Services:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep
@@ -14,12 +15,22 @@ from kb.routes.thread_route import ThreadRoute
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])
 
 
+async def turn(services: ServicesDep) -> AsyncIterator[None]:
+    """Wait until the page may be drawn, in no thread: those are for requests that are at work.
+
+    Raises:
+        Busy: too many wait already.
+    """
+    async with services.picture_queue:
+        yield
+
+
 @router.get(
     "/documents/{document_id}/pages/{number}.png",
     summary="Get a page's picture",
     response_class=Response,
     responses={200: {"content": {"image/png": {}}, "description": "The page as PNG."}, **problems(404, 409)},
-    dependencies=[READ],
+    dependencies=[READ, Depends(turn, scope="function")],
 )
 def get_page_picture(
     document_id: Id,

@@ -25,7 +25,7 @@ STATES: Final = ("queued", "running", "failed", "done")
 
 async def add(request: Request, visit: Visit) -> Response:
     """Add files: one for each request of our script, or all that a form has."""
-    if request.method == "GET":
+    if request.method != "POST":
         await visit.require()
         return render(request, "add.html", refused=[])
     form = await visit.form(request)

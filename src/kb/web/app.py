@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
@@ -47,6 +48,15 @@ ABSENT: Final = (
 )
 
 
+class IdConvertor(IntegerConvertor):
+    """A number in a path that the engine may know; of any other there is no page."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_url_convertor("id", IdConvertor())
+
+
 def create_app(context: Context | None = None) -> Starlette:
     """Return the pages; templates are loaded with the first of them.
 
@@ -80,25 +90,25 @@ def create_app(context: Context | None = None) -> Starlette:
         routes=[
             at("/", search.search),
             at("/documents", documents.browse),
-            at("/d/{id:int}", documents.document),
-            at("/d/{id:int}/file", documents.download),
-            at("/d/{id:int}/pages/{number:int}.png", documents.page_picture),
-            at("/d/{id:int}/tags", documents.change_tags, "POST"),
-            at("/d/{id:int}/delete", documents.delete, "POST"),
-            at("/d/{id:int}/edit", notes.edit, "GET", "POST"),
-            at("/d/{id:int}/history", history.versions),
-            at("/d/{id:int}/history/{number:int}", history.version),
-            at("/d/{id:int}/revert", history.revert, "POST"),
+            at("/d/{id:id}", documents.document),
+            at("/d/{id:id}/file", documents.download),
+            at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
+            at("/d/{id:id}/tags", documents.change_tags, "POST"),
+            at("/d/{id:id}/delete", documents.delete, "POST"),
+            at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
+            at("/d/{id:id}/history", history.versions),
+            at("/d/{id:id}/history/{number:id}", history.version),
+            at("/d/{id:id}/revert", history.revert, "POST"),
             at("/new", notes.new, "GET", "POST"),
             at("/preview", notes.preview, "POST"),
             at("/add", add.add, "GET", "POST"),
             at("/jobs", add.jobs),
-            at("/jobs/{id:int}", add.job),
-            at("/jobs/{id:int}/retry", add.retry, "POST"),
-            at("/jobs/{id:int}/drop", add.drop, "POST"),
+            at("/jobs/{id:id}", add.job),
+            at("/jobs/{id:id}/retry", add.retry, "POST"),
+            at("/jobs/{id:id}/drop", add.drop, "POST"),
             at("/bin", history.binned),
-            at("/bin/{id:int}/restore", history.restore, "POST"),
-            at("/bin/{id:int}/purge", history.purge, "POST"),
+            at("/bin/{id:id}/restore", history.restore, "POST"),
+            at("/bin/{id:id}/purge", history.purge, "POST"),
             at("/overview", overview.overview),
             at("/connect", overview.connect),
             at("/events", live.events),

@@ -31,6 +31,7 @@ MOST_OUTLINED: Final = 600
 
 PAGE: Final = 50
 FOUND: Final = 20
+SIMILAR: Final = 5
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -67,10 +68,10 @@ async def browse(request: Request, visit: Visit) -> Response:
 async def document(request: Request, visit: Visit) -> Response:
     """A document's text with a passage marked and in view."""
     document_id, query = request.path_params["id"], request.query_params.get("q", "").strip()
-    wanted = _number(request.query_params.get("chunk"))
+    wanted = number_in(request.query_params.get("chunk"))
     try:
         found = await _found(visit, document_id, query)
-        start = max(0, (wanted or _number(request.query_params.get("from")) or 0) - (WINDOW // 4 if wanted else 0))
+        start = max(0, (wanted or number_in(request.query_params.get("from")) or 0) - (WINDOW // 4 if wanted else 0))
         shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
     except NotFound:
         return await _gone(request, visit, document_id)
@@ -87,7 +88,7 @@ async def document(request: Request, visit: Visit) -> Response:
         "document.html",
         document=document_row(shown),
         tags=shown["tags"],
-        text=body(shown["doc_type"], chunks, hit, words),
+        text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words),
         outline=outline(await _every(visit, document_id, chunks, count)),
         found=[{"index": each["index"], "place": place(each["place"])} for each in found],
         hit=hit,
@@ -99,7 +100,7 @@ async def document(request: Request, visit: Visit) -> Response:
         chunk_count=count,
         similar=await similar(visit, shown),
         attachments=await attachments(visit, shown),
-        page=picture(shown, hit, _number(request.query_params.get("page"))),
+        page=picture(shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
     )
 
@@ -164,12 +165,11 @@ def neighbours(found: Sequence[Row], hit: int | None) -> tuple[int | None, int |
 
 async def similar(visit: Visit, shown: Row) -> list[Row]:
     """Return documents that say something like this one does."""
-    text = f"{shown['title']}\n{shown['chunks'][0]['text'] if shown['chunks'] else ''}"[:1000]
     try:
-        reply = await visit.engine.search(query=text, vec_only=True, group_by="document", top=6)
-    except Invalid:
+        reply = await visit.engine.similar(shown["id"], top=SIMILAR)
+    except Invalid:  # KB_MAX_TOP is lower
         return []
-    return [document_row(each) for each in reply["results"] if each["document_id"] != shown["id"]][:5]
+    return [document_row(each) for each in reply["results"]]
 
 
 async def attachments(visit: Visit, shown: Row) -> list[Row]:
@@ -182,7 +182,7 @@ async def attachments(visit: Visit, shown: Row) -> list[Row]:
 
 async def page_picture(request: Request, visit: Visit) -> Response:
     """A page of a PDF as it looks, with a passage marked."""
-    chunk = _number(request.query_params.get("chunk"))
+    chunk = number_in(request.query_params.get("chunk"))
     content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
     return Response(content, headers=HEADERS, media_type="image/png")
 
@@ -227,5 +227,6 @@ def split_tags(text: str) -> list[str]:
     return [tag.strip() for tag in re.split(r"[,\n]", text) if tag.strip()]
 
 
-def _number(text: str | None) -> int | None:
+def number_in(text: str | None) -> int | None:
+    """Return the number that a text is, if it is one of some use here."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else None

@@ -23,7 +23,7 @@ WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x0
 
 async def sign_in(request: Request, visit: Visit) -> Response:
     """Ask for the key, once."""
-    if request.method == "GET":
+    if request.method != "POST":
         return render(request, "sign_in.html", place="", wrong=None)
     form = await visit.open_form(request)
     key, place = str(form.get("key", "")).strip(), str(form.get("place", ""))

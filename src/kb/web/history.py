@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from kb.api.errors import HistoryGone, NotInBin, Occupied
+from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
+from kb.web.documents import number_in
 from kb.web.pages import render, see
 from kb.web.search import document_row
 from kb.web.text import plain
@@ -84,7 +85,10 @@ def shortened(changes: Sequence[Row]) -> Iterator[Row]:
 async def revert(request: Request, visit: Visit) -> Response:
     """Make a document what it was."""
     form, document_id = await visit.form(request), request.path_params["id"]
-    await visit.engine.revert(document_id, int(str(form.get("version", "0"))))
+    number = number_in(str(form.get("version", "")))
+    if number is None:
+        raise Invalid("version: that is none of this document's.")
+    await visit.engine.revert(document_id, number)
     return see(visit, f"d/{document_id}")
 
 

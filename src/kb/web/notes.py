@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import re
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import HTMLResponse
 
 from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
 from kb.web.documents import split_tags
 from kb.web.pages import HEADERS, render, see
-from kb.web.text import markdown, plain
+from kb.web.text import markdown
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
     from kb.web.visits import Visit
 
 WAIT_SECONDS = 20
+HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 async def new(request: Request, visit: Visit) -> Response:
     """Write a note."""
-    if request.method == "GET":
+    if request.method != "POST":
         await visit.require()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
@@ -47,13 +50,15 @@ async def edit(request: Request, visit: Visit) -> Response:
     note = await visit.engine.document(note_id)
     if note["doc_type"] != "note":
         raise NotANote
-    there = as_draft(note)
-    if request.method == "GET":
-        return render(request, "edit.html", draft=there, id=note_id, content_hash=note["content_hash"], wrong=None)
+    if request.method != "POST":
+        draft = as_draft(note)
+        return render(request, "edit.html", draft=draft, id=note_id, content_hash=note["content_hash"], wrong=None)
     form = await visit.form(request)
     draft, base = sent(form), str(form.get("content_hash", ""))
     tags, former = split_tags(draft["tags"]), note["tags"]
     try:
+        if not HASH.fullmatch(base):  # it does not say which text it changes
+            raise Changed
         await visit.engine.update_note(
             note_id,
             draft["text"],
@@ -83,7 +88,8 @@ async def edit(request: Request, visit: Visit) -> Response:
 async def preview(request: Request, visit: Visit) -> Response:
     """A note's text as it will be shown."""
     form = await visit.form(request)
-    return HTMLResponse(str(markdown(str(form.get("text", ""))[:200_000])), headers=HEADERS)
+    html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
+    return HTMLResponse(str(html), headers=HEADERS)
 
 
 def sent(form: FormData) -> dict[str, str]:
@@ -92,9 +98,9 @@ def sent(form: FormData) -> dict[str, str]:
 
 
 def as_draft(note: Row) -> dict[str, str]:
-    """Return a note as the form shows it."""
+    """Return a note as the form shows it: as it is, since what the form shows is what it saves."""
     return {
-        "title": plain(note["title"], 500),
+        "title": note["title"],
         "text": "".join(chunk["text"] for chunk in note["chunks"]),
         "tags": ", ".join(note["tags"]),
     }

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from kb import __version__
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
 from kb.asgi.problem import on_http_exception, on_kb_error
+from kb.web.text import plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -51,7 +52,14 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        templates.filters |= {"when": when, "moment": moment, "size": size, "kind": kind, "count": count}
+        templates.filters |= {
+            "when": when,
+            "moment": moment,
+            "size": size,
+            "kind": kind,
+            "count": count,
+            "plain": plain,
+        }
         templates.globals |= {"version": __version__, "types": TYPE_NAMES}
         return templates
 
@@ -104,7 +112,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 async def sign_in_first(request: Request, visit: Visit) -> Response:
     """Ask for the key, and lead back from there."""
-    if request.method != "GET":
+    if request.method == "POST":
         return see(visit, "sign-in")
     place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
     return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=None)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-LONG_WORD: Final = 8
+LONG_WORD: Final = 10
 """From so many letters on, a word is more than one token."""
 
-TOKENS_PER_LETTER: Final = 0.37
+TOKENS_PER_LETTER: Final = 0.8
 """Of those beyond."""
 
 CLASSES: Final = {
     "glued": (r"(?<=[A-Za-z0-9])[A-Za-z]+", 0.0, 0.53),
     "upper": (r"[A-Z]{2,}(?![a-z])", 1.05, 0.02),
-    "word": (r"[A-Z]?[a-z]{2,}", 0.93, 0.0),
+    "word": (r"[A-Z]?[a-z]{2,}", 0.98, 0.0),
     "letter": (r"[A-Za-z]", 0.76, 0.0),
     "digits": (r"[0-9]{1,3}", 1.55, 0.0),
     "newlines": (r"\s*\n\s*", 0.83, 0.0),

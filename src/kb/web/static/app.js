@@ -146,6 +146,9 @@
     const fields = ["title", "text", "tags"];
     const state = () => JSON.stringify(Object.fromEntries(fields.map((each) => [each, editor.elements[each].value])));
     const first = state();
+    // Only what was sent from here has been saved: a link may say so, too.
+    sessionStorage.removeItem("kb-sent");
+    editor.addEventListener("submit", () => sessionStorage.setItem("kb-sent", editor.dataset.draft));
     const kept = localStorage.getItem(name);
     const offer = find(".draft");
     if (offer && kept && kept !== first) {
@@ -193,9 +196,12 @@
   }
   const saved = new URLSearchParams(location.search).get("saved");
   if (saved) {
-    localStorage.removeItem(`kb-draft-${saved}`);
     history.replaceState(null, "", location.pathname);
-    say("Saved");
+    if (sessionStorage.getItem("kb-sent") === saved) {
+      localStorage.removeItem(`kb-draft-${saved}`);
+      say("Saved");
+    }
+    sessionStorage.removeItem("kb-sent");
   }
 
   // Adding: files and folders that are dropped anywhere, chosen or pasted; two are sent at once.
