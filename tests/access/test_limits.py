@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from email.message import EmailMessage
 from hashlib import sha256
 from uuid import uuid4
@@ -9,6 +10,8 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from kb.access.keyring import Keyring
+from kb.api.errors import SettingError
 from tests.access.conftest import Api
 from tests.support.eventually import eventually
 
@@ -304,6 +307,14 @@ def test_only_digests_are_on_disk_for_their_owner_alone(guarded, reader):
     assert sha256(reader.token.encode()).hexdigest() in file.read_text()
     for each in folder.rglob("*"):
         assert not each.is_file() or reader.token.encode() not in each.read_bytes(), each
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"keys": [{}]}', '{"keys": [7]}', '{"keys": null}'])
+def test_a_file_of_keys_that_cannot_be_read_is_named(tmp_path, text):
+    file = tmp_path / "keys.json"
+    file.write_text(text)
+    with pytest.raises(SettingError, match=re.escape(f"{file} holds the keys, and cannot be read: ")):
+        Keyring(file)
 
 
 def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start_server, tmp_path):
