@@ -211,6 +211,24 @@ def test_the_bin_and_undo_are_of_its_documents_alone(admin, tagged, word):
     assert tagged.ok("POST", f"documents/{own}/restore")["id"] == own
 
 
+def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, make_key, word):
+    team, text = make_key(f"team-{word}", right="write", tags=[f"team-{word}"]), "documents/{}/text"
+    ids = [admin.note(f"{word} first {number}", tags=[f"team-{word}"]) for number in range(2)]
+    since = admin.ok("PATCH", f"notes/{ids[0]}", json={"text": f"{word} second 0"})["updated_at"]
+    for number, document_id in enumerate(ids):
+        hidden = {"tags_add": ["private"], "tags_remove": [f"team-{word}"]}
+        shown = {"tags_add": [f"team-{word}"], "tags_remove": ["private"]}
+        for tags in [{}] if number == 0 else [{}, hidden, shown]:
+            admin.ok("PATCH", f"notes/{document_id}", json={"text": f"{word} later {number}", **tags})
+    admin.ok("DELETE", f"documents/{ids[0]}")
+    steps = {step["document_id"]: step for step in team.ok("POST", "undo", json={"since": since})["steps"]}
+    assert steps.keys() == set(ids)
+    assert steps[ids[0]]["skipped"] is None
+    assert admin.ok("GET", text.format(ids[0]))["text"] == f"{word} second 0"
+    assert steps[ids[1]]["skipped"] == "Changes that this key may not see lie between."
+    assert "later" in admin.ok("GET", text.format(ids[1]))["text"]
+
+
 def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, tagged, word):
     mail = EmailMessage()
     mail["Subject"], mail["From"] = f"{word} with a file", "ada@example.org"
