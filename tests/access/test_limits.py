@@ -172,6 +172,16 @@ def test_jobs_and_idempotency_keys_of_others_are_not_its_own(admin, tagged, fold
     assert counts["done"] == sum(each["status"] == "done" for each in tagged.ok("GET", "jobs?limit=500")["jobs"])
 
 
+def test_a_key_made_again_with_another_limit_has_idempotency_keys_of_its_own(admin, make_key, word):
+    name, sent = f"again-{word}", {"json": {"text": f"{word} sent twice"}, "headers": {"Idempotency-Key": "k"}}
+    jobs = {admin.ok("POST", "jobs", json=sent["json"], headers={"Idempotency-Key": f"{name}:k"})["job_id"]}
+    for tag in ("one", "two"):
+        caller = make_key(name, right="write", tags=[tag])
+        jobs |= {caller.ok("POST", "jobs", **sent)["job_id"] for _ in range(2)}
+        admin.ok("DELETE", f"keys/{name}")
+    assert len(jobs) == 3
+
+
 def test_versions_from_before_it_was_within_the_limit_stay_hidden(admin, tagged, word):
     document_id = admin.note(f"{word} secret draft", tags=["home"])
     between = admin.ok("PATCH", f"notes/{document_id}", json={"text": f"{word} for all"})["updated_at"]

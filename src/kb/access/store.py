@@ -6,6 +6,7 @@ did what. What handlers get is this store: to them a document beyond the limit i
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -376,8 +377,12 @@ class CallerJobs(Part):
         return self.tx.caller if self.tx.limit else None
 
     def _own_key(self, key: str | None) -> str | None:
-        """Return an idempotency key as it is kept: those of a limited caller are its own."""
-        return f"{self.tx.caller.name}:{key}" if key and self.tx.limit else key
+        """Return an idempotency key as it is kept: those of a limited caller, with this limit, are its own."""
+        limit = self.tx.limit
+        if not (key and limit):
+            return key
+        # No header holds a line break: what others send is never the same.
+        return f"{self.tx.caller.name}\n{json.dumps([limit.tags, limit.folder])}\n{key}"
 
     def _seen(self, job: rows.Job | None) -> rows.Job | None:
         caller = self.tx.caller
