@@ -139,19 +139,49 @@ def test_the_same_content_elsewhere_is_not_told_of_and_not_touched(admin, tagged
     assert admin.ok("GET", f"documents/{other}")["tags"] == ["home"]
 
 
-def test_a_path_that_another_document_has_is_not_written_to(admin, tagged, word):
-    other = admin.note(f"{word} theirs", tags=["home"], source_path="/taken.md")
-    job = tagged.ok("POST", "jobs?wait=60", json={"text": f"{word} mine", "source_path": "/taken.md"})
-    assert (job["status"], job["document_id"]) == ("failed", None)
-    assert str(other) not in job["error"]
-    own = tagged.note(f"{word} mine", source_path="/free.md")
-    refused = tagged("PATCH", f"documents/{own}", json={"source_path": "/taken.md"})
-    assert refused.status_code == 403
-    assert f" {other} " not in refused.text
+def test_a_path_that_another_document_has_is_not_written_to(admin, make_key, word):
+    both = make_key(f"both-{word}", right="write", tags=["work"], path="/both")
+    other = admin.note(f"{word} theirs", tags=["home"], source_path="/both/taken.md")
+    own = both.note(f"{word} mine", source_path="/both/free.md")
+    for refused in (
+        both("POST", "jobs", json={"text": f"{word} more", "source_path": "/both/taken.md"}),
+        both("PATCH", f"documents/{own}", json={"source_path": "/both/taken.md"}),
+    ):
+        assert refused.status_code == 403
+        assert f" {other} " not in refused.text
     assert admin.ok("GET", f"documents/{other}")["updated_at"] is None
-    tagged.ok("DELETE", f"documents/{own}")
-    admin.note(f"{word} in its place", tags=["home"], source_path="/free.md")
-    assert tagged("POST", f"documents/{own}/restore").status_code == 403
+    both.ok("DELETE", f"documents/{own}")
+    admin.note(f"{word} in its place", tags=["home"], source_path="/both/free.md")
+    assert both("POST", f"documents/{own}/restore").status_code == 403
+
+
+def test_a_key_without_a_folder_takes_no_path_where_others_may_save_later(admin, tagged, word):
+    own, path = tagged.note(f"{word} own"), f"/{word}/tomorrow.md"
+    admin.note(f"{word} theirs", tags=["home"], source_path=f"/{word}/taken.md")
+    for taken in (path, f"/{word}/taken.md"):
+        answers = [
+            tagged("POST", "jobs", json={"text": f"{word} early", "source_path": taken}),
+            tagged("POST", "jobs", files={"file": ("a.txt", b"early")}, data={"source_path": taken}),
+            tagged("PATCH", f"documents/{own}", json={"source_path": taken}),
+        ]
+        assert [each.status_code for each in answers] == [403] * 3
+        assert {each.json()["detail"] for each in answers} == {
+            "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
+            "A key that is limited to a folder may give those under it."
+        }
+    later = admin.note(f"{word} private diary", tags=["private"], source_path=path)
+    assert tagged("GET", f"documents/{later}").status_code == 404
+    admin.ok("PATCH", f"documents/{later}/tags", json={"add": ["work"]})
+    assert tagged.note(f"{word} diary, shared", source_path=path) == later
+
+
+def test_no_limited_key_takes_a_path_that_an_attachment_of_others_may_come_to(admin, limited, make_key, word):
+    own = admin.note(f"{word} to move", tags=["work"], source_path="/work/to-move.md")
+    of_jobs = make_key(f"of-jobs-{uuid4().hex}", right="write", path="job:7#a")
+    for caller in (limited, of_jobs):
+        taken = {"source_path": "job:7#a/invoice.txt"}
+        assert caller("POST", "jobs", json={"text": f"{word} invoice", **taken}).status_code == 403
+    assert limited("PATCH", f"documents/{own}", json=taken).status_code == 403
 
 
 def test_jobs_and_idempotency_keys_of_others_are_not_its_own(admin, tagged, foldered, word):
