@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from email.message import EmailMessage
 from hashlib import sha256
 from uuid import uuid4
@@ -9,6 +10,8 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from kb.access.keyring import Keyring
+from kb.api.errors import SettingError
 from tests.access.conftest import Api
 from tests.support.eventually import eventually
 
@@ -136,19 +139,49 @@ def test_the_same_content_elsewhere_is_not_told_of_and_not_touched(admin, tagged
     assert admin.ok("GET", f"documents/{other}")["tags"] == ["home"]
 
 
-def test_a_path_that_another_document_has_is_not_written_to(admin, tagged, word):
-    other = admin.note(f"{word} theirs", tags=["home"], source_path="/taken.md")
-    job = tagged.ok("POST", "jobs?wait=60", json={"text": f"{word} mine", "source_path": "/taken.md"})
-    assert (job["status"], job["document_id"]) == ("failed", None)
-    assert str(other) not in job["error"]
-    own = tagged.note(f"{word} mine", source_path="/free.md")
-    refused = tagged("PATCH", f"documents/{own}", json={"source_path": "/taken.md"})
-    assert refused.status_code == 403
-    assert f" {other} " not in refused.text
+def test_a_path_that_another_document_has_is_not_written_to(admin, make_key, word):
+    both = make_key(f"both-{word}", right="write", tags=["work"], path="/both")
+    other = admin.note(f"{word} theirs", tags=["home"], source_path="/both/taken.md")
+    own = both.note(f"{word} mine", source_path="/both/free.md")
+    for refused in (
+        both("POST", "jobs", json={"text": f"{word} more", "source_path": "/both/taken.md"}),
+        both("PATCH", f"documents/{own}", json={"source_path": "/both/taken.md"}),
+    ):
+        assert refused.status_code == 403
+        assert f" {other} " not in refused.text
     assert admin.ok("GET", f"documents/{other}")["updated_at"] is None
-    tagged.ok("DELETE", f"documents/{own}")
-    admin.note(f"{word} in its place", tags=["home"], source_path="/free.md")
-    assert tagged("POST", f"documents/{own}/restore").status_code == 403
+    both.ok("DELETE", f"documents/{own}")
+    admin.note(f"{word} in its place", tags=["home"], source_path="/both/free.md")
+    assert both("POST", f"documents/{own}/restore").status_code == 403
+
+
+def test_a_key_without_a_folder_takes_no_path_where_others_may_save_later(admin, tagged, word):
+    own, path = tagged.note(f"{word} own"), f"/{word}/tomorrow.md"
+    admin.note(f"{word} theirs", tags=["home"], source_path=f"/{word}/taken.md")
+    for taken in (path, f"/{word}/taken.md"):
+        answers = [
+            tagged("POST", "jobs", json={"text": f"{word} early", "source_path": taken}),
+            tagged("POST", "jobs", files={"file": ("a.txt", b"early")}, data={"source_path": taken}),
+            tagged("PATCH", f"documents/{own}", json={"source_path": taken}),
+        ]
+        assert [each.status_code for each in answers] == [403] * 3
+        assert {each.json()["detail"] for each in answers} == {
+            "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
+            "A key that is limited to a folder may give those under it."
+        }
+    later = admin.note(f"{word} private diary", tags=["private"], source_path=path)
+    assert tagged("GET", f"documents/{later}").status_code == 404
+    admin.ok("PATCH", f"documents/{later}/tags", json={"add": ["work"]})
+    assert tagged.note(f"{word} diary, shared", source_path=path) == later
+
+
+def test_no_limited_key_takes_a_path_that_an_attachment_of_others_may_come_to(admin, limited, make_key, word):
+    own = admin.note(f"{word} to move", tags=["work"], source_path="/work/to-move.md")
+    of_jobs = make_key(f"of-jobs-{uuid4().hex}", right="write", path="job:7#a")
+    for caller in (limited, of_jobs):
+        taken = {"source_path": "job:7#a/invoice.txt"}
+        assert caller("POST", "jobs", json={"text": f"{word} invoice", **taken}).status_code == 403
+    assert limited("PATCH", f"documents/{own}", json=taken).status_code == 403
 
 
 def test_jobs_and_idempotency_keys_of_others_are_not_its_own(admin, tagged, foldered, word):
@@ -167,6 +200,16 @@ def test_jobs_and_idempotency_keys_of_others_are_not_its_own(admin, tagged, fold
             assert without_id(there, theirs["job_id"]) == without_id(none, 10**9)
     counts = tagged.ok("GET", "status")["queue"]
     assert counts["done"] == sum(each["status"] == "done" for each in tagged.ok("GET", "jobs?limit=500")["jobs"])
+
+
+def test_a_key_made_again_with_another_limit_has_idempotency_keys_of_its_own(admin, make_key, word):
+    name, sent = f"again-{word}", {"json": {"text": f"{word} sent twice"}, "headers": {"Idempotency-Key": "k"}}
+    jobs = {admin.ok("POST", "jobs", json=sent["json"], headers={"Idempotency-Key": f"{name}:k"})["job_id"]}
+    for tag in ("one", "two"):
+        caller = make_key(name, right="write", tags=[tag])
+        jobs |= {caller.ok("POST", "jobs", **sent)["job_id"] for _ in range(2)}
+        admin.ok("DELETE", f"keys/{name}")
+    assert len(jobs) == 3
 
 
 def test_versions_from_before_it_was_within_the_limit_stay_hidden(admin, tagged, word):
@@ -201,11 +244,29 @@ def test_the_bin_and_undo_are_of_its_documents_alone(admin, tagged, word):
     binned = tagged.ids("bin?limit=500")
     assert own in binned
     assert other not in binned
-    assert tagged.ok("GET", "status")["history"]["bin"] == len(binned)
+    assert tagged.ok("GET", "status")["history"]["bin"] == 0
     assert tagged("POST", f"documents/{other}/restore").status_code == 404
     steps = tagged.ok("POST", "undo", json={"since": since, "dry_run": True})["steps"]
     assert other not in {step["document_id"] for step in steps}
     assert tagged.ok("POST", f"documents/{own}/restore")["id"] == own
+
+
+def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, make_key, word):
+    team, text = make_key(f"team-{word}", right="write", tags=[f"team-{word}"]), "documents/{}/text"
+    ids = [admin.note(f"{word} first {number}", tags=[f"team-{word}"]) for number in range(2)]
+    since = admin.ok("PATCH", f"notes/{ids[0]}", json={"text": f"{word} second 0"})["updated_at"]
+    for number, document_id in enumerate(ids):
+        hidden = {"tags_add": ["private"], "tags_remove": [f"team-{word}"]}
+        shown = {"tags_add": [f"team-{word}"], "tags_remove": ["private"]}
+        for tags in [{}] if number == 0 else [{}, hidden, shown]:
+            admin.ok("PATCH", f"notes/{document_id}", json={"text": f"{word} later {number}", **tags})
+    admin.ok("DELETE", f"documents/{ids[0]}")
+    steps = {step["document_id"]: step for step in team.ok("POST", "undo", json={"since": since})["steps"]}
+    assert steps.keys() == set(ids)
+    assert steps[ids[0]]["skipped"] is None
+    assert admin.ok("GET", text.format(ids[0]))["text"] == f"{word} second 0"
+    assert steps[ids[1]]["skipped"] == "Changes that this key may not see lie between."
+    assert "later" in admin.ok("GET", text.format(ids[1]))["text"]
 
 
 def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, tagged, word):
@@ -304,6 +365,14 @@ def test_only_digests_are_on_disk_for_their_owner_alone(guarded, reader):
     assert sha256(reader.token.encode()).hexdigest() in file.read_text()
     for each in folder.rglob("*"):
         assert not each.is_file() or reader.token.encode() not in each.read_bytes(), each
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"keys": [{}]}', '{"keys": [7]}', '{"keys": null}'])
+def test_a_file_of_keys_that_cannot_be_read_is_named(tmp_path, text):
+    file = tmp_path / "keys.json"
+    file.write_text(text)
+    with pytest.raises(SettingError, match=re.escape(f"{file} holds the keys, and cannot be read: ")):
+        Keyring(file)
 
 
 def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start_server, tmp_path):

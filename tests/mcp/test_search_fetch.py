@@ -57,6 +57,13 @@ def test_an_address_is_signed_with_a_secret_of_its_own_and_ends(tmp_path):
     assert addresses.is_signed("7", signature)
     assert not addresses.is_signed("8", signature)
     assert not addresses.is_signed("7", f"9{signature}")
+    expires, digest = signature.split("-")
+    for number, end in (("7 " + expires, "a"), ("7", "½"), ("7", ""), ("7 " + expires, "")):
+        assert not addresses.is_signed(number, f"{end}-{digest}")
+        assert not addresses.is_signed(number, f"{end}-{digest}-{expires}")
+    named = addresses.sign("7", "ada")
+    assert addresses.is_signed("7", named)
+    assert not addresses.is_signed(f"7 {expires}", "ada-" + named.split("-")[1])
     now += LIFETIME_DAYS * DAY_SECONDS
     assert addresses.is_signed("7", signature)
     now += DAY_SECONDS

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from kb.api.access import Limit
 from kb.api.errors import KbError
 from kb.api.models import ENDED
 from kb.documents.edit import Edit
@@ -18,7 +19,7 @@ from kb.documents.originals import Originals
 from kb.documents.submit import drop
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.stop import Stop
-from kb.store.rows import Filter, NewJob
+from kb.store.rows import Author, Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
 from tests.support.eventually import eventually
@@ -133,6 +134,22 @@ def test_a_job_that_the_engine_failed_kept_its_content_and_can_be_tried_again(st
     assert found(store, "phoenix") == ["phoenix"]
     with store.write() as tx:
         assert not tx.jobs.retry(job_id)
+
+
+def test_what_a_limited_key_sent_to_a_path_that_became_anothers_is_kept_and_can_be_tried_again(store, worker, tmp_path):
+    other = ended(store, submit(store, worker, text="theirs", source_path="/f/a", tags=("y",))).document_id
+    (tmp_path / "staging" / "a").write_text("mine")
+    sent = {"kind": "file", "staged": "a", "filename": "a.txt", "source_path": "/f/a", "tags": ("x",)}
+    job_id = submit(store, worker, **sent, author=Author("ada"), limit=Limit(("x",), "/f/"))
+    job = ended(store, job_id)
+    assert (job.status, job.document_id) == ("failed", None)
+    assert "/f/a" in job.error
+    with store.write() as tx:
+        tx.documents.delete(other)
+        assert tx.jobs.retry(job_id)
+    worker.wake()
+    assert ended(store, job_id).status == "done"
+    assert found(store, "mine") == ["mine"]
 
 
 def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(store, worker, failing):

@@ -74,8 +74,9 @@ class Keyring:
         self._written_at = float("-inf")
         try:
             self._keys = {key.name: key for key in _read(path)}
-        except (OSError, ValueError, TypeError) as error:
-            raise SettingError(f"{path} holds the keys, and cannot be read: {error}") from None
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            why = f"it lacks {error}" if isinstance(error, KeyError) else error
+            raise SettingError(f"{path} holds the keys, and cannot be read: {why}") from None
 
     def every(self) -> list[NamedKey]:
         """Return the keys by their names."""

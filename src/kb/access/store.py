@@ -6,13 +6,14 @@ did what. What handlers get is this store: to them a document beyond the limit i
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kb.api.errors import Forbidden, NotFound
-from kb.store.rows import Author, Deed, HistoryCounts
+from kb.store.rows import NOBODY, Author, Deed, HistoryCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -240,16 +241,41 @@ class CallerDocuments(Part):
         """
         document = self.inner.at_path(source_path)
         if document and not self.tx.sees(document):
-            raise Forbidden(f"This key may not write to {source_path}.")
+            raise path_refusal(source_path, self.tx.limit)
         return document
 
-    def add(self, *arguments: Any, **options: Any) -> int:  # noqa: ANN401 - the store's
-        document_id = self.inner.add(*arguments, **options)
+    def check_path(self, source_path: str | None) -> None:
+        """Refuse a path that content may not be sent to.
+
+        Raises:
+            Forbidden: the document there is none of the caller's, or one of others may come there.
+        """
+        limit = self.tx.limit
+        if limit and source_path and self.at_path(source_path) is None and not limit.may_take(source_path):
+            raise path_refusal(source_path, limit)
+
+    def add(
+        self,
+        content: rows.Content,
+        source_path: str | None,
+        tags: Iterable[str],
+        part_of: int | None = None,
+        author: Author = NOBODY,
+    ) -> int:
+        """Write a new document.
+
+        Raises:
+            Forbidden: its path is not one that the caller may take; what comes inside another has its path from that.
+        """
+        if part_of is None:
+            self.check_path(source_path)
+        document_id = self.inner.add(content, source_path, tags, part_of, author)
         self.tx.record_change(document_id, "add")
         return document_id
 
     def move(self, document_id: int, source_path: str) -> None:
         self.tx.check(document_id)
+        self.check_path(source_path)
         self.tx.check_parts(document_id)
         self.inner.move(document_id, source_path)
         self.tx.record_change(document_id, "move")
@@ -329,7 +355,7 @@ class CallerHistory(Part):
         """Return how much is kept; of the whole database to those alone who may see all of it."""
         if self.tx.limit is None:
             return self.inner.counts()
-        return HistoryCounts(0, 0, self.inner.begins(), len(self.bin(limit=ALL)))
+        return HistoryCounts(0, 0, self.inner.begins(), 0)
 
     def _seen(self, version: rows.Version | None) -> rows.Version | None:
         return version if version and self.tx.sees(version.document) else None
@@ -348,8 +374,10 @@ class CallerJobs(Part):
         Raises:
             Forbidden: it would write beyond the limit.
         """
-        key = self._own_key(job.idempotency_key)
-        job_id = self.inner.add(replace(fitted(job, self.tx.limit), idempotency_key=key))
+        job = replace(fitted(job, self.tx.limit), idempotency_key=self._own_key(job.idempotency_key))
+        if job.part_of is None:
+            self.tx.documents.check_path(job.source_path)
+        job_id = self.inner.add(job)
         self.tx.record("submit", job_id=job_id)
         return job_id
 
@@ -376,8 +404,12 @@ class CallerJobs(Part):
         return self.tx.caller if self.tx.limit else None
 
     def _own_key(self, key: str | None) -> str | None:
-        """Return an idempotency key as it is kept: those of a limited caller are its own."""
-        return f"{self.tx.caller.name}:{key}" if key and self.tx.limit else key
+        """Return an idempotency key as it is kept: those of a limited caller, with this limit, are its own."""
+        limit = self.tx.limit
+        if not (key and limit):
+            return key
+        # No header holds a line break: what others send is never the same.
+        return f"{self.tx.caller.name}\n{json.dumps([limit.tags, limit.folder])}\n{key}"
 
     def _seen(self, job: rows.Job | None) -> rows.Job | None:
         caller = self.tx.caller
@@ -418,6 +450,16 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     if not limit.admits(tags, job.source_path):
         raise Forbidden(f"source_path: this key is limited to {described(limit)}: give a path under it.")
     return replace(job, tags=tags, limit=limit)
+
+
+def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
+    """Return the refusal of a path: to a key without a folder it does not tell whether the path is taken."""
+    if limit and limit.folder is None:
+        return Forbidden(
+            "source_path: this key is limited to tags: it may give no path but that of a document within its limit. "
+            "A key that is limited to a folder may give those under it."
+        )
+    return Forbidden(f"This key may not write to {source_path}.")
 
 
 def described(limit: Limit | None) -> str:

@@ -17,6 +17,9 @@ RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 KEY_PREFIX: Final = "kb_"
 """What keys with rights begin with, so that scanners for secrets know them."""
 
+OF_JOB: Final = "job:"
+"""What paths of attachments begin with whose message has none; the number of its job follows."""
+
 ON_BEHALF_OF: Final = "KB-On-Behalf-Of"
 """The header by which a caller that may do anything, such as the gateway, asks with no more than a key's rights."""
 
@@ -35,6 +38,10 @@ class Limit:
         """Return whether a document is within the limit."""
         is_tagged = not self.tags or any(tag in self.tags for tag in tags)
         return is_tagged and (self.folder is None or is_under(self.folder, source_path or ""))
+
+    def may_take(self, source_path: str) -> bool:
+        """Return whether a new document may have this path: elsewhere it would meet what others save there."""
+        return self.folder is not None and is_under(self.folder, source_path) and not source_path.startswith(OF_JOB)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
+from kb.api.access import OF_JOB
 from kb.documents.staging import discard, stage
 from kb.formats.text.encoding import clean, one_line
 from kb.store.rows import NewJob
@@ -39,7 +40,7 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
     try:
         for attachment, name in zip(selected, _names(selected), strict=True):
             staged, digest = stage(io.BytesIO(attachment.data), staging)
-            path = f"{job.source_path or f'job:{job.id}'}#{name}"
+            path = f"{job.source_path or f'{OF_JOB}{job.id}'}#{name}"
             jobs.append(
                 NewJob(
                     "file",

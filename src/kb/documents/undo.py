@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kb.api.errors import Changed, KbError, NotFound, NotInBin, Stopped
 from kb.documents.delete import delete
@@ -69,6 +69,13 @@ class Past:
         state = self.versions[0].number, self.binned is not None
         part_of = self.binned.part_of if self.binned else None
         return Step(self.newest.id, self.newest.title, "delete", state=state, part_of=part_of)
+
+
+class Change(NamedTuple):
+    """A change: the version that it made, which a deletion does not, and who made it."""
+
+    number: int | None
+    author: Author
 
 
 def undo(
@@ -152,24 +159,29 @@ def _step(tx: Transaction, document_id: int, since: datetime, key: str | None) -
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
     if _is_after(past.at, datetime.now(UTC)):
         return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
-    authors = _authors(past, since)
+    changes = _changes(past, since)
     if key is not None:
-        while authors and authors[-1].by != key:
-            authors.pop()
-        if not authors:
+        while changes and changes[-1].author.by != key:
+            changes.pop()
+        if not changes:
             return None
-    step = _back(past, past.versions[0].number + bool(past.binned) - len(authors), since)
+    numbers = [change.number for change in changes if change.number]
+    first = min(numbers, default=past.versions[0].number + 1)
+    if len([version for version in past.versions if version.number >= first]) <= past.versions[0].number - first:
+        return replace(past.step, action="revert", skipped="Changes that this key may not see lie between.")
+    step = _back(past, first - 1, since)
     if step and step.action == "delete" and not tx.history.has_bin:
         return replace(step, skipped="There is no bin (KB_BIN_DAYS=0): it would be gone for good.")
-    if step and key is not None and any(each.by != key for each in authors):
+    if step and key is not None and any(change.author.by != key for change in changes):
         return replace(step, skipped="Someone else changed it afterwards.")
     return step
 
 
-def _authors(past: Past, since: datetime) -> list[Author]:
-    """Return who made the changes after a moment, the last one first: each made a version, but a deletion."""
-    deleted = [past.binned.author] if past.binned and _is_after(past.binned.deleted_at, since) else []
-    return deleted + [version.author for version in past.versions if _is_after(version.at, since)]
+def _changes(past: Past, since: datetime) -> list[Change]:
+    """Return the changes after a moment, the last one first."""
+    deleted = [Change(None, past.binned.author)] if past.binned and _is_after(past.binned.deleted_at, since) else []
+    made = [version for version in past.versions if _is_after(version.at, since)]
+    return deleted + [Change(version.number, version.author) for version in made]
 
 
 def _back(past: Past, number: int, since: datetime) -> Step | None:

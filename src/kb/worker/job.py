@@ -192,21 +192,25 @@ class Ingestion:
             return "failed"
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
             try:
-                if job.source_path:
-                    mine.documents.at_path(job.source_path)
-            except Forbidden as error:
+                saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
+            except Forbidden as error:  # its path became another's meanwhile; nothing is written yet
                 tx.jobs.fail(job.id, error.detail)
-                tx.jobs.drop_content(job.id)
                 self._discard(attached)
-                return "failed"
-            self._save_within(mine, tx, job, content, attached)
+                return "gave_up"
+            self._finish(mine, tx, job, saved, content, attached)
         return "done"
 
-    def _save_within(
-        self, mine: Transaction, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob]
+    def _finish(
+        self,
+        mine: Transaction,
+        tx: Transaction,
+        job: Job,
+        saved: tuple[int, bool],
+        content: Content,
+        attached: Collection[NewJob],
     ) -> None:
-        """Save a job's document within what its sender may change."""
-        document_id, was_there = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
+        """Finish a job whose document is saved, and queue what came with it."""
+        document_id, was_there = saved
         tx.jobs.finish(job.id, document_id)
         if job.staged:
             self._originals.add(self._staging / job.staged, content.content_hash)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import json
 import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -79,6 +80,8 @@ class Addresses:
     def is_signed(self, document_id: str, signature: str) -> bool:
         """Return whether we signed this, and it has not ended."""
         expires = signature.partition("-")[0]
+        if not (expires.isascii() and expires.isdecimal()):
+            return False
         signed = self._signed(document_id, expires, self.name_in(signature))
         is_ours = hmac.compare_digest(signed.encode(), signature.encode())
         return is_ours and self._clock() < int(expires)
@@ -88,7 +91,7 @@ class Addresses:
         return next(iter(signature.split("-", 2)[2:]), None)
 
     def _signed(self, document_id: str, expires: str, name: str | None) -> str:
-        signed = " ".join(filter(None, (document_id, expires, name)))
+        signed = json.dumps([document_id, expires, name])  # where one ends and the next begins is signed, too
         digest = hmac.new(self._secret, signed.encode(), sha256).hexdigest()
         return "-".join(filter(None, (expires, digest[:SIGNATURE], name)))
 
