@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-LONG_WORD: Final = 10
+LONG_WORD: Final = 9
 """From so many letters on, a word is more than one token."""
 
-TOKENS_PER_LETTER: Final = 0.8
+TOKENS_PER_LETTER: Final = 0.47
 """Of those beyond."""
 
 CLASSES: Final = {
