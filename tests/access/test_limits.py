@@ -383,5 +383,5 @@ def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start
         assert kept.ok("GET", "key") == {"name": "kept", "right": "read", "tags": [], "path": None}
     with start_server(tmp_path, port=server.port):
         refused = Api(server.url, None)("POST", "keys", json={"name": "useless"})
-        assert refused.status_code == 422
+        assert refused.status_code == 409
         assert "KB_API_KEY" in refused.json()["detail"]
