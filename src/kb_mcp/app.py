@@ -25,7 +25,7 @@ from kb.client.client import EngineClient
 from kb.client.telemetry import outgoing
 from kb.settings import listed, reveal
 from kb.telemetry.tracing import start_tracing
-from kb_mcp.auth import ActingMiddleware, key_verifier, on_behalf, with_named_keys
+from kb_mcp.auth import CallerMiddleware, key_verifier, on_behalf, with_named_keys
 from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
 from kb_mcp.middleware.arguments import NormalizeArguments
 from kb_mcp.middleware.body import BoundedBody
@@ -120,7 +120,7 @@ def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify 
         middleware=[
             Middleware(OriginMiddleware, names=names),
             *keys,
-            Middleware(ActingMiddleware),
+            Middleware(CallerMiddleware),
             Middleware(BoundedBody),
             Middleware(JSONResponses, streaming=streaming, path=path),
         ],

@@ -124,7 +124,7 @@ def needs(right: Right, tool: Callable[Arguments, Awaitable[Result]]) -> Callabl
     return wrapped
 
 
-class ActingMiddleware:
+class CallerMiddleware:
     """Remembers who called, for what the engine is asked meanwhile. It stands behind the check of keys."""
 
     def __init__(self, app: ASGIApp) -> None:

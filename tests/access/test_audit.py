@@ -13,7 +13,7 @@ from kb.access.store import CallerStore
 from kb.api.access import Caller, Limit
 from kb.api.errors import Forbidden, NotInBin
 from kb.store import protocol
-from kb.store.rows import NOBODY, Author, Deed, Retention
+from kb.store.rows import NOBODY, AuditEvent, Author, Retention
 from kb.store.sqlite.store import SqliteStore
 from tests.support.documents import content
 from tests.support.spaces import space
@@ -91,7 +91,7 @@ def test_what_is_refused_leaves_neither_a_change_nor_a_line(make_store):
 def test_the_log_is_bounded_by_lines(tmp_path):
     with closing(SqliteStore(tmp_path / "kb.db", space(), retention=Retention(audit_lines=10))) as store:
         with store.write() as tx:
-            tx.audit.add([Deed("add", number) for number in range(1, 31)], Author("ada"))
+            tx.audit.add([AuditEvent("add", number) for number in range(1, 31)], Author("ada"))
         with store.write() as tx:
             assert tx.audit.expire(5) == 5
             assert tx.audit.expire(100) == 15

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from kb.api.access import RIGHTS
 from kb.app import create_app
 from kb.asgi.subapps import Context, installed
-from kb.routes.dependencies import Needs
+from kb.routes.dependencies import RequiredRight
 from kb.routes.thread_route import ThreadRoute
 from kb_cli.server import APPS
 from kb_mcp.app import create_app as create_gateway
@@ -100,7 +100,7 @@ def operations(environment):
 
 def right_of(route):
     """The right that a route says it needs."""
-    [right] = {each.dependency.right for each in route.dependencies if isinstance(each.dependency, Needs)}
+    [right] = {each.dependency.right for each in route.dependencies if isinstance(each.dependency, RequiredRight)}
     return right
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kb.api.errors import Forbidden, NotFound
-from kb.store.rows import NOBODY, Author, Deed, HistoryCounts
+from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -89,7 +89,7 @@ class CallerTransaction:
         self.jobs = CallerJobs(tx.jobs, self)
         self._author = author
         self.changed: dict[int, str] = {}
-        self._deeds: list[Deed] = []
+        self._events: list[AuditEvent] = []
 
     @property
     def index(self) -> Index:
@@ -129,13 +129,13 @@ class CallerTransaction:
             document = self.inner.documents.get(document_id)
             if document and not self.sees(document):
                 raise Forbidden(f"This key is limited to {described(self.limit)}: the document would leave that.")
-        changes = [Deed(action, document_id) for document_id, action in self.changed.items()]
-        self.inner.audit.add([*self._deeds, *changes], self._author)
+        changes = [AuditEvent(action, document_id) for document_id, action in self.changed.items()]
+        self.inner.audit.add([*self._events, *changes], self._author)
 
     def record(self, action: str, document_ids: Iterable[int] = (), job_id: int | None = None) -> None:
         """Note what was done to documents, or to a job."""
-        self._deeds += [Deed(action, each) for each in document_ids]
-        self._deeds += [Deed(action, job_id=job_id)] if job_id else []
+        self._events += [AuditEvent(action, each) for each in document_ids]
+        self._events += [AuditEvent(action, job_id=job_id)] if job_id else []
 
     def record_change(self, document_id: int, action: str) -> None:
         """Note how a document was changed; new tags are part of another change."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kb.maintenance.archive import Manifest
     from kb.settings import Settings
     from kb.store.rows import Author, Chunk, Document, NewChunk
-    from kb.store.sqlite.transfer import Former, Leaving
+    from kb.store.sqlite.transfer import FormerVersion, Leaving
 
 FORMAT: Final = 2
 ABOUT: Final = "kb-export.json"
@@ -140,7 +140,7 @@ def _line(each: Leaving) -> dict[str, Any]:
     return _fields(each.document) | {"part_of": each.part_of} | version | {"chunks": list(map(_chunk, each.chunks))}
 
 
-def _version_line(former: Former) -> dict[str, Any]:
+def _version_line(former: FormerVersion) -> dict[str, Any]:
     """Return a former version; the last one of a document in the bin says when it was deleted, and by whom."""
     version, binned = former.version, former.binned
     fields = {"version": version.number, **_author(version.author), "until": version.until}

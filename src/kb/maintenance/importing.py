@@ -28,7 +28,7 @@ from kb.store.open import database_lock, database_path
 from kb.store.rows import NOBODY, Author, Binned, Content, Document, NewChunk, Place, VectorSpace, Version
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.transfer import (
-    Former,
+    FormerVersion,
     add_binned,
     add_exact,
     add_former_content,
@@ -71,10 +71,10 @@ class Arriving:
     chunks: tuple[NewChunk, ...]
     number: int = 1
     author: Author = NOBODY
-    former: tuple[Former, ...] = ()
+    former: tuple[FormerVersion, ...] = ()
 
     @property
-    def binned(self) -> Former | None:
+    def binned(self) -> FormerVersion | None:
         """The version in the bin, if the document is there."""
         return next((former for former in self.former if former.binned), None)
 
@@ -258,7 +258,7 @@ def _with_versions(folder: Path) -> Iterator[Arriving]:
     )
     for document_id, group in groupby(both, key=itemgetter(0)):
         arriving = [each for _, _, each in group]
-        versions = tuple(each for each in arriving if isinstance(each, Former))
+        versions = tuple(each for each in arriving if isinstance(each, FormerVersion))
         if isinstance(arriving[0], Arriving):
             yield replace(arriving[0], former=versions)
         elif versions[-1].binned:
@@ -292,7 +292,7 @@ def _document(fields: dict[str, Any]) -> Arriving:
     return Arriving(document, part_of, chunks, number, author)
 
 
-def _former(fields: dict[str, Any]) -> Former:
+def _former(fields: dict[str, Any]) -> FormerVersion:
     part_of, chunks_of, chunks = fields.pop("part_of"), fields.pop("chunks_of"), fields.pop("chunks")
     number, until, author, deleted = (
         fields.pop("version"),
@@ -306,7 +306,7 @@ def _former(fields: dict[str, Any]) -> Former:
         _check_note(document, held)
     version = Version(document, number, document.updated_at or document.created_at, until, author)
     binned = Binned(document, number, deleted["part_of"], deleted["at"], _author(deleted)) if deleted else None
-    return Former(version, part_of, held, chunks_of, binned)
+    return FormerVersion(version, part_of, held, chunks_of, binned)
 
 
 def _author(fields: dict[str, Any]) -> Author:

@@ -29,7 +29,7 @@ from kb.routes.dependencies import Limit as Rows
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.store.rows import Deed
+from kb.store.rows import AuditEvent
 
 router = APIRouter(route_class=ThreadRoute, tags=["keys"])
 
@@ -60,7 +60,7 @@ def make_key(wanted: KeyRequest, services: ServicesDep, author: AuthorDep) -> Ne
     if not services.settings.has_key:
         raise NoKeySet
     with services.store.write() as tx:
-        tx.audit.add([Deed("key-make", key=wanted.name)], author)
+        tx.audit.add([AuditEvent("key-make", key=wanted.name)], author)
         key, token = services.keyring.make(wanted.name, wanted.right, Limit(tuple(wanted.tags), wanted.path))
     return NewKey(**dict(key_model(key)), key=token)
 
@@ -88,7 +88,7 @@ def identify_key(wanted: DigestRequest, services: ServicesDep) -> Key:
 def rotate_key(name: Name, wanted: RotateRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
     """The same key, to be sent in another form; the one from before is good for `grace_minutes` yet."""
     with services.store.write() as tx:
-        tx.audit.add([Deed("key-rotate", key=name)], author)
+        tx.audit.add([AuditEvent("key-rotate", key=name)], author)
         key, token = services.keyring.rotate(name, timedelta(minutes=wanted.grace_minutes))
     return NewKey(**dict(key_model(key)), key=token)
 
@@ -97,7 +97,7 @@ def rotate_key(name: Name, wanted: RotateRequest, services: ServicesDep, author:
 def revoke_key(name: Name, services: ServicesDep, author: AuthorDep) -> Key:
     """It opens nothing from now on."""
     with services.store.write() as tx:
-        tx.audit.add([Deed("key-revoke", key=name)], author)
+        tx.audit.add([AuditEvent("key-revoke", key=name)], author)
         key = services.keyring.revoke(name)
     return key_model(key)
 

@@ -85,7 +85,7 @@ def caller_of(request: Request, services: Services) -> Caller:
     return key.caller
 
 
-class Needs:
+class RequiredRight:
     """What a route needs, as a dependency: each route names one."""
 
     def __init__(self, right: Right) -> None:
@@ -112,9 +112,9 @@ def check_right(request: Request, right: Right) -> None:
 
 
 WORDS: dict[Right, str] = {"read": "read", "write": "write", "admin": "do anything (admin)"}
-READ: Any = Depends(Needs("read"))
-WRITE: Any = Depends(Needs("write"))
-ADMIN: Any = Depends(Needs("admin"))
+READ: Any = Depends(RequiredRight("read"))
+WRITE: Any = Depends(RequiredRight("write"))
+ADMIN: Any = Depends(RequiredRight("admin"))
 
 ServicesDep = Annotated[Services, Depends(services_of)]
 MAX_CLIENT = 100

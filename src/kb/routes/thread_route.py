@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from kb.routes.dependencies import Needs, services_of
+from kb.routes.dependencies import RequiredRight, services_of
 from kb.routes.limits import check_parameters, json_limits, too_many_values
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ThreadRoute(APIRoute):
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
-        if not any(isinstance(each.dependency, Needs) for each in options.get("dependencies") or ()):
+        if not any(isinstance(each.dependency, RequiredRight) for each in options.get("dependencies") or ()):
             raise TypeError(f"The route {path} does not say which right it needs: READ, WRITE or ADMIN.")
         if not iscoroutinefunction(endpoint):
             endpoint = threaded(endpoint, options.get("status_code") or 200)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kb.api.access import Caller, Limit
     from kb.api.models import JobStatus, ReembedState, Sort
     from kb.store.rows import (
+        AuditEvent,
         AuditLine,
         Author,
         Binned,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         ChunkPlace,
         Content,
         Counts,
-        Deed,
         Document,
         Extent,
         Filter,
@@ -326,7 +326,7 @@ class Index(Protocol):
 class Audit(Protocol):
     """Who did what. A line is written in the transaction of what it tells of."""
 
-    def add(self, deeds: Iterable[Deed], author: Author) -> None: ...
+    def add(self, events: Iterable[AuditEvent], author: Author) -> None: ...
     def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:
         """Return lines with an id below `before`, newest first, of all or of a document or a key."""
 

@@ -332,7 +332,7 @@ class AuditLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditEvent:
     """What a line of the audit log says was done."""
 
     action: str

@@ -32,7 +32,7 @@ MOST_CHIPS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchForm:
     """What the address of a search says."""
 
     query: str
@@ -112,7 +112,7 @@ def _day(text: str) -> str:
 
 async def search(request: Request, visit: Visit) -> Response:
     """Search, or say what is new."""
-    asked = Asked.of(request.query_params)
+    asked = SearchForm.of(request.query_params)
     if not asked.query:
         return render(request, "search.html", asked=asked, modes=MODES, **await home(visit))
     top = min(COUNTED, request.app.state.settings.max_top)
@@ -170,7 +170,7 @@ def job_row(job: Row) -> Row:
     return {**job, "name": plain(name, 200), "path": plain(job["source_path"] or "", 200)}
 
 
-def shown(asked: Asked, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
+def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
     """Return results for the page: scores as shares of the best one's."""
     scale = {name: _scale([each[name] for each in every]) for name in ("score", "fts_score", "vec_score")}
     return [
@@ -206,7 +206,7 @@ def place(where: Mapping[str, Any]) -> str:
     return " · ".join(page + heading) or f"line {where['line_start']}"
 
 
-def chips(asked: Asked, results: Sequence[Row]) -> list[Row]:
+def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
     """Return what the search can be narrowed by, the filters that are set first."""
     types = Counter(each["doc_type"] for each in results)
     tags = Counter(tag for each in results for tag in each["tags"])

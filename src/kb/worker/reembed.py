@@ -56,11 +56,11 @@ class Progress:
     error: str | None = None
 
 
-class Ended(Exception):
+class Cancelled(Exception):
     """The vectors are not to be made any more."""
 
 
-class Builder:
+class VectorBuilder:
     """Makes the second vectors and lets them take the place of the first.
 
     Args:
@@ -92,7 +92,7 @@ class Builder:
         """Make what is missing, and switch.
 
         Raises:
-            Ended: someone stopped it, or began something else.
+            Cancelled: someone stopped it, or began something else.
         """
         while True:
             self._fill()
@@ -152,7 +152,7 @@ class Builder:
         with self._store.write() as tx:
             second = tx.second.get()
             if second is None or second.state not in AT_WORK or second.space != self._space:
-                raise Ended
+                raise Cancelled
             yield tx
 
     def _count(self, made: int) -> None:
@@ -195,7 +195,7 @@ class Reembedder:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self._builder: Builder | None = None
+        self._builder: VectorBuilder | None = None
         self._error: str | None = None
 
     def progress(self) -> Progress:
@@ -252,14 +252,14 @@ class Reembedder:
         if second is None or second.state not in AT_WORK:
             return
         embedder = open_model_of(second.space, self._settings)
-        self._builder = Builder(self._store, second.space, embedder, self._on_progress, self._stop.check)
+        self._builder = VectorBuilder(self._store, second.space, embedder, self._on_progress, self._stop.check)
         self._model.announce(embedder)
         try:
             self._builder.build()
             self._model.use(embedder)
             self._on_switch(embedder)
             logger.info("searches go by vectors of %s now", second.space)
-        except Ended:
+        except Cancelled:
             pass
         finally:
             self._model.announce(None)

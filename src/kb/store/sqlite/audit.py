@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from kb.store.rows import AuditLine, Author, Deed, Retention
+    from kb.store.rows import AuditEvent, AuditLine, Author, Retention
 
 
 class SqliteAudit:
@@ -24,9 +24,9 @@ class SqliteAudit:
         self._retention = retention
         self._sql = statements("audit")
 
-    def add(self, deeds: Iterable[Deed], author: Author) -> None:
+    def add(self, events: Iterable[AuditEvent], author: Author) -> None:
         """Write a line for each."""
-        for deed in deeds:
+        for deed in events:
             self._execute(self._sql["insert_line"], field_values(deed) | field_values(author))
 
     def page(self, *, limit: int, before: int | None, document_id: int | None, by: str | None) -> list[AuditLine]:

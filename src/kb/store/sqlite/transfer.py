@@ -43,7 +43,7 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class FormerVersion:
     """A former version of a document.
 
     Args:
@@ -81,7 +81,7 @@ def leaving(path: Path) -> Iterator[Leaving]:
         raise StoreError(f"The database {path} cannot be read: {error}.") from error
 
 
-def leaving_versions(path: Path) -> Iterator[Former]:
+def leaving_versions(path: Path) -> Iterator[FormerVersion]:
     """Yield the former versions of a database that nobody uses, by ascending document and number.
 
     Raises:
@@ -105,7 +105,7 @@ def _reading(connection: apsw.Connection) -> tuple[SqliteDocuments, SqliteHistor
     return documents, SqliteHistory(connection, documents, Retention())
 
 
-def _versions(history: SqliteHistory, document_id: int, parts: Mapping[int, int | None]) -> Iterator[Former]:
+def _versions(history: SqliteHistory, document_id: int, parts: Mapping[int, int | None]) -> Iterator[FormerVersion]:
     binned = history.binned(document_id)
     first: dict[int, int] = {}
     for version in reversed(history.versions(document_id, limit=ALL)):
@@ -113,7 +113,7 @@ def _versions(history: SqliteHistory, document_id: int, parts: Mapping[int, int 
             continue
         holder = None if version.content_id is None else first.setdefault(version.content_id, version.number)
         is_first = holder == version.number
-        yield Former(
+        yield FormerVersion(
             version,
             parts[version.number],
             history.chunks(version) if is_first else None,
@@ -162,7 +162,7 @@ def add_exact(
     return added
 
 
-def add_binned(tx: SqliteTransaction, former: Former, part_of: int | None) -> int:
+def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
     """Write what is known of a document in the bin, as `add_exact` would the document; return the id."""
     assert former.binned  # noqa: S101 - the caller saw to it
     skip_ids(tx, former.version.document.id - 1)
@@ -173,7 +173,7 @@ def add_binned(tx: SqliteTransaction, former: Former, part_of: int | None) -> in
     return added
 
 
-def find_binned(tx: SqliteTransaction, former: Former) -> int | None:
+def find_binned(tx: SqliteTransaction, former: FormerVersion) -> int | None:
     """Return the document in the bin that was the same, and went there at the same moment."""
     assert former.binned  # noqa: S101 - the caller saw to it
     found: int | None = tx.connection.execute(
@@ -189,7 +189,7 @@ def find_binned(tx: SqliteTransaction, former: Former) -> int | None:
 
 
 def add_version(
-    tx: SqliteTransaction, document_id: int, former: Former, part_of: int | None, content_id: int | None
+    tx: SqliteTransaction, document_id: int, former: FormerVersion, part_of: int | None, content_id: int | None
 ) -> None:
     """Write a former version of a document."""
     version, document = former.version, former.version.document
