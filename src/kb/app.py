@@ -44,7 +44,7 @@ from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
 from kb.parser.sandbox import Limits
-from kb.routes import access, documents, history, jobs, notes, pages, reembed, search, status
+from kb.routes import access, documents, history, jobs, notes, page_pictures, reembed, search, status
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
@@ -160,7 +160,7 @@ def api_router(settings: Settings) -> APIRouter:
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, pages, notes, history, reembed, status, access):
+    for module in (search, jobs, documents, page_pictures, notes, history, reembed, status, access):
         router.include_router(module.router)
     return router
 
