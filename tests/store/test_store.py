@@ -104,6 +104,22 @@ def test_an_analyzer_tells_words_apart_as_the_full_text_does(store):
     assert stems == [(2, 7, "cafe"), (8, 15, "sail"), (17, 22, "naiv")]
 
 
+def test_an_analyzer_parts_what_has_no_spaces_into_pairs_of_letters(store):
+    with store.read() as tx:
+        analyzer = tx.index.analyzer
+        assert list(analyzer.stems("🐘Python教程 sailing")) == [
+            (1, 7, "python"),
+            (7, 9, "教程"),
+            (8, 9, "程"),
+            (10, 17, "sail"),
+        ]
+        assert [analyzer.stems_of(word) for word in ("教程", "程", "Python教程")] == [
+            ["教程"],
+            ["程"],
+            ["python", "教程"],
+        ]
+
+
 def test_a_leg_that_does_not_run_scores_nothing(store):
     add(store, "apple")
     assert np.isnan(find(store, ("apple",)).vec).all()

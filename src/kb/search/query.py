@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from kb.lexical.segment import MARKS, RUN, has_run, is_letter, parts
 from kb.lexical.stop_words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 """Others write it with a v, or without."""
 
-PREFIX = re.compile(r"(?<!\S)(\w{2,})\*(?!\S)")
+PREFIX = re.compile(rf"(?<!\S)([\w{MARKS}]{{2,}})\*(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,9 @@ class Query:
 
 def keywords(text: str) -> list[str]:
     """Return the words to look for, each once: stop words only when there is nothing else."""
-    words = list(dict.fromkeys(tokenize(text)))
+    words = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
+    if words and all(map(is_letter, words)):  # each may be the beginning of what is meant
+        return [f"{word}*" for word in words]
     return [word for word in words if word not in STOP_WORDS] or words
 
 
@@ -104,6 +107,8 @@ def exclusions(text: str) -> list[str]:
 def is_exclusion(word: str) -> bool:
     """Return whether this is a dash and a word of letters, none of them a capital one, that is no stop word."""
     letters = word[1:]
+    if RUN.fullmatch(letters):
+        return word.startswith("-")
     return (
         word.startswith("-")
         and len(letters) >= MIN_EXCLUDED
@@ -125,7 +130,11 @@ def compounds(text: str) -> list[str]:
     Words that only a hyphen or an apostrophe joins are none: others write them apart.
     """
     written = [word.rstrip("*") for word in unicodedata.normalize("NFC", text).lower().split()]
-    found = [word for word in written if 1 < len(tokenize(word)) <= MAX_PARTS and not JOINED.fullmatch(word)]
+    found = [
+        word
+        for word in written
+        if 1 < len(tokenize(word)) <= MAX_PARTS and not (JOINED.fullmatch(word) or has_run(word))
+    ]
     return found + [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
 
 

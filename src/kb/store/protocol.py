@@ -309,6 +309,9 @@ class Analyzer(Protocol):
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Each word of the text: the characters it begins and ends at, and its stem."""
 
+    def stems_of(self, word: str) -> list[str]:
+        """Return the stems by which a word is looked for."""
+
 
 class Index(Protocol):
     """What search asks."""
