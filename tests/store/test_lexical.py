@@ -160,9 +160,9 @@ def test_lists_and_scores_are_those_of_sqlite_after_every_change(store, seed):
 def test_rows_that_are_numbered_anew_hold_the_same(store, monkeypatch):
     monkeypatch.setattr(snapshot, "MIN_DEAD", 10)
     monkeypatch.setattr(index, "MAX_PENDING", 20)
-    writer = Writer(store, 5)
+    writer = Writer(store, 9)
     writer.add(60)
-    assert compare_after_changes(writer, 90)
+    assert compare_after_changes(writer, 60)
     with store.read() as tx:
         assert tx.words.snapshot.epoch > 2
         assert tx.words.snapshot.dead.size <= max(10, 0.1 * tx.words.snapshot.size)

@@ -302,15 +302,24 @@ class SearchResult(Passage):
     updated_at: Timestamp | None
 
 
+class UnknownWord(Reply):
+    """A word of the query that no document has; the first of `nearest`, if there is one, was searched for instead."""
+
+    word: str
+    nearest: list[str]
+
+
 class SearchReply(Reply):
     """What was found, best first.
 
-    `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet.
+    `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
+    `unknown` are the words of the query that no document has.
     """
 
     results: list[SearchResult]
     omitted: int
     pending: int
+    unknown: list[UnknownWord] = []
 
 
 class Document(Reply):

@@ -131,6 +131,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         ],
         "omitted": 0,
         "pending": 0,
+        "unknown": [],
     },
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -40,15 +40,25 @@ MOST_CANDIDATES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """A word that no document has, and others that are spelled nearly alike, the nearest first."""
+
+    word: str
+    nearest: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
+    `unknown` are the words that no document has; the nearest of each was looked for instead.
     """
 
     results: list[Passage]
     omitted: int
     pending: int
+    unknown: list[Unknown] = field(default_factory=list)
 
 
 class SearchService:
@@ -97,6 +107,10 @@ class SearchService:
                 embedder = self._model_of(tx.space)
                 vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
+            unknown = index.select(Filter(limit=query.where.limit)).unknown(query.plain) if query.plain else {}
+            if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
+                query = query.respelled(instead)
+                vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
             found = find(Retriever(index, query, vector, self._instruments), top)
             if not found and query != query.without_phrases:
                 found = find(Retriever(index, query.without_phrases, vector, self._instruments), top)
@@ -105,7 +119,9 @@ class SearchService:
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
-            return Answer(results, total - count(results), tx.jobs.pending())
+            return Answer(
+                results, total - count(results), tx.jobs.pending(), [Unknown(*each) for each in unknown.items()]
+            )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> Answer:
         """Return the `top` documents nearest in meaning to one that is there, each by its nearest passages."""

@@ -302,6 +302,9 @@ class Selection(Protocol):
         filter admits them, are among the chunks returned.
         """
 
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
+
 
 class Analyzer(Protocol):
     """Cuts texts into words and compares them as the full-text leg does."""

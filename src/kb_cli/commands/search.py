@@ -85,9 +85,19 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
     elif ids:
         output.write("".join(f"{each}\n" for each in dict.fromkeys(result["document_id"] for result in results)))
     else:
+        for each in answer["unknown"]:
+            output.print_error(describe_unknown(each))
         if all(result["fts_score"] is None for result in results) and not vec_only:
             output.print_error("no document holds a word of this; the nearest in meaning:")
         print_results(results)
+
+
+def describe_unknown(unknown: dict[str, Any]) -> str:
+    """Say which word no document has, what was searched for instead, and what else it may be."""
+    word, nearest = output.one_line(unknown["word"]), [output.one_line(each) for each in unknown["nearest"]]
+    searched = f": searched for '{nearest[0]}'" if nearest else ""
+    others = f"; also spelled like it: {', '.join(nearest[1:])}" if nearest[1:] else ""
+    return f"no document has '{word}'{searched}{others}"
 
 
 def explain_empty(answer: dict[str, Any], filters: Filters) -> str:

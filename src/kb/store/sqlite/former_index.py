@@ -215,6 +215,10 @@ class FormerSelection:
         """Return nothing: what stood beside a note at a former moment is not known."""
         return NO_CONTEXT
 
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return nothing: what is searched as of a moment is what was asked for."""
+        return {}
+
 
 class FormerWords:
     """Full text over the chunks that were there at a moment.

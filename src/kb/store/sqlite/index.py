@@ -17,6 +17,7 @@ from kb.lexical.segment import RUN, as_phrase, has_run, places
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
+from kb.store.sqlite.speller import Speller
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import Tokenizer
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
@@ -124,6 +125,13 @@ class SqliteSelection:
         if self._words is None or self._words.lacks(words):
             return NO_CONTEXT
         return ContextReader(self._execute, self._words, self._admitted, self._snapshot).scores(words, vector, ids)
+
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return those of the words that no chunk has, each with others that some have, the nearest first.
+
+        Without the words in memory there are none.
+        """
+        return Speller(self._connection, self._words, self._admitted).unknown(words) if self._words and words else {}
 
     def _completed(self, words: Sequence[str]) -> Terms:
         """Return the words, and for each beginning among them words that begin so and whose stems do not."""
