@@ -50,7 +50,7 @@ async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag)
         "zeppelin -quatermaster",
         "quatermast*",
         "quater-master",
-        "zep",
+        "zepp",
     ],
 )
 async def test_what_is_known_or_meant_as_it_is_written_is_no_misspelling(api, tag, query):
@@ -63,5 +63,5 @@ async def test_a_search_by_meaning_alone_corrects_nothing(api, tag):
 
 
 async def test_a_word_that_a_filter_leaves_out_is_known(api, tag):
-    await finished(api, await api.add_note(text="A zapelin is a zapelin.", tags=["elsewhere"]))
-    assert (await answer(api, tag, "zapelin"))[1] == []
+    await finished(api, await api.add_note(text="Zapelins are zapelins.", tags=["elsewhere"]))
+    assert (await answer(api, tag, "zapelins"))[1] == []

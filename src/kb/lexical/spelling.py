@@ -5,8 +5,11 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
-SHORTEST, LONGEST = 4, 32
+SHORTEST, LONGEST = 5, 32
 """Shorter words are spelled like too many others, and of longer ones no kind of change is worth trying."""
+
+REPLACED = 6
+"""How long a word is at least of which a letter may be another: a shorter one becomes another word too easily."""
 
 LONG = 8
 """How long a word is at least of which two letters may be wrong."""
@@ -21,13 +24,17 @@ def plain(word: str) -> str:
 
 
 def edits(word: str) -> set[str]:
-    """Return what a word becomes when a letter is left out, put in or replaced, or two change places."""
+    """Return what a word becomes when a letter behind the first is left out, put in or replaced, or two change places.
+
+    People seldom mistake the first, and words that differ in it are rather two words.
+    """
     letters = {letter for each in word for letter in alphabet(ord(each) // BLOCK)}
-    halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    halves = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
     found = {first + last[1:] for first, last in halves if last}
     found |= {first + last[1] + last[0] + last[2:] for first, last in halves if len(last) > 1}
-    found |= {first + letter + last[1:] for first, last in halves if last for letter in letters}
     found |= {first + letter + last for first, last in halves for letter in letters}
+    if len(word) >= REPLACED:
+        found |= {first + letter + last[1:] for first, last in halves if last for letter in letters}
     return found - {word}
 
 

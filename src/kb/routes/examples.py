@@ -28,6 +28,7 @@ PASSAGE = {
     "fts_score": 4.87,
     "vec_score": 0.61,
     "context_score": None,
+    "explanation": None,
 }
 JOB = {
     "id": 7,

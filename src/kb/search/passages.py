@@ -11,6 +11,7 @@ from kb.lexical.segment import is_letter
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kb.search.explain import Explanation
     from kb.search.fusion import Ranked
     from kb.search.token_budget import TokenBudget
     from kb.store.protocol import Analyzer
@@ -46,6 +47,7 @@ class Passage:
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
+    explanation: Explanation | None = None
 
     @classmethod
     def of(cls, hit: Hit, ranked: Ranked) -> Passage:

@@ -90,7 +90,15 @@ class SearchService:
         """Return the same service over another store, such as what one caller may see of it."""
         return SearchService(store, self._embedder, self._pool, self._instruments, self._recall)
 
-    def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
+    def search(
+        self,
+        query: Query,
+        top: int,
+        *,
+        grouped: bool = False,
+        max_tokens: int | None = None,
+        explain: bool = False,
+    ) -> Answer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
 
         Args:
@@ -98,6 +106,7 @@ class SearchService:
             top: how many.
             grouped: whether a document's next best passages come with its best one.
             max_tokens: the most tokens of text in all of them.
+            explain: whether each says what its score is made of.
         """
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
@@ -111,14 +120,18 @@ class SearchService:
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
                 vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
-            found = find(Retriever(index, query, vector, self._instruments), top)
+            retriever = Retriever(index, query, vector, self._instruments)
+            found = find(retriever, top)
             if not found and query != query.without_phrases:
-                found = find(Retriever(index, query.without_phrases, vector, self._instruments), top)
+                retriever = Retriever(index, query.without_phrases, vector, self._instruments)
+                found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
+            if explain and results:
+                retriever.explain(each for passage in results for each in (passage, *passage.more))
             return Answer(
                 results, total - count(results), tx.jobs.pending(), [Unknown(*each) for each in unknown.items()]
             )
@@ -159,12 +172,12 @@ def best_documents(retriever: Retriever, top: int) -> list[Passage]:
     limit = max(CANDIDATES, top) * PASSAGES
     while True:
         candidates = retriever.candidates(limit)
-        scores = fuse(candidates)
-        order = best(candidates, scores, candidates.ids.size)
+        fused = fuse(candidates)
+        order = best(candidates, fused.scores, candidates.ids.size)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
         if len(documents) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
             chosen = np.array(list(chain.from_iterable(documents[:top])), np.int64)
-            return group(retriever.passages(ranked(candidates, scores, chosen)))
+            return group(retriever.passages(ranked(candidates, fused, chosen)))
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
