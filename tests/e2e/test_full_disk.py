@@ -14,6 +14,7 @@ from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine
 from kb.settings import Settings
 from kb.worker.job import MAX_ATTEMPTS
+from tests.conftest import ALL_APPS
 from tests.http.conftest import added, finished, until_idle
 from tests.support.disks import filled, small_disk
 from tests.support.eventually import eventually_async
@@ -23,7 +24,7 @@ LONG = "The keeper counts ships. " * 10_000
 
 @pytest.fixture
 async def on_a_small_disk(start_server, tmp_path):
-    with small_disk(tmp_path / "disk", 16) as disk, start_server(disk) as server:
+    with small_disk(tmp_path / "disk", 16) as disk, start_server(disk, KB_APPS=ALL_APPS) as server:
         async with EngineClient(server.url) as client:
             yield client, disk, server
 
