@@ -52,6 +52,7 @@ uninstall:
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
+  $(if $(KB_REPLICA_URL)$(shell grep -s '^KB_REPLICA_URL=.' compose/.env),-f compose/litestream.yaml) \
   $(DEVICE_FILE) $(addprefix -f ,$(wildcard compose/compose.override.yaml))
 DEVICE_FILE :=
 export KB_REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -184,6 +185,7 @@ requirements: .venv/dev.stamp
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --group audit -o requirements/audit.txt
+	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
 
 # The pinned packages against the advisories of the package index, as far as they can be reached.
 audit: .venv-audit/stamp

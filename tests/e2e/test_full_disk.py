@@ -75,7 +75,7 @@ def failures_of_the_worker(server):
 @pytest.mark.requirement("S-5")
 async def test_a_full_disk_fails_no_job(start_server, tmp_path):
     with small_disk(tmp_path / "disk", 16) as disk:
-        with start_server(disk) as server:
+        with start_server(disk, KB_APPS=ALL_APPS) as server:
             async with EngineClient(server.url) as api:
                 accepted = await api.add_note(text=LONG[:100_000])
                 with filled(disk):
