@@ -16,7 +16,7 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-reference \
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
@@ -108,6 +108,11 @@ fuzz: .venv/dev.stamp
 # other vectors are made; then likewise with what was not synced lost as well. It says how many writes were acknowledged and lost.
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
+
+# The main path where there is no network but the machine's own: nothing that kb does needs one.
+ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
+test-offline: .venv/dev.stamp
+	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope tests/http tests/mcp tests/e2e/test_files.py tests/cli/test_sync.py tests/cli/test_search.py
 
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
