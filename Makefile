@@ -122,7 +122,7 @@ conformance: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -s tests/clients/test_conformance.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -v tests/clients/test_clients.py
+	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py
 
 # 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
 soak: .venv/dev.stamp steady
