@@ -1,6 +1,6 @@
 """Makes `kb.mcpb`, which Claude Desktop installs with a double click, and `server.json`, which the MCP registry takes.
 
-`python packaging/bundle.py FOLDER [URL]`: the URL is where the bundle will be fetched from. The bundle holds kb's source and
+`python packaging/bundle.py FOLDER [URL]`: the URL is where the bundle will be fetched from. It holds kb's source and
 its pinned requirements; uv, which such hosts bring, installs them at the first start.
 """
 
