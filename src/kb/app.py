@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.access.keyring import FILE, Keyring, digest_of
-from kb.api.errors import KbError, ModelError, StoreError
+from kb.api.errors import KbError, ModelError, SettingError, StoreError
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
@@ -43,6 +43,8 @@ from kb.ingest.stop import Stop
 from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.routes import access, documents, history, jobs, notes, page_pictures, reembed, search, status
 from kb.routes.dependencies import Services
@@ -204,12 +206,13 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     )
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     stop = Stop()
+    extractors = extractors_of(settings)
     worker = Worker(
         store,
         embedder,
         settings.staging_dir,
         originals,
-        limits_of(settings),
+        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds),
         instruments,
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
@@ -294,6 +297,18 @@ def limits_of(settings: Settings) -> Limits:
         settings.max_tags if settings.own_tags else 0,
         settings.max_tag_chars,
     )
+
+
+def extractors_of(settings: Settings) -> Extractors:
+    """Return what reads the files that no reader does.
+
+    Raises:
+        SettingError: the setting is wrong, or a program is not there.
+    """
+    try:
+        return Extractors.parse(settings.extractors, settings.ocr)
+    except ValueError as error:
+        raise SettingError(f"KB_EXTRACTORS, KB_OCR: {error}") from None
 
 
 def drawing_limits(settings: Settings) -> Limits:
