@@ -32,7 +32,7 @@ LINES: Final = {
     ),
     "open": (
         "kb open 42",
-        "EDITOR=vim kb open 42",
+        "kb open -n 3",
     ),
     "list": (
         "kb list",

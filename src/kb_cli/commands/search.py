@@ -11,6 +11,7 @@ import typer
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.hints import explain_nothing
+from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
@@ -61,16 +62,8 @@ def search(
         return exit_codes.FAILURE
     if open_:
         best = answer["results"][0]
-        open_source(best, line_of(best))
+        open_source(best, line_of(best), best["place"]["page"])
     return exit_codes.OK
-
-
-def line_of(result: dict[str, Any]) -> int:
-    """Return the line of a passage's first highlight, or its own."""
-    text: str = result["text"]
-    begin = len(text) - len(text.lstrip())
-    first = min((start for start, _ in result["highlights"]), default=begin)
-    return int(result["place"]["line_start"]) + text.count("\n", begin, first)
 
 
 def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, vec_only: bool) -> None:
@@ -85,7 +78,10 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
     else:
         if all(result["fts_score"] is None for result in results) and not vec_only:
             output.print_error("no document holds a word of this; the nearest in meaning:")
-        print_results(results)
+        with output.paged():
+            print_results(results)
+        if output.is_terminal():
+            remember(results)
 
 
 def explain_empty(answer: dict[str, Any], filters: Filters) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +45,8 @@ HIDDEN: Final = re.compile(
 )
 """Characters without a shape that turn, part or hide others. Joiners between letters of the scripts that need them, and
 between the parts of one emoji, are none, nor is the soft hyphen."""
+_held: Final = ContextVar[list[str] | None]("held", default=None)
+"""What is printed while it is not known yet whether it needs a pager."""
 JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 
@@ -71,8 +75,30 @@ def one_line(text: str) -> str:
     return to_printable(" ".join(name_hidden(text).split()))
 
 
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what is printed meanwhile in a pager, if a person reads it and the terminal has no room for it."""
+    if not (is_terminal() and sys.stdin.isatty()):
+        yield
+        return
+    token = _held.set([])
+    try:
+        yield
+    finally:
+        text = "".join(_held.get() or ())
+        _held.reset(token)
+        from kb_cli.runtime import pager
+
+        if pager.has_room(text) or not pager.show(text):
+            write(text)
+
+
 def write(text: str) -> None:
     """Print the text as it is, without a line end."""
+    held = _held.get()
+    if held is not None:
+        held.append(text)
+        return
     try:
         # At once, so that a closed pipe is met here.
         print(text, end="", flush=True)
