@@ -40,6 +40,7 @@ from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
 from kb.ingest.stop import Stop
+from kb.maintenance.inbox import Inbox
 from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
@@ -222,6 +223,9 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     stack.callback(worker.stop)
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
+    if settings.inbox_dir:
+        inbox = Inbox(settings.inbox_dir, store, settings.staging_dir, settings.data_dir, worker.wake)
+        stack.enter_context(inbox)
     at_once = min(available_cores() + 1, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = TurnQueue(settings.max_searches, at_once)

@@ -144,6 +144,7 @@ class Settings(EngineAccess):
             semicolons between them.
         extract_seconds: how long extractors may take over one file.
         ocr: read pictures and scans with Tesseract: `1`, or the languages, such as `eng+deu`.
+        inbox_dir: a folder whose files the engine takes in by itself.
         index_ratio: how many times its size one file may take in the database, beside 400 kB.
         own_tags: give documents the tags that their files ask for.
         max_note_chars: the longest note.
@@ -182,6 +183,7 @@ class Settings(EngineAccess):
     extractors: str = ""
     extract_seconds: Annotated[float, Field(gt=0)] = 600
     ocr: str = ""
+    inbox_dir: UserPath | None = None
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000

@@ -11,7 +11,7 @@ LINES: Final = {
     ),
     "sync": (
         "kb sync ~/vault --delete",
-        "kb sync ~/vault --delete --watch",
+        "kb sync ~/inbox --watch --inbox",
     ),
     "addnote": (
         "kb addnote 'Anna prefers short answers' --tags people",
