@@ -16,7 +16,7 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-reference \
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
@@ -52,6 +52,7 @@ uninstall:
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
+  $(if $(KB_REPLICA_URL)$(shell grep -s '^KB_REPLICA_URL=.' compose/.env),-f compose/litestream.yaml) \
   $(DEVICE_FILE) $(addprefix -f ,$(wildcard compose/compose.override.yaml))
 DEVICE_FILE :=
 export KB_REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -108,6 +109,11 @@ fuzz: .venv/dev.stamp
 # other vectors are made; then likewise with what was not synced lost as well. It says how many writes were acknowledged and lost.
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
+
+# The main path where there is no network but the machine's own: nothing that kb does needs one.
+ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
+test-offline: .venv/dev.stamp
+	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope tests/http tests/mcp tests/e2e/test_files.py tests/cli/test_sync.py tests/cli/test_search.py
 
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
@@ -185,6 +191,7 @@ requirements: .venv/dev.stamp
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --group audit -o requirements/audit.txt
+	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
 
 # The pinned packages against the advisories of the package index, as far as they can be reached.
 audit: .venv-audit/stamp
