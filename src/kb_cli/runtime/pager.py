@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from typing import Final
 
-VARIABLES: Final = ("KB_PAGER", "PAGER")
 OFF: Final = ("", "cat")
 LESS: Final = {"LESS": "-FRX"}
 """What less is told if nobody told it anything: to end by itself after one page, and to show styles."""
@@ -21,7 +20,7 @@ def has_room(text: str) -> bool:
 
 def show(text: str) -> bool:
     """Show a text in the pager; return whether there is one."""
-    wanted = next((os.environ[name] for name in VARIABLES if name in os.environ), "less")
+    wanted = os.environ.get("PAGER", "less")
     command = shlex.split(wanted)
     if wanted in OFF or not shutil.which(command[0]):
         return False
