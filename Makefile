@@ -14,9 +14,10 @@ $(shell rm -rf .venv)
 endif
 endif
 UV := $(BIN)/uv
-SOURCES := src tests bench docs
+SOURCES := src tests bench docs packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-offline test-reference \
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long \
+  test-crash test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
@@ -75,6 +76,11 @@ logs:
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
 
+# What Claude Desktop installs with a double click, and what the MCP registry wants to know of it: build/kb.mcpb and
+# build/server.json. BUNDLE_URL is where the bundle will be fetched from.
+bundle: .venv/dev.stamp
+	$(BIN)/python packaging/bundle.py build $(BUNDLE_URL)
+
 # The site of the docs: build/docs/index.html. What is made from the program is made anew.
 docs: .venv/dev.stamp
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
@@ -128,7 +134,7 @@ conformance: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -s tests/clients/test_conformance.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -v tests/clients/test_clients.py
+	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
 
 # 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
 soak: .venv/dev.stamp steady
