@@ -27,6 +27,9 @@ REASON = r"(?m)^(```\w+) notest: .*$"
 
 html_theme = "furo"
 html_favicon = "favicon.svg"
+html_static_path = ["static"]
+html_js_files = ["copy.js"]
+html_css_files = ["copy.css"]
 html_title = f"kb {__version__}"
 html_copy_source = False
 html_show_copyright = False

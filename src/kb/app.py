@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.access.keyring import FILE, Keyring, digest_of
-from kb.api.errors import KbError, ModelError, StoreError
+from kb.api.errors import KbError, ModelError, SettingError, StoreError
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
@@ -40,9 +40,12 @@ from kb.filesystem import make_folder
 from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
 from kb.ingest.stop import Stop
+from kb.maintenance.inbox import Inbox
 from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.parser.confine import forbid_inspection
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.routes import access, documents, history, jobs, notes, page_pictures, reembed, search, status
 from kb.routes.dependencies import Services
@@ -204,12 +207,13 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     )
     originals = Originals(settings.files_dir, keep=settings.keep_files)
     stop = Stop()
+    extractors = extractors_of(settings)
     worker = Worker(
         store,
         embedder,
         settings.staging_dir,
         originals,
-        limits_of(settings),
+        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds),
         instruments,
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
@@ -219,6 +223,9 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     stack.callback(worker.stop)
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
+    if settings.inbox_dir:
+        inbox = Inbox(settings.inbox_dir, store, settings.staging_dir, settings.data_dir, worker.wake)
+        stack.enter_context(inbox)
     at_once = min(available_cores() + 1, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = TurnQueue(settings.max_searches, at_once)
@@ -294,6 +301,18 @@ def limits_of(settings: Settings) -> Limits:
         settings.max_tags if settings.own_tags else 0,
         settings.max_tag_chars,
     )
+
+
+def extractors_of(settings: Settings) -> Extractors:
+    """Return what reads the files that no reader does.
+
+    Raises:
+        SettingError: the setting is wrong, or a program is not there.
+    """
+    try:
+        return Extractors.parse(settings.extractors, settings.ocr)
+    except ValueError as error:
+        raise SettingError(f"KB_EXTRACTORS, KB_OCR: {error}") from None
 
 
 def drawing_limits(settings: Settings) -> Limits:

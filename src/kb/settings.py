@@ -140,6 +140,11 @@ class Settings(EngineAccess):
         parse_memory_mb: how much memory that may take, in MiB.
         parse_output_mb: how much text one file may hold, in MiB.
         parse_pages: how many pages one file may have.
+        extractors: what reads files that kb has no reader for, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`, with
+            semicolons between them.
+        extract_seconds: how long extractors may take over one file.
+        ocr: read pictures and scans with Tesseract: `1`, or the languages, such as `eng+deu`.
+        inbox_dir: a folder whose files the engine takes in by itself.
         index_ratio: how many times its size one file may take in the database, beside 400 kB.
         own_tags: give documents the tags that their files ask for.
         max_note_chars: the longest note.
@@ -175,6 +180,10 @@ class Settings(EngineAccess):
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
     parse_pages: Annotated[int, Field(ge=1)] = 5000
+    extractors: str = ""
+    extract_seconds: Annotated[float, Field(gt=0)] = 600
+    ocr: str = ""
+    inbox_dir: UserPath | None = None
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000

@@ -11,7 +11,7 @@ LINES: Final = {
     ),
     "sync": (
         "kb sync ~/vault --delete",
-        "kb sync ~/vault --delete --watch",
+        "kb sync ~/inbox --watch --inbox",
     ),
     "addnote": (
         "kb addnote 'Anna prefers short answers' --tags people",
@@ -36,7 +36,7 @@ LINES: Final = {
     ),
     "open": (
         "kb open 42",
-        "EDITOR=vim kb open 42",
+        "kb open -n 3",
     ),
     "list": (
         "kb list",

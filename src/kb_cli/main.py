@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import re
@@ -99,6 +100,7 @@ class LazyCommands(UserDict[str, Any]):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         command_class = TextCommand if name in ("addnote", "updatenote") else None
         app.command(name, cls=command_class, epilog=EXAMPLES[name])(getattr(import_module(module), function))
+        gc.enable()
         return build_command(app)
 
     def __contains__(self, name: object) -> bool:
@@ -127,6 +129,21 @@ class RootGroup(TyperGroup):
     def __init__(self, **attrs: Any) -> None:  # noqa: ANN401 - typer's own
         super().__init__(**attrs)
         self.commands = LazyCommands(COMMANDS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the base's types are not public
+        """Write the help; to say in a line what each command does, none is imported."""
+        commands = self.commands
+        self.commands = {name: TyperCommand(name, help=read_summary(target)) for name, target in COMMANDS.items()}
+        super().format_help(ctx, formatter)
+        self.commands = commands
+
+
+def read_summary(target: str) -> str:
+    """Return the first paragraph of what a command says of itself, out of its module's text."""
+    module, _, function = target.partition(":")
+    text = Path(__file__).with_name("commands").joinpath(f"{module.rpartition('.')[2]}.py").read_text("utf-8")
+    found = re.search(rf'^def {function}\(.*?"""(.*?)(?:\n\n|""")', text, re.DOTALL | re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
 
 
 app = typer.Typer(

@@ -63,7 +63,7 @@ class Shell:
     def in_terminal(self, *words, typed="", env=None):
         """Run kb in a terminal of 80 columns; answers the exit code and all that the terminal got."""
         ours, its = pty.openpty()
-        size = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"}
+        size = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color", "PAGER": ""}
         process = self.start(*words, stdin=its, stdout=its, stderr=its, env=size | (env or {}))
         os.close(its)
         os.write(ours, typed.encode())

@@ -207,7 +207,9 @@ def test_serve_names_the_variable_of_each_flag(outside):
     ("words", "unwanted"),
     [
         (["--version"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.commands.search"}),
+        (["--help"], {"rich", "httpx2", "asyncio", "pydantic", "kb_cli.commands.search"}),
         (["search", "x", "--json"], {"rich", "pydantic", "kb_cli.commands.addnote"}),
+        (["search", "x"], {"rich", "pydantic", "httpx2"}),
         (["list"], {"rich", "pydantic"}),
     ],
 )

@@ -1,4 +1,4 @@
-"""The site of the docs in a browser: what `make docs` makes, opened by a person without a network."""
+"""The site of the docs in a browser: what `make docs` makes, as `kb serve` shows it, without a network."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
 
-from tests.conftest import ROOT, without_settings
+from kb.web import guide
+from tests.conftest import ROOT, free_port, without_settings
+from tests.support.eventually import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("default")]  # warnings are the browser driver's own
 WAIT = 15
 LINKS = ".sidebar-tree a.reference.internal"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @contextmanager
 def served(folder):
-    """The folder's address while it is served on this machine."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    thread = Thread(target=server.serve_forever)
+    """The address of the guide while it is served on this machine, with all that it may not do."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(guide, "SITE", folder)
+    app, port = Starlette(routes=guide.routes()), free_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None))
+    thread = Thread(target=server.run)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        eventually("it serves", lambda: server.started, bool)
+        yield f"http://127.0.0.1:{port}/help"
     finally:
-        server.shutdown()
+        server.should_exit = True
         thread.join()
-        server.server_close()
+        patch.undo()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def test_every_page_can_be_reached_by_clicking_and_asks_this_machine_alone(brows
     assert hosts == {"127.0.0.1"}
     assert count > len(pages)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-    shown = {urlsplit(page).path.lstrip("/") for page in pages}
+    shown = {urlsplit(page).path.removeprefix("/help/") for page in pages}
     top = {str(each.relative_to(site)) for each in (*site.glob("*.html"), *site.glob("reference/*.html"))}
     assert top - shown == {"index.html", "genindex.html", "search.html"}
 
@@ -116,7 +117,15 @@ def test_a_word_is_found_and_its_page_opens(browser, address, word, page):
     field.send_keys(word)
     field.submit()
     results = {urlsplit(each.get_attribute("href")).path: each for each in find(browser, "ul.search li a")}
-    assert f"/{page}" in results
-    click(browser, results[f"/{page}"])
+    assert f"/help/{page}" in results
+    click(browser, results[f"/help/{page}"])
     assert word.lower() in find(browser, "article")[0].text.lower()
     assert asked(browser)[0] == {"127.0.0.1"}
+
+
+def test_each_block_of_code_can_be_copied(browser, address):
+    browser.get(f"{address}/start.html")
+    blocks, buttons = find(browser, "div.highlight"), browser.find_elements("css selector", "div.highlight button.copy")
+    assert len(blocks) == len(buttons) > 3
+    click(browser, buttons[0])
+    assert find(browser, "div.highlight button.copy")[0].text == "Copied"

@@ -565,9 +565,13 @@ class ModelStatus(Reply):
 
 
 class ParserStatus(Reply):
-    """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts."""
+    """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
+
+    `extracts` is how the names of files end that programs beside kb read (`KB_EXTRACTORS`).
+    """
 
     confined: list[Restriction] | None
+    extracts: list[str] = []
 
 
 class QueueStatus(Reply):

@@ -7,11 +7,12 @@ import json
 import re
 import zipfile
 from pathlib import PurePath
-from typing import Final
+from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, open_ole
+from kb.formats.opaque import Kind, Opaque
 from kb.formats.registry import FORMATS
 from kb.formats.sniff import looks_delimited
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
@@ -246,7 +247,10 @@ def _reason_for_binary(data: bytes, suffix: str) -> str:
         return "it is a program, not a document"
     if is_envelope(data):
         return ENCRYPTED
-    for reason in map(_reason_for_mime, _mime_types(data)):
+    for mime in _mime_types(data):
+        family, reason = mime.partition("/")[0], _reason_for_mime(mime)
+        if reason and family in get_args(Kind):
+            raise Opaque(reason, cast("Kind", family))
         if reason:
             return reason
     title = _TITLES.get(suffix)

@@ -24,6 +24,9 @@ WIDTH: Final = 1100
 """Of the picture, in pixels."""
 
 _MOST_PIXELS: Final = 6_000_000
+_MOST_PIXELS_TO_READ: Final = 16_000_000
+_DPI_TO_READ: Final = 300
+_POINTS_AN_INCH: Final = 72
 _COLOUR: Final = (255, 214, 90, 255)
 _END: Final = 40
 """How many letters of a passage are looked for where the page does not say all of it in one."""
@@ -84,6 +87,20 @@ def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> Picture:
     with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
         png = encode_png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels)
         return Picture(png, [_share(page, box, scale, bitmap.width, bitmap.height) for box in boxes])
+
+
+def picture_to_read(data: bytes, number: int) -> bytes:
+    """Return a page, counted from 1, as a grey PNG that is fit for OCR. Raises as `draw_page`."""
+    with PDFIUM, opened(data) as document:
+        try:
+            with closing(document[number - 1]) as page:
+                width, height = page.get_size()
+                most = (_MOST_PIXELS_TO_READ / max(width * height, 1)) ** 0.5
+                scale = min(_DPI_TO_READ / _POINTS_AN_INCH, most)
+                with closing(page.render(scale=scale, grayscale=True)) as bitmap:
+                    return encode_png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride, 1)
+        except (pypdfium2.PdfiumError, IndexError) as error:
+            raise Unreadable(f"page {number} is damaged") from error
 
 
 def _mark(page: pypdfium2.PdfPage, box: Box) -> None:

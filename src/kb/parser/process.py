@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
-from kb.formats.page_picture import draw_page
+from kb.formats.opaque import Opaque
+from kb.formats.page_picture import draw_page, picture_to_read
 from kb.formats.registry import FORMATS
 from kb.parser.confine import confine
 from kb.parser.protocol import pack, receive, receive_bytes, send
@@ -59,6 +60,8 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
         return _draw(request, requests, replies)
     try:
         doc_type, extracted = extract(receive_bytes(requests), request["filename"])
+    except Opaque as error:
+        send(replies, {"unreadable": error.detail, "kind": error.kind, "pages": error.pages})
     except Unreadable as error:
         send(replies, {"unreadable": error.detail})
     except MemoryError:
@@ -73,13 +76,19 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
 def _draw(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
     data = receive_bytes(requests)
     try:
-        png = draw_page(data, request["page"], request["passage"], request["place"]).png
+        png = _picture(data, request)
     except Unreadable as error:
         send(replies, {"unreadable": error.detail})
     except MemoryError:
         send(replies, {"out_of": "memory"})
     else:
         send(replies, {"drawn": True}, png)
+
+
+def _picture(data: bytes, request: dict[str, Any]) -> bytes:
+    if "passage" in request:
+        return draw_page(data, request["page"], request["passage"], request["place"]).png
+    return picture_to_read(data, request["page"])
 
 
 def _end_with(engine: int) -> None:

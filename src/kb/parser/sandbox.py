@@ -18,9 +18,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
+from kb.formats.opaque import Kind, Opaque
 from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
@@ -139,6 +140,11 @@ class Sandbox:
             self._confined = process.confined
         return self._confined
 
+    @property
+    def extracts(self) -> list[str]:
+        """How the names of files end that are read by programs beside kb."""
+        return []
+
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
         if self._process is None and not self._stopped:
@@ -173,7 +179,11 @@ class Sandbox:
 
     def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
         """Return a page of the PDF at `path` as PNG (`kb.formats.page_picture.draw_page`). Raises as `extract`."""
-        return self._ask(lambda process: process.draw_page(path, number, passage, place))
+        return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
+
+    def picture_to_read(self, path: Path, number: int) -> bytes:
+        """Return a page of the PDF at `path` as a PNG that is fit for OCR. Raises as `extract`."""
+        return self._ask(lambda process: process.draw(path, {"page": number}))
 
     def _ask(self, ask: Callable[[_Process], Answer]) -> Answer:
         self.start()
@@ -241,7 +251,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,  # an interrupt from the terminal is for the engine, which finishes the file
         )
         self._requests, self._replies = cast("BinaryIO", self._process.stdin), cast("BinaryIO", self._process.stdout)
@@ -276,10 +286,10 @@ class _Process:
             too_much = self._limits.too_many_characters(characters)
             return self._watched(lambda: self._exchange(file, filename, size, characters), too_much)
 
-    def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
+    def draw(self, path: Path, request: dict[str, Any]) -> bytes:
         """Draw a page. Raises as `extract`."""
         with path.open("rb") as file:
-            return self._watched(lambda: self._exchange_page(file, number, passage, place), "its picture is too large")
+            return self._watched(lambda: self._exchange_page(file, request), "its picture is too large")
 
     def _watched(self, exchange: Callable[[], Answer], too_much: str) -> Answer:
         self._files += 1
@@ -329,8 +339,8 @@ class _Process:
         limits = self._limits
         return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
 
-    def _exchange_page(self, file: BinaryIO, number: int, passage: str, place: float) -> bytes:
-        send(self._requests, {"page": number, "passage": passage, "place": place})
+    def _exchange_page(self, file: BinaryIO, request: dict[str, Any]) -> bytes:
+        send(self._requests, request)
         send_file(self._requests, file)
         self._reply(_MIB)
         return receive_bytes(self._replies, _LARGEST_PICTURE)
@@ -339,7 +349,7 @@ class _Process:
         """Return what the parser says, unless that is why it has failed."""
         reply = receive(self._replies, limit)
         if "unreadable" in reply:
-            raise Unreadable(str(reply["unreadable"])[:_MAX_REASON])
+            raise _unreadable(reply)
         if reply.get("out_of") == "memory":
             self._end()
             raise Unreadable(self._limits.too_much_memory)
@@ -369,7 +379,14 @@ class _Process:
         return self._errors.read(65536).decode("utf-8", "replace").strip()
 
 
-def _environment() -> dict[str, str]:
+def _unreadable(reply: dict[str, Any]) -> Unreadable:
+    reason, kind, pages = str(reply["unreadable"])[:_MAX_REASON], reply.get("kind"), reply.get("pages")
+    if kind in get_args(Kind) and isinstance(pages, int):
+        return Opaque(reason, cast("Kind", kind), pages)
+    return Unreadable(reason)
+
+
+def environment() -> dict[str, str]:
     """Return what the process shall know: no keys, and where modules are, but for the working directory."""
     environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
     folders = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))

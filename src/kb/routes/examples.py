@@ -172,7 +172,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "documents": {"markdown": 12, "note": 30},
         "chunks": 96,
         "queue": {"queued": 0, "running": 0, "done": 42, "failed": 0},
-        "parser": {"confined": ["files", "network", "processes", "writing"]},
+        "parser": {"confined": ["files", "network", "processes", "writing"], "extracts": [".jpg", ".pdf", ".png"]},
         "history": {"versions": 12, "size": 18230, "begins": None, "bin": 1},
         "database_size": 1421312,
     },

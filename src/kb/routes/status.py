@@ -34,7 +34,7 @@ def status(services: ServicesDep) -> Status:
         documents=counts.documents,
         chunks=counts.chunks,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
-        parser=ParserStatus(confined=services.worker.confined),
+        parser=ParserStatus(confined=services.worker.confined, extracts=services.worker.extracts),
         history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
     )

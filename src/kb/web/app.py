@@ -69,7 +69,7 @@ def create_app(context: Context | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    from kb.web import add, documents, entry, history, live, notes, overview, search
+    from kb.web import add, documents, entry, guide, history, live, notes, overview, search
     from kb.web.pages import Pages, on_error
     from kb.web.visits import Visits
 
@@ -118,6 +118,7 @@ def create_app(context: Context | None = None) -> Starlette:
             at("/manifest.webmanifest", entry.manifest),
             at("/opensearch.xml", entry.opensearch),
             Mount("/static", StaticFiles(directory=STATIC)),
+            *guide.routes(),
         ],
         exception_handlers={KbError: on_error, HTTPException: on_error},
         middleware=[

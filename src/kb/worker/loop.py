@@ -20,7 +20,7 @@ from kb.api.errors import ModelChanged, Stopped
 from kb.documents.staging import discard
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
-from kb.parser.sandbox import Limits, Sandbox
+from kb.parser.sandbox import Sandbox
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
@@ -76,7 +76,7 @@ class Worker:
     Args:
         staging: the folder of the files that wait for their job.
         originals: what keeps them afterwards.
-        limits: what reading one file may take.
+        sandbox: what reads files.
         instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
         stop: what says that the engine stops, and is asked amid a text.
@@ -88,7 +88,7 @@ class Worker:
         embedder: Embedder,
         staging: Path,
         originals: Originals,
-        limits: Limits | None = None,
+        sandbox: Sandbox | None = None,
         instruments: Instruments | None = None,
         keep_jobs_days: int = 0,
         stop: Stop | None = None,
@@ -97,7 +97,7 @@ class Worker:
         self._store = store
         self._staging = staging
         self._originals = originals
-        self._sandbox = Sandbox(limits)
+        self._sandbox = sandbox or Sandbox()
         self._reader = FollowingPool(1, "kb-reader")
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
@@ -145,6 +145,11 @@ class Worker:
     def confined(self) -> list[Restriction] | None:
         """What is impossible in the process that reads files; None until it has started."""
         return self._sandbox.confined
+
+    @property
+    def extracts(self) -> list[str]:
+        """How the names of files end that are read by programs beside kb."""
+        return self._sandbox.extracts
 
     def wake(self) -> None:
         """Say that there is a new job."""

@@ -17,7 +17,7 @@ from kb_cli.runtime.paths import absolute, to_source_path
 from kb_cli.sync.archive import is_archive, unpacked
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.remote import fetch_files, fetch_rejected
+from kb_cli.sync.remote import fetch_extracted, fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
@@ -71,6 +71,8 @@ def add(
             raise exit_codes.UsageError("--title is for a single file, and an archive goes in as the files in it.")
         return add_archive(Path(paths[0]).expanduser(), source_path, exclude or (), tagged, wait, json)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
+    if selection.passed_over:
+        selection.take(call_async(fetch_extracted))
     if (title or source_path) is not None and len(selection.files) != 1:
         raise exit_codes.UsageError(
             f"--title and --source-path are for a single file, and these are {len(selection.files)}."
@@ -159,6 +161,8 @@ def add_archive(
     """Send the files in an archive, under its path as if it were a folder; return the exit code."""
     prefix = source_path or to_source_path(archive)
     with unpacked(archive, exclude) as (folder, selection):
+        if selection.passed_over:
+            selection.take(call_async(fetch_extracted))
         items = [
             FileItem(str(file), f"{prefix}/{file.relative_to(folder).as_posix()}", tags) for file in selection.files
         ]

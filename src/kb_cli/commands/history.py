@@ -8,9 +8,10 @@ from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Id, Json, Why
+from kb_cli.runtime.styled import GREEN, PLAIN, Style, Styled
 
 Number = Annotated[int, typer.Argument(metavar="VERSION", min=1, help="The number of the version.")]
-MARKS = {"equal": None, "delete": "red strike", "insert": "green"}
+MARKS = {"equal": PLAIN, "delete": Style((9, 31)), "insert": GREEN}
 SIGNS = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
 """How `git diff --word-diff` marks words, too."""
 
@@ -79,10 +80,8 @@ def print_versions(answer: dict[str, Any]) -> None:
 
 def print_diff(answer: dict[str, Any]) -> None:
     """Print what changed: in colours on a terminal, between signs elsewhere."""
-    from rich.text import Text
-
     pieces = [(output.to_printable(change["text"]), change["kind"]) for change in answer["changes"]]
     if output.is_terminal():
-        output.print_rich(Text.assemble(*[(text, MARKS[kind] or "") for text, kind in pieces]))
+        output.print_styled(Styled.join(Styled(text, MARKS[kind]) for text, kind in pieces))
     else:
         output.write("".join(SIGNS[kind][0] + text + SIGNS[kind][1] for text, kind in pieces) + "\n")

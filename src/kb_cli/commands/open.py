@@ -5,16 +5,29 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime.call import call
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.last_search import recall
 from kb_cli.runtime.launch import open_source
-from kb_cli.runtime.options import Id
 
 
 def open_(
-    document_id: Id,
+    document_id: Annotated[int | None, typer.Argument(metavar="ID", min=1, help="The document's id.")] = None,
+    hit: Annotated[
+        int | None, typer.Option("-n", "--hit", metavar="N", min=1, help="Result N of the last search in a terminal.")
+    ] = None,
     line: Annotated[int | None, typer.Option("--line", metavar="N", min=1, help="At this line, in an editor.")] = None,
+    page: Annotated[int | None, typer.Option("--page", metavar="N", min=1, help="At this page, if a PDF.")] = None,
 ) -> None:
     """Open the file or web page that a document came from.
 
-    Texts open in $VISUAL or $EDITOR if one is set, everything else in the program that this machine has for it.
+    Texts open in $VISUAL or $EDITOR if one is set, everything else in the program that this machine has for it. A
+    result of a search opens at its line or page.
     """
-    open_source(call(lambda client: client.document(document_id, chunks=1)) | {"document_id": document_id}, line)
+    if (document_id is None) == (hit is None):
+        raise UsageError("Name a document by its ID, or with -n a result of the last search.")
+    if hit is not None:
+        found = recall(hit)
+        document_id, line, page = found["document_id"], line or found["line"], page or found["page"]
+    wanted = int(document_id or 0)
+    document = call(lambda client: client.document(wanted, chunks=1))
+    open_source(document | {"document_id": wanted}, line, page)

@@ -4,18 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.hints import explain_nothing
+from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 
 EXCERPT_LINES = 3
 INDENT = "    "
@@ -65,16 +64,8 @@ def search(
         return exit_codes.FAILURE
     if open_:
         best = answer["results"][0]
-        open_source(best, line_of(best))
+        open_source(best, line_of(best), best["place"]["page"])
     return exit_codes.OK
-
-
-def line_of(result: dict[str, Any]) -> int:
-    """Return the line of a passage's first highlight, or its own."""
-    text: str = result["text"]
-    begin = len(text) - len(text.lstrip())
-    first = min((start for start, _ in result["highlights"]), default=begin)
-    return int(result["place"]["line_start"]) + text.count("\n", begin, first)
 
 
 def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, vec_only: bool) -> None:
@@ -91,7 +82,10 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
             output.print_error(describe_unknown(each))
         if all(result["fts_score"] is None for result in results) and not vec_only:
             output.print_error("no document holds a word of this; the nearest in meaning:")
-        print_results(results)
+        with output.paged():
+            print_results(results)
+        if output.is_terminal():
+            remember(results)
 
 
 def describe_unknown(unknown: dict[str, Any]) -> str:
@@ -118,7 +112,7 @@ def print_results(results: list[dict[str, Any]]) -> None:
         if shown[result["document_id"]] <= most:
             output.write("\n" if rank > 1 else "")
             print_heading(rank, result)
-            output.print_rich(excerpt(result["text"], result.get("highlights", [])))
+            output.print_styled(excerpt(result["text"], result.get("highlights", [])))
             if result.get("explanation"):
                 print_explanation(result)
     for document_id, count in shown.items():
@@ -128,21 +122,17 @@ def print_results(results: list[dict[str, Any]]) -> None:
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
     """Print which document a passage is from, where it stands there, and where that came from."""
-    from rich.text import Text
-
     facts = [f"id {result['document_id']}", format_place(result["place"]), f"score {result['score']:.3f}"]
     more = [fact for fact in (result.get("date"), output.format_tags(result)) if fact]
-    title = Text.assemble((f"{rank:>2}  ", "dim"), (output.one_line(result["title"]), "bold"))
-    where = Text(output.one_line(" · ".join(facts + more)), style="cyan")
-    output.print_rich(title, indent(where) if output.is_terminal() else Text(INDENT) + where)
+    title = Styled(f"{rank:>2}  ", DIM) + Styled(output.one_line(result["title"]), BOLD)
+    where = Styled(output.one_line(" · ".join(facts + more)), CYAN)
+    output.print_styled(title, indent(where) if output.is_terminal() else Styled(INDENT) + where)
     if result["source_path"]:
-        output.print_rich(Text(INDENT) + output.format_path(result["source_path"], len(INDENT)))
+        output.print_styled(Styled(INDENT) + output.format_path(result["source_path"], len(INDENT)))
 
 
 def print_explanation(result: dict[str, Any]) -> None:
     """Print what a score is made of: what both legs add, and each word to the score of words."""
-    from rich.text import Text
-
     why = result["explanation"]
     legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
     lines = [f"score {result['score']:.3f} = {' + '.join(legs)}"]
@@ -150,7 +140,7 @@ def print_explanation(result: dict[str, Any]) -> None:
         terms = [f"{output.one_line(each['term'])} {each['score']:.2f}" for each in why["terms"]]
         lines.append(f"words {result['fts_score']:.2f} = {' + '.join(terms)}")
     for line in lines:
-        output.print_rich(indent(Text(line, style="dim")))
+        output.print_styled(indent(Styled(line, DIM)))
 
 
 def format_leg(leg: dict[str, Any]) -> str:
@@ -169,47 +159,39 @@ def format_place(place: dict[str, Any]) -> str:
     return " / ".join([*page, *place["heading"], lines])
 
 
-def excerpt(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
+def excerpt(text: str, highlights: Sequence[Sequence[int]]) -> Styled:
     """Return a few lines of the text, from a little before its first highlight."""
     return indent(flatten(text, highlights), EXCERPT_LINES)
 
 
-def indent(text: "Text", max_lines: int | None = None) -> "Text":
+def indent(text: Styled, max_lines: int | None = None) -> Styled:
     """Return the text in lines of the terminal's width, indented."""
-    from rich.text import Text
-
-    console = output.console_for_stdout()
-    lines = text.wrap(console, max(console.width - len(INDENT) - len(MORE), 1))
-    for line in lines:
-        line.rstrip()
+    lines = text.wrap(max(width_of_terminal() - len(INDENT) - len(MORE), 1))
     if max_lines is not None and len(lines) > max_lines:
-        lines[max_lines - 1].append(MORE)
-    return Text(INDENT) + Text(f"\n{INDENT}").join(lines[:max_lines])
+        lines[max_lines - 1] += MORE
+    return Styled(INDENT) + Styled.join(lines[:max_lines], f"\n{INDENT}")
 
 
-def name_hidden(styled: "Text") -> "Text":
+def name_hidden(styled: Styled) -> Styled:
     """Show characters that nobody sees by their number; the styles of the others stay."""
-    from rich.text import Text
-
     pieces, end = [], 0
-    for match in output.HIDDEN.finditer(styled.plain):
-        pieces += [styled[end : match.start()], Text(output.name_hidden(match[0]))]
+    for match in output.HIDDEN.finditer(styled.text):
+        pieces += [styled[end : match.start()], Styled(output.name_hidden(match[0]))]
         end = match.end()
-    return Text().join([*pieces, styled[end:]])
+    return Styled.join([*pieces, styled[end:]])
 
 
-def flatten(text: str, highlights: Sequence[Sequence[int]]) -> "Text":
+def flatten(text: str, highlights: Sequence[Sequence[int]]) -> Styled:
     """Return the text with its highlights, beginning a little before the first of them; a terminal gets its lines."""
-    from rich.text import Text
-
-    styled = Text(output.escape_controls(text))
+    styled = Styled(output.escape_controls(text))
     for start, end in highlights:
-        styled.stylize("bold red", start, end)
+        styled.stylize(start, end, MATCH)
     styled = name_hidden(styled)
     is_kept = output.is_terminal()
-    words = list(re.finditer(r"\S+", styled.plain))
+    words = list(re.finditer(r"\S+", styled.text))
     first = next((start for start, _ in highlights), 0)
     begin = 0 if first <= LEAD else next((i for i, word in enumerate(words) if word.start() >= first - LEAD), 0)
-    lines = groupby(words[begin:], lambda word: styled.plain.count("\n", 0, word.start()) if is_kept else 0)
-    shown = Text("\n").join(Text(" ").join(styled[word.start() : word.end()] for word in line) for _, line in lines)
-    return Text("… ") + shown if begin else shown
+    lines = groupby(words[begin:], lambda word: styled.text.count("\n", 0, word.start()) if is_kept else 0)
+    rows = (Styled.join((styled[word.start() : word.end()] for word in line), " ") for _, line in lines)
+    shown = Styled.join(rows, "\n")
+    return Styled("… ") + shown if begin else shown

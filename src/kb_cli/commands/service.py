@@ -92,7 +92,7 @@ def uninstall_unit() -> str:
     if not unit_file().exists():
         return "There is no service of kb here."
     systemctl("disable", "--now", UNIT)
-    unit_file().unlink()
+    unit_file().unlink(missing_ok=True)  # systemd may have removed it with its links
     environment_file().unlink(missing_ok=True)
     systemctl("daemon-reload")
     return "The service is gone; the data are where they were."

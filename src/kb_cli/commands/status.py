@@ -34,6 +34,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "chunks": answer.get("chunks"),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
             "parser": format_parser(answer.get("parser")),
+            "extractors": ", ".join((answer.get("parser") or {}).get("extracts", [])),
             "history": format_history(answer.get("history")),
             **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",

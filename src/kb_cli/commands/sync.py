@@ -30,6 +30,9 @@ def sync(
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Go on, and follow each change.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    inbox: Annotated[
+        bool, typer.Option("--inbox", help="Keep documents whatever becomes of their files; not with --delete.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Let --delete empty it, if the folder is empty.")] = False,
     json: Json = False,
 ) -> int:
@@ -43,6 +46,8 @@ def sync(
     """
     if watch and (dry_run or json):
         raise UsageError("--watch goes with neither --dry-run nor --json.")
+    if inbox and delete:
+        raise UsageError("--inbox keeps what --delete would delete.")
     path = folder.expanduser()
     prefix = (name or to_source_path(path)).rstrip("/") + "/"
     local = Folder(

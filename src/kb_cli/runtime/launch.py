@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,22 @@ URL_SCHEMES: Final = ("http://", "https://")
 IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")
 """Types of documents that people read in an editor."""
 
+PAGE_VIEWERS: Final = {
+    "evince": ("--page-index={page}",),
+    "papers": ("--page-index={page}",),
+    "okular": ("--page", "{page}"),
+    "zathura": ("--page={page}",),
+    "atril": ("--page-index={page}",),
+    "xreader": ("--page-index={page}",),
+}
+"""Viewers by what their desktop files are called, and how they take a page."""
+
 COLON_EDITORS: Final = {"code": ("-g",), "codium": ("-g",), "cursor": ("-g",), "subl": (), "zed": (), "hx": ()}
 """Editors that take a line as FILE:LINE, and the option for that; all others take +LINE FILE."""
 
 
-def open_source(document: dict[str, Any], line: int | None = None) -> None:
-    """Open what a document or a result is from, at a line of it if there is an editor.
+def open_source(document: dict[str, Any], line: int | None = None, page: int | None = None) -> None:
+    """Open what a document or a result is from, at a line of it if there is an editor, or at a page of a PDF.
 
     Raises:
         LocalError: it is not on this machine, or is a program itself, or nothing opens it.
@@ -34,6 +45,8 @@ def open_source(document: dict[str, Any], line: int | None = None) -> None:
         run([*editor_command(editor), *at_line(editor_command(editor)[0], source, line)])
     elif is_program(source):
         raise LocalError(f"{source} is a program, and is not started from here.")
+    elif page and document["doc_type"] == "pdf" and (viewer := viewer_at(source, page)):
+        start(viewer)
     else:
         launch(source)
 
@@ -44,6 +57,35 @@ def at_line(editor: str, file: str, line: int | None) -> list[str]:
         return [file]
     name = Path(editor).stem
     return [*COLON_EDITORS[name], f"{file}:{line}"] if name in COLON_EDITORS else [f"+{line}", file]
+
+
+def viewer_at(file: str, page: int) -> list[str] | None:
+    """Return the command that shows a page of a PDF in the viewer that this machine has; None if it is none of ours."""
+    if sys.platform != "linux":
+        return None
+    asked = ["xdg-mime", "query", "default", "application/pdf"]
+    try:
+        said = subprocess.run(asked, check=False, capture_output=True, text=True).stdout.lower()  # noqa: S603
+    except OSError:
+        return None
+    for name, options in PAGE_VIEWERS.items():
+        if name in said and (program := shutil.which(name)):
+            return [program, *(option.format(page=page) for option in options), file]
+    return None
+
+
+def start(command: list[str]) -> None:
+    """Start a program with a window of its own, and leave it alone."""
+    try:
+        subprocess.Popen(  # noqa: S603 - the user's own viewer
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LocalError(f"{command[0]} does not start: {error.strerror}.") from None
 
 
 def launch(target: str) -> None:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from kb_cli.runtime.exit_codes import PIPE_CLOSED
+from kb_cli.runtime.styled import (
+    BOLD,
+    DIM,
+    PLAIN,
+    Style,
+    Styled,
+    columns_of,
+    shorten,
+    shorten_start,
+    width_of_terminal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from rich.console import Console
-    from rich.text import Text
 
 GAP: Final = "  "
 DELETE: Final = 0x7F
@@ -35,6 +45,8 @@ HIDDEN: Final = re.compile(
 )
 """Characters without a shape that turn, part or hide others. Joiners between letters of the scripts that need them, and
 between the parts of one emoji, are none, nor is the soft hyphen."""
+_held: Final = ContextVar[list[str] | None]("held", default=None)
+"""What is printed while it is not known yet whether it needs a pager."""
 JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 
@@ -63,10 +75,32 @@ def one_line(text: str) -> str:
     return to_printable(" ".join(name_hidden(text).split()))
 
 
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what is printed meanwhile in a pager, if a person reads it and the terminal has no room for it."""
+    if not (is_terminal() and sys.stdin.isatty()):
+        yield
+        return
+    token = _held.set([])
+    try:
+        yield
+    finally:
+        text = "".join(_held.get() or ())
+        _held.reset(token)
+        from kb_cli.runtime import pager
+
+        if pager.has_room(text) or not pager.show(text):
+            write(text)
+
+
 def write(text: str) -> None:
     """Print the text as it is, without a line end."""
+    held = _held.get()
+    if held is not None:
+        held.append(text)
+        return
     try:
-        # At once, so that a closed pipe is met here and not in rich, which has its own idea of how to end then.
+        # At once, so that a closed pipe is met here.
         print(text, end="", flush=True)
     except BrokenPipeError:
         raise typer.Exit(PIPE_CLOSED) from None
@@ -121,48 +155,33 @@ def escape_json(document: str) -> str:
     return HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], document.translate(JSON_ESCAPES))
 
 
-def print_rich(*lines: Text) -> None:
-    """Print rich lines; colours and the terminal's width only where there is one."""
-    console = console_for_stdout()
-    with console.capture() as capture:
-        for line in lines:
-            console.print(line, soft_wrap=not is_terminal())
-    write(capture.get())
-
-
-def console_for_stdout() -> Console:
-    """Return a console that takes texts as they are: no markup, no emoji names, no guessed highlights."""
-    from rich.console import Console
-
-    return Console(markup=False, emoji=False, highlight=False)
+def print_styled(*texts: Styled) -> None:
+    """Print texts with styles, each with a line end; a terminal gets lines of its width."""
+    if is_terminal():
+        width = width_of_terminal()
+        texts = tuple(line for text in texts for line in text.wrap(width))
+    write("".join(f"{text.render()}\n" for text in texts))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header."""
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
     if is_terminal():
-        print_rich(*format_columns([header, *cells]))
+        print_styled(*format_columns([header, *cells]))
     else:
         write("".join("\t".join(row) + "\n" for row in cells))
 
 
-def format_columns(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
+def format_columns(rows: Sequence[Sequence[str]]) -> Iterator[Styled]:
     """Yield the rows as lines of the terminal's width; the first is the header."""
-    from rich.cells import cell_len
-    from rich.text import Text
-
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    fitted = fit_widths(widths, console_for_stdout().width - len(GAP) * (len(widths) - 1))
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+    fitted = fit_widths(widths, width_of_terminal() - len(GAP) * (len(widths) - 1))
     for number, row in enumerate(rows):
-        cells = [Text(cell) for cell in row]
-        for cell, width in zip(cells, fitted, strict=True):
-            if is_path(cell.plain):
-                truncate_start(cell, width)
-            cell.truncate(width, overflow="ellipsis", pad=True)
-        line = Text(GAP).join(cells)
-        line.rstrip()
-        line.stylize("bold" if number == 0 else "")
-        yield line
+        cells = (
+            shorten(shorten_start(cell, width) if is_path(cell) else cell, width)
+            for cell, width in zip(row, fitted, strict=True)
+        )
+        yield Styled(GAP.join(cells).rstrip(), PLAIN if number else BOLD)
 
 
 def is_path(cell: str) -> bool:
@@ -170,36 +189,21 @@ def is_path(cell: str) -> bool:
     return cell.startswith("/") or cell[1:3] == ":/"
 
 
-def format_path(path: str, used: int) -> Text:
+def format_path(path: str, used: int) -> Styled:
     """Return a path in one line; on a terminal as much of its end as has room behind `used` columns, to click on."""
     from urllib.parse import quote
 
-    from rich.text import Text
-
-    line = Text(one_line(path), style="dim")
-    if is_terminal():
-        line.plain = abbreviate_home(line.plain)
-        truncate_start(line, console_for_stdout().width - used)
-        if is_path(path):
-            line.stylize(f"link file://{quote(path)}")
-    return line
+    line = one_line(path)
+    if not is_terminal():
+        return Styled(line)
+    link = f"file://{quote(path)}" if is_path(path) else ""
+    return Styled(shorten_start(abbreviate_home(line), width_of_terminal() - used), Style(DIM.numbers, link))
 
 
 def abbreviate_home(path: str) -> str:
     """Return a path with `~` in the place of the user's own folder."""
     home = Path.home().as_posix()
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
-
-
-def truncate_start(cell: Text, width: int) -> None:
-    """Cut the beginning off until the rest has room."""
-    from rich.cells import cell_len
-
-    if cell.cell_len > width:
-        end = cell.plain
-        while end and cell_len(end) >= width:
-            end = end[1:]
-        cell.plain = f"…{end}"
 
 
 def fit_widths(widths: list[int], room: int) -> list[int]:

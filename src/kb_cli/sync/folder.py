@@ -11,7 +11,7 @@ from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents
-from kb_cli.sync.remote import RemoteFile, fetch_files_below, fetch_rejected
+from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
@@ -62,14 +62,16 @@ class Folder:
         if not self.path.is_dir():
             raise UsageError(f"There is no folder {self.path}.")
 
-    def select(self) -> tuple[Selection, list[FileItem]]:
-        """Return what is in the folder now.
+    async def select(self, client: EngineClient) -> tuple[Selection, list[FileItem]]:
+        """Return what is in the folder now that the engine reads.
 
         Raises:
             UsageError: it is gone.
         """
         self.check()
         selection = select_files([str(self.path)], self.exclude, follow_links=self.follow_links)
+        if selection.passed_over:
+            selection.take(await fetch_extracted(client))
         return selection, [FileItem(str(file), self.source_path(file), self.tags) for file in selection.files]
 
     def source_path(self, path: Path) -> str:
@@ -98,7 +100,7 @@ class SyncResult:
 
 async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
     """Send what is new or changed, wait until it can be found, then delete what is gone."""
-    selection, items = folder.select()
+    selection, items = await folder.select(client)
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
         refuse_empty(folder, selection, remote)
@@ -114,7 +116,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> dict[str, list[str]]:
     """Return what a round would do: source paths by the kind of act."""
-    selection, items = folder.select()
+    selection, items = await folder.select(client)
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
         refuse_empty(folder, selection, remote)

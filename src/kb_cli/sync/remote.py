@@ -23,6 +23,8 @@ MAX_SINGLE_QUERIES: Final = 50
 MAX_QUERIES: Final = 8
 """At once."""
 NOTE: Final = "note"
+LACKED_EXTRACTOR: Final = ("OCR is not done", "speech is not read", "videos are not read")
+"""How the reasons end of jobs for which an extractor was missing then (`kb.formats.detect`)."""
 FAULT_OF_ENGINE: Final = "The engine "
 """How the reasons begin of jobs that failed for none of their own (`kb.worker.job`)."""
 
@@ -58,10 +60,20 @@ async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, Remo
     return files | pending
 
 
+async def fetch_extracted(client: EngineClient) -> frozenset[str]:
+    """Return how the names of files end that the engine reads with programs beside it."""
+    return frozenset((await client.status())["parser"].get("extracts", ()))
+
+
 async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:
     """Return what the engine could not read, by source path: the content's hash and the reason of the newest job."""
     rejected: dict[str, tuple[str, str]] = {}
+    extracted: frozenset[str] | None = None
     async for job in client.iter_jobs(status="failed"):
+        if str(job["error"]).endswith(LACKED_EXTRACTOR):
+            extracted = await fetch_extracted(client) if extracted is None else extracted
+            if PurePosixPath(str(job["source_path"]).lower()).suffix in extracted:
+                continue
         if job["source_path"] and not is_fault_of_engine(job):
             rejected.setdefault(job["source_path"], (job["content_hash"], job["error"]))
     return rejected

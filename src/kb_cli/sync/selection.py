@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.paths import absolute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -46,17 +47,27 @@ class Selection:
 
     Args:
         files: each once, in order.
-        skipped: how many files were passed over, by their suffix.
+        passed_over: files of which most engines read nothing.
         ignored: how many files and folders were left out, by the name of what says so.
         unreadable: folders that cannot be listed.
         outside: links to files outside of the folder.
     """
 
     files: list[Path] = field(default_factory=list)
-    skipped: dict[str, int] = field(default_factory=dict)
+    passed_over: list[Path] = field(default_factory=list)
     ignored: dict[str, int] = field(default_factory=dict)
     unreadable: list[Path] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many files were passed over, by their suffix."""
+        return Counter(path.suffix.lower() for path in self.passed_over)
+
+    def take(self, suffixes: Collection[str]) -> None:
+        """Select also what was passed over, where its name ends so."""
+        self.files = sorted({*self.files, *(path for path in self.passed_over if path.suffix.lower() in suffixes)})
+        self.passed_over = [path for path in self.passed_over if path.suffix.lower() not in suffixes]
 
 
 def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_links: bool = False) -> Selection:
@@ -178,8 +189,7 @@ def _is_usual(path: Path, *, is_folder: bool) -> bool:
 
 
 def _select(path: Path, selection: Selection) -> None:
-    suffix = path.suffix.lower()
-    if suffix in BINARY_SUFFIXES:
-        selection.skipped[suffix] = selection.skipped.get(suffix, 0) + 1
+    if path.suffix.lower() in BINARY_SUFFIXES:
+        selection.passed_over.append(path)
     else:
         selection.files.append(path)

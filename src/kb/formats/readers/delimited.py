@@ -6,6 +6,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from kb.formats.extracted import Extracted
+from kb.formats.readers.references import read_references
 from kb.formats.sniff import delimiter_of, parsed
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode
@@ -20,6 +21,8 @@ def read(data: bytes) -> Extracted:
     content = decode(data)
     text = TextBuilder()
     try:
+        if references := read_references(content):
+            return references
         comments, table = _parts(content)
         for comment in comments:
             text.line(comment)

@@ -13,6 +13,7 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.formats.extracted import Extracted, Section
+from kb.formats.opaque import Opaque
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
@@ -73,7 +74,7 @@ def _content(document: pypdfium2.PdfDocument) -> _Pdf:
     title = meaningful(name)
     pages = [read_page(document, index, with_heading=index == 0 and title is None) for index in range(len(document))]
     if not any(page and page.text for page in pages):
-        raise Unreadable(_why_no_text(document, pages))
+        raise _no_text(document, pages)
     texts = [
         f"[page {number} is damaged and could not be read]" if page is None else page.text
         for number, page in enumerate(pages, start=1)
@@ -101,19 +102,20 @@ def _string(get: Callable[[], str]) -> str:
         return ""
 
 
-def _why_no_text(document: pypdfium2.PdfDocument, read: list[Page | None]) -> str:
+def _no_text(document: pypdfium2.PdfDocument, read: list[Page | None]) -> Unreadable:
     whole = [index for index, page in enumerate(read) if page]
     if not whole:
-        return "the PDF is damaged: it has no page that can be read"
+        return Unreadable("the PDF is damaged: it has no page that can be read")
     kinds = {kind for index in whole for kind in _object_kinds(document, index)}
     pages = "its only page holds" if len(read) == 1 else f"its {len(read)} pages hold"
     if raw.FPDF_PAGEOBJ_TEXT in kinds:
         if any(_holds_characters(document, index) for index in whole):
-            return "no text: what there is lies outside its pages"
-        return "no text: the fonts of the PDF do not say which characters they show"
+            return Unreadable("no text: what there is lies outside its pages")
+        reason = "no text: the fonts of the PDF do not say which characters they show"
+        return Opaque(reason, "scan", len(read))
     if raw.FPDF_PAGEOBJ_IMAGE in kinds:
-        return f"no text: {pages} only images (a scan); OCR is not done"
-    return f"no text: {pages} only drawings" if kinds else f"no text: {pages} nothing"
+        return Opaque(f"no text: {pages} only images (a scan); OCR is not done", "scan", len(read))
+    return Unreadable(f"no text: {pages} only drawings" if kinds else f"no text: {pages} nothing")
 
 
 def _holds_characters(document: pypdfium2.PdfDocument, index: int) -> bool:

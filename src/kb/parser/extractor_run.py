@@ -1,0 +1,180 @@
+"""Running an extractor over one file: within limits, without rights, and never longer than it may take."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from kb.api.errors import Stopped, Unreadable
+from kb.parser.extractors import FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kb.parser.extractors import Extractor
+    from kb.parser.sandbox import Limits
+
+_MIB: Final = 1 << 20
+_LOOK_SECONDS: Final = 0.2
+_BLOCK: Final = 1 << 16
+_LAST_WORDS: Final = 300
+_BYTES_A_CHARACTER: Final = 4
+
+
+class ExtractorRun:
+    """One run, from its start to its end.
+
+    Args:
+        extractor: what is run.
+        limits: of memory.
+        deadline: when it must have ended, on the monotonic clock.
+        too_slow: why the file failed if it has not.
+    """
+
+    def __init__(self, extractor: Extractor, limits: Limits, deadline: float, too_slow: str) -> None:
+        self._extractor = extractor
+        self._limits = limits
+        self._deadline = deadline
+        self._too_slow = too_slow
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End it; `read` raises `Stopped`. Any thread may call this."""
+        self._is_stopped = True
+
+    def read(self, path: Path, filename: str, characters: int, environment: dict[str, str]) -> bytes:
+        """Return what it prints about a file.
+
+        Raises:
+            Unreadable: it failed, or went over a limit.
+            Stopped: `stop` was called.
+        """
+        with (
+            tempfile.TemporaryDirectory(prefix="kb-extract-") as scratch,
+            tempfile.TemporaryFile() as errors,
+            path.open("rb") as file,
+        ):
+            command = self._command(file, Path(scratch), filename)
+            process = subprocess.Popen(  # noqa: S603 - what the operator named
+                [*self._launcher(scratch), *command],
+                cwd=scratch,
+                stdin=subprocess.DEVNULL if self._extractor.takes_path else file,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment | {"HOME": scratch, "TMPDIR": scratch},
+                start_new_session=True,
+            )
+            try:
+                printed = self._printed(process, characters)
+            finally:
+                end_group(process)
+            if process.returncode:
+                raise Unreadable(self._failure(process.returncode, errors))
+            return printed
+
+    def _command(self, file: Any, scratch: Path, filename: str) -> list[str]:  # noqa: ANN401 - an open file
+        if not self._extractor.takes_path:
+            return list(self._extractor.command)
+        copy = scratch / f"file{PurePath(filename).suffix}"
+        with copy.open("wb") as copied:
+            shutil.copyfileobj(file, copied)
+        return [word.replace(FILE, str(copy)) for word in self._extractor.command]
+
+    def _launcher(self, scratch: str) -> list[str]:
+        limits = self._limits
+        numbers = (os.getpid(), (2 * limits.memory_mb + 1024) * _MIB, limits.output_mb * _MIB)
+        network = "network" if self._extractor.is_service else "no-network"
+        return [sys.executable, "-P", "-m", "kb.parser.launch", *map(str, numbers), network, scratch]
+
+    def _printed(self, process: subprocess.Popen[bytes], characters: int) -> bytes:
+        """Return all that it prints, until it and whatever it started have ended."""
+        printed, most = bytearray(), characters * _BYTES_A_CHARACTER
+        with selectors.DefaultSelector() as selector:
+            stream = process.stdout
+            assert stream  # noqa: S101 - it is a pipe
+            selector.register(stream, selectors.EVENT_READ)
+            while True:
+                if selector.select(_LOOK_SECONDS):
+                    block = os.read(stream.fileno(), _BLOCK)
+                    if not block:
+                        return bytes(printed)
+                    printed += block
+                self._check(process, len(printed) <= most, characters)
+                if has_ended(process.pid):  # what it left behind must not hold up the end
+                    kill_group(process.pid)
+
+    def _check(self, process: subprocess.Popen[bytes], is_in_bounds: bool, characters: int) -> None:
+        if self._is_stopped:
+            raise Stopped
+        if not is_in_bounds:
+            raise Unreadable(self._limits.too_many_characters(characters))
+        if time.monotonic() >= self._deadline:
+            raise Unreadable(self._too_slow)
+        if memory_of(process.pid) > self._limits.memory_mb * _MIB:
+            raise Unreadable(self._limits.too_much_memory)
+
+    def _failure(self, status: int, errors: Any) -> str:  # noqa: ANN401 - an open file
+        errors.seek(0)
+        said = errors.read(_BLOCK).decode("utf-8", "replace").split("\n")
+        last = next((line for line in map(printable, reversed(said)) if line), "")
+        how = f"exit status {status}" if status > 0 else signal.Signals(-status).name
+        return f"its extractor {self._extractor.name} failed ({how}){': ' if last else ''}{last}"
+
+
+def printable(line: str) -> str:
+    """Return what can be shown of a line that a program printed."""
+    return "".join(character if character.isprintable() else " " for character in line).strip()[:_LAST_WORDS]
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a child has ended, which keeps its number until it is waited for."""
+    with suppress(ChildProcessError):
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return True
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all that it has started, unless it has come to its end by itself."""
+    if not has_ended(process.pid):
+        kill_group(process.pid)
+    with suppress(ChildProcessError):
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    kill_group(process.pid)
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def kill_group(pid: int) -> None:
+    """Kill whatever is in the group of a process that is not waited for yet."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def memory_of(group: int) -> int:
+    """Return how many bytes a group of processes uses; 0 where there is no telling."""
+    return sum(_members(group)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _members(group: int) -> Iterator[int]:
+    """Yield how many pages of memory each process of a group has."""
+    for folder in _numbered(Path("/proc").iterdir):
+        with suppress(OSError, IndexError, ValueError):
+            # Behind the name, which may hold anything: state, parent, group; and 19 fields further on the pages.
+            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            if int(fields[2]) == group:
+                yield int(fields[21])
+
+
+def _numbered(listing: Callable[[], Iterator[Path]]) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from (folder for folder in listing() if folder.name.isdigit())

@@ -1,0 +1,124 @@
+"""Which programs and services read the files that kb has no reader for, as `KB_EXTRACTORS` names them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final, get_args
+
+from kb.formats.opaque import SUFFIXES, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FILE: Final = "{file}"
+"""In a command, the path of the file; without it the file comes on standard input."""
+
+_NEXT: Final = re.compile(r"[;\n]")
+_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,20}")
+_LANGUAGES: Final = re.compile(r"[A-Za-z_]{2,20}(\+[A-Za-z_]{2,20})*")
+
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """What reads files of some kinds.
+
+    Args:
+        name: what people know it by.
+        command: the program and its arguments.
+        is_service: whether it passes the file on over the network, which nothing else may.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    is_service: bool = False
+
+    @property
+    def takes_path(self) -> bool:
+        """Whether it is given the file's path, and not its content."""
+        return any(FILE in word for word in self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class Extractors:
+    """The extractors by what they read: kinds of files, and suffixes."""
+
+    by_type: Mapping[str, Extractor] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, named: str, languages: str = "") -> Extractors:
+        """Return what the settings name.
+
+        Args:
+            named: entries such as `image=tesseract - -`, with semicolons or line ends between them.
+            languages: those in which Tesseract reads pictures and scans, as `eng+deu`; `1` is its own, `0` and nothing
+                are none.
+
+        Raises:
+            ValueError: an entry is none, or its program is not there; the message says so.
+        """
+        by_type: dict[str, Extractor] = {}
+        if languages not in ("", "0"):
+            by_type["image"] = _tesseract(languages)
+        for entry in filter(None, map(str.strip, _NEXT.split(named))):
+            types, _, target = entry.partition("=")
+            extractor = _extractor(target.strip())
+            for each in types.split(","):
+                by_type[_type(each.strip().lower())] = extractor
+        return cls(by_type)
+
+    @property
+    def suffixes(self) -> list[str]:
+        """How the names of files end that they read."""
+        return sorted(set(self._suffixes()))
+
+    def of_name(self, filename: str) -> Extractor | None:
+        """Return what reads files that are called so, whatever kb could make of them itself."""
+        return self.by_type.get(PurePath(filename.lower()).suffix)
+
+    def of_kind(self, kind: Kind) -> Extractor | None:
+        """Return what reads files of a kind."""
+        return self.by_type.get(kind)
+
+    def _suffixes(self) -> Iterator[str]:
+        for each in self.by_type:
+            yield from SUFFIXES.get(each, (each,))  # type: ignore[call-overload]
+            if each == "image":  # the pages of a scan are pictures, too
+                yield from SUFFIXES["scan"]
+
+
+def _type(name: str) -> str:
+    if name in get_args(Kind) or _SUFFIX.fullmatch(name):
+        return name
+    raise ValueError(f"{name!r} is neither {', '.join(get_args(Kind))} nor a suffix such as .doc")
+
+
+def _extractor(target: str) -> Extractor:
+    if target.startswith(("http://", "https://")):
+        return Extractor(
+            target.partition("#")[0], (sys.executable, "-P", "-m", "kb.parser.post", target), is_service=True
+        )
+    words = shlex.split(target)
+    if not words:
+        raise ValueError("an entry is a type, '=', and a command or an address, as in image=tesseract - -")
+    return Extractor(words[0], (_program(words[0]), *words[1:]))
+
+
+def _tesseract(languages: str) -> Extractor:
+    if languages != "1" and not _LANGUAGES.fullmatch(languages):
+        raise ValueError("KB_OCR is 1, or languages as Tesseract names them, such as eng+deu")
+    chosen = () if languages == "1" else ("-l", languages)
+    # More threads than one make it slower.
+    return Extractor("tesseract", (_program("env"), "OMP_THREAD_LIMIT=1", _program("tesseract"), "-", "-", *chosen))
+
+
+def _program(name: str) -> str:
+    path = shutil.which(os.path.expanduser(name))  # noqa: PTH111 - a name without a slash is no path
+    if path is None:
+        raise ValueError(f"there is no program {name!r}")
+    return os.path.abspath(path)  # noqa: PTH100 - links stay: some programs look at their own name

@@ -1,0 +1,81 @@
+"""An extractor that is a service: `python -m kb.parser.post ADDRESS` sends it standard input and prints its answer.
+
+The part of the address behind `#`, which no server sees, says what form is sent: `file=@&format=text` is the file as
+`file`, and a field. Without it the file is sent as `file`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+import sys
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FILE: Final = "@"
+TEXT_KEYS: Final = ("text", "md_content", "text_content")
+"""Where services of this kind put the text in JSON, at the top or in a `document`."""
+
+
+def main() -> None:
+    """Send standard input to the service, print the text of its answer; exit with 1 where there is none."""
+    try:
+        sys.stdout.buffer.write(ask(sys.argv[1], sys.stdin.buffer.read()))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+def ask(address: str, data: bytes) -> bytes:
+    """Return the text that the service finds in a file.
+
+    Raises:
+        OSError: it is out of reach.
+        ValueError: it refuses the file, or gives no text.
+    """
+    parts = urlsplit(address)
+    boundary = secrets.token_hex(16)
+    fields = parse_qsl(parts.fragment, keep_blank_values=True) or [("file", FILE)]
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}", "Accept": "text/plain, */*;q=0.5"}
+    connection.request("POST", target, b"".join(form(fields, data, boundary)), headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status != http.client.OK:
+        raise ValueError(f"it answered {answer.status}")
+    is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
+    return text_in(json.loads(body)).encode() if is_json else body
+
+
+def form(fields: Sequence[tuple[str, str]], data: bytes, boundary: str) -> Iterable[bytes]:
+    """Yield a form with a file in it."""
+    for name, value in fields:
+        is_file = value == FILE
+        filename = '; filename="file"\r\nContent-Type: application/octet-stream' if is_file else ""
+        yield f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{filename}\r\n\r\n'.encode()
+        yield data if is_file else value.encode()
+        yield b"\r\n"
+    yield f"--{boundary}--\r\n".encode()
+
+
+def text_in(answer: Any) -> str:  # noqa: ANN401 - whatever the service said
+    """Return the text in JSON.
+
+    Raises:
+        ValueError: there is none.
+    """
+    documents = [answer, answer.get("document")] if isinstance(answer, dict) else []
+    for document in documents:
+        for key in TEXT_KEYS:
+            if isinstance(document, dict) and isinstance(document.get(key), str):
+                return str(document[key])
+    raise ValueError(f"its answer is JSON without {', '.join(TEXT_KEYS)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""What the last search in a terminal found, so that its results can be opened by their numbers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from kb_cli.runtime.config import load_config
+from kb_cli.runtime.exit_codes import UsageError
+
+FILE: Final = "last-search.json"
+
+
+def state_folder() -> Path:
+    """Return where programs keep what they remember of the user's last steps."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kb"
+
+
+def remember(results: list[dict[str, Any]]) -> None:
+    """Keep where the results are; where nothing can be kept, nothing is."""
+    import json
+
+    hits = [
+        {"document_id": each["document_id"], "line": line_of(each), "page": each["place"]["page"]} for each in results
+    ]
+    file = state_folder() / FILE
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.write_text(json.dumps({"engine": load_config().engine_url, "hits": hits}))
+        file.chmod(0o600)
+    except OSError:
+        return
+
+
+def recall(number: int) -> dict[str, Any]:
+    """Return where a result of the last search is.
+
+    Raises:
+        UsageError: there was no search of this engine, or it found less.
+    """
+    import json
+
+    try:
+        last = json.loads((state_folder() / FILE).read_text())
+    except (OSError, ValueError):
+        last = {}
+    if last.get("engine") != load_config().engine_url:
+        raise UsageError("There was no search in a terminal yet, whose results could be opened by number.")
+    hits: list[dict[str, Any]] = last["hits"]
+    if number > len(hits):
+        raise UsageError(f"The last search has no result {number}.")
+    return hits[number - 1]
+
+
+def line_of(result: dict[str, Any]) -> int:
+    """Return the line of a passage's first highlight, or its own."""
+    text: str = result["text"]
+    begin = len(text) - len(text.lstrip())
+    first = min((start for start, _ in result["highlights"]), default=begin)
+    return int(result["place"]["line_start"]) + text.count("\n", begin, first)

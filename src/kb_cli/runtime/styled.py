@@ -1,0 +1,166 @@
+"""Text with styles for a terminal. Rich does more, and takes longer to load than a search takes altogether."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import category, combining, east_asian_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ESCAPE: Final = "\x1b"
+PLAIN_TERMINALS: Final = {"dumb", "unknown"}
+COLOURS: Final = range(30, 50)
+WORD: Final = re.compile(r"\S+\s*|\s+")
+ELLIPSIS: Final = "…"
+
+
+class Style(NamedTuple):
+    """How characters look: the numbers that a terminal takes, and where a click leads."""
+
+    numbers: tuple[int, ...] = ()
+    link: str = ""
+
+
+PLAIN: Final = Style()
+BOLD: Final = Style((1,))
+DIM: Final = Style((2,))
+RED: Final = Style((31,))
+GREEN: Final = Style((32,))
+CYAN: Final = Style((36,))
+MATCH: Final = Style((1, 31))
+
+
+class Styled:
+    """A text, each character of which has a style."""
+
+    def __init__(self, text: str = "", style: Style = PLAIN) -> None:
+        self.text = text
+        self.styles = [style] * len(text)
+
+    def __add__(self, other: Styled | str) -> Styled:
+        return Styled.join((self, other if isinstance(other, Styled) else Styled(other)))
+
+    def __getitem__(self, part: slice) -> Styled:
+        cut = Styled()
+        cut.text, cut.styles = self.text[part], self.styles[part]
+        return cut
+
+    @classmethod
+    def join(cls, parts: Iterable[Styled], separator: str = "") -> Styled:
+        """Return the parts as one, with a plain separator between them."""
+        joined = cls()
+        texts: list[str] = []
+        for number, part in enumerate(parts):
+            if number and separator:
+                joined.styles += [PLAIN] * len(separator)
+            texts.append(part.text)
+            joined.styles += part.styles
+        joined.text = separator.join(texts)
+        return joined
+
+    def stylize(self, start: int, end: int, style: Style) -> None:
+        """Give the characters from one place to another a style."""
+        self.styles[start:end] = [style] * len(self.styles[start:end])
+
+    def split_lines(self) -> Iterator[Styled]:
+        """Yield the lines."""
+        start = 0
+        for line in self.text.split("\n"):
+            yield self[start : start + len(line)]
+            start += len(line) + 1
+
+    def wrap(self, width: int) -> list[Styled]:
+        """Return the text in lines of at most so many columns, without white space at their ends."""
+        return [part for line in self.split_lines() for part in line.wrap_line(width)]
+
+    def wrap_line(self, width: int) -> Iterator[Styled]:
+        """Yield the one line in lines of at most so many columns."""
+        start = position = columns = 0
+        for word in WORD.finditer(self.text):
+            needed = columns_of(word[0].rstrip())
+            if columns and columns + needed > width:
+                yield self.stripped(start, position)
+                start, columns = position, 0
+            for character in word[0] if needed > width else ():  # a word that is wider than a line
+                if columns and columns + columns_of(character) > width:
+                    yield self.stripped(start, position)
+                    start, columns = position, 0
+                columns += columns_of(character)
+                position += 1
+            if needed <= width:
+                columns += columns_of(word[0])
+            position = word.end()
+        yield self.stripped(start, len(self.text))
+
+    def stripped(self, start: int, end: int) -> Styled:
+        """Return a part without the white space at its end."""
+        return self[start : start + len(self.text[start:end].rstrip())]
+
+    def render(self) -> str:
+        """Return what shows it on standard output: as plain text where that is no terminal."""
+        if not is_styled():
+            return self.text
+        position, pieces = 0, list[str]()
+        for style, group in groupby(self.styles):
+            end = position + sum(1 for _ in group)
+            pieces.append(paint(self.text[position:end], style))
+            position = end
+        return "".join(pieces)
+
+
+def paint(text: str, style: Style) -> str:
+    """Return a text with what makes a terminal show it in a style."""
+    numbers = [number for number in style.numbers if number not in COLOURS or not os.environ.get("NO_COLOR")]
+    if numbers:
+        text = f"{ESCAPE}[{';'.join(map(str, numbers))}m{text}{ESCAPE}[0m"
+    return f"{ESCAPE}]8;;{style.link}{ESCAPE}\\{text}{ESCAPE}]8;;{ESCAPE}\\" if style.link else text
+
+
+def is_styled() -> bool:
+    """Return whether standard output is a terminal that knows styles."""
+    if os.name == "nt" and not ("WT_SESSION" in os.environ or "TERM" in os.environ):
+        return False
+    return sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in PLAIN_TERMINALS
+
+
+def width_of_terminal() -> int:
+    """Return how many columns there are."""
+    return shutil.get_terminal_size().columns
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(map(columns_of_character, text))
+
+
+def columns_of_character(character: str) -> int:
+    """Return how many columns a character takes."""
+    if combining(character) or category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(character) in ("W", "F") else 1
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a text in exactly so many columns: what is longer loses its end, what is shorter is filled up."""
+    if columns_of(text) > width:
+        while text and columns_of(text) > width - 1:
+            text = text[:-1]
+        text += ELLIPSIS
+    return text + " " * (width - columns_of(text))
+
+
+def shorten_start(text: str, width: int) -> str:
+    """Return as much of a text's end as has room in so many columns."""
+    if columns_of(text) <= width:
+        return text
+    while text and columns_of(text) >= width:
+        text = text[1:]
+    return ELLIPSIS + text

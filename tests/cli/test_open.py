@@ -1,0 +1,57 @@
+"""Opening results by their number, and results that are longer than the terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.eventually import eventually
+from tests.support.pdf import pdf
+
+
+@pytest.fixture
+def programs(outside):
+    """What opens files here: each program only notes what it was given."""
+    folder = outside.folder / "bin"
+    folder.mkdir()
+    for name in ("xdg-open", "okular", "myeditor", "mypager"):
+        (folder / name).write_text(f'#!/bin/sh\necho "{name} $@" >> {outside.folder}/opened\n')
+    (folder / "xdg-mime").write_text("#!/bin/sh\necho org.kde.okular.desktop\n")
+    for program in folder.iterdir():
+        program.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+def opened(kb):
+    file = Path(kb.folder) / "opened"
+    return eventually("it was opened", lambda: file.read_text() if file.exists() else "", bool)
+
+
+def test_a_result_is_opened_by_its_number_at_its_line_or_page(kb, tag, programs):
+    folder = Path(kb.folder) / "papers"
+    folder.mkdir()
+    (folder / "a.md").write_text(f"# Mooring\n\nA first line.\n\nThe anchor chain {tag} is here.\n")
+    (folder / "b.pdf").write_bytes(pdf("nothing", f"The anchor chain {tag} of page two"))
+    kb("add", "papers", "--tags", tag, "--wait")
+    assert "no search in a terminal yet" in kb("open", "-n", "1").stderr
+    _, shown = kb.in_terminal("search", "anchor chain", tag, "--tags", tag)
+    first_is_pdf = shown.index("b.pdf") < shown.index("a.md")
+    numbers = {"pdf": "1" if first_is_pdf else "2", "md": "2" if first_is_pdf else "1"}
+    assert kb("open", "-n", numbers["md"], env=programs | {"EDITOR": "myeditor"}).returncode == 0
+    assert opened(kb) == f"myeditor +5 {folder}/a.md\n"
+    assert kb("open", "-n", numbers["pdf"], env=programs).returncode == 0
+    eventually("it was opened", lambda: opened(kb), lambda said: said.endswith(f"okular --page 2 {folder}/b.pdf\n"))
+    more = kb("open", "-n", "99")
+    assert (more.returncode, "has no result 99" in more.stderr) == (2, True)
+    assert kb("open").returncode == 2
+
+
+def test_what_has_no_room_in_the_terminal_goes_to_the_pager(kb, tag, programs):
+    for number in range(6):
+        kb.note(f"Ropes {number} {tag}", "--tags", tag)
+    pager = programs | {"PAGER": "mypager -x"}
+    _, shown = kb.in_terminal("search", "ropes", tag, "--tags", tag, env=pager | {"LINES": "50"})
+    assert "Ropes" in shown
+    _, shown = kb.in_terminal("search", "ropes", tag, "--tags", tag, env=pager | {"LINES": "5"})
+    assert "Ropes" not in shown
+    assert opened(kb) == "mypager -x\n"
+    assert "Ropes" in kb("search", "ropes", tag, "--tags", tag, env=pager).stdout

@@ -1,0 +1,251 @@
+"""Programs and services beside kb that read what it has no reader for: what they may do, and what becomes of it."""
+
+import http.server
+import json
+import os
+import shlex
+import socket
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kb.api.errors import Stopped, Unreadable
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
+from kb.parser.sandbox import Limits
+from tests.support.eventually import eventually
+from tests.support.pdf import pdf
+from tests.support.scans import photo, scan
+
+pytestmark = [
+    pytest.mark.requirement("E-10"),
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes"),
+]
+
+
+@pytest.fixture(scope="module")
+def box():
+    """One parser for all tests, each of which gives it extractors of its own."""
+    with closing(ExtractingSandbox(Limits(), Extractors(), 20)) as box:
+        yield box
+
+
+@pytest.fixture
+def reader(box, tmp_path):
+    """`reader("image=cat")(data, name)` is the type and the text of a file."""
+
+    def with_extractors(named, seconds=20, **limits):
+        box.extractors, box.seconds, box.limits = Extractors.parse(named), seconds, Limits(**limits)
+
+        def read(data, name):
+            path = tmp_path / "staged"
+            path.write_bytes(data)
+            doc_type, extracted = box.extract(path, name)
+            read.sections = extracted.sections
+            return doc_type, " ".join(extracted.text.split())
+
+        return read
+
+    return with_extractors
+
+
+@pytest.fixture
+def script(tmp_path):
+    """The entry of a shell script: `script("echo found")`."""
+
+    def script(lines):
+        path = tmp_path / "extractor.sh"
+        path.write_text(lines)
+        return f"/bin/sh {shlex.quote(str(path))}"
+
+    return script
+
+
+JPEG = photo("words", 1)
+
+
+def test_a_picture_is_what_its_extractor_says(reader):
+    read = reader("image=wc -c")
+    assert read(JPEG, "a.jpg") == ("text", str(len(JPEG)))
+    assert read(JPEG, "named-like-a-text.txt")[1] == str(len(JPEG))
+
+
+def test_without_an_extractor_a_picture_and_a_scan_are_what_they_were(reader):
+    read = reader("audio=cat")
+    with pytest.raises(Unreadable, match=r"image/jpeg.*OCR is not done"):
+        read(JPEG, "a.jpg")
+    with pytest.raises(Unreadable, match=r"only images \(a scan\); OCR is not done"):
+        read(scan("words"), "a.pdf")
+
+
+def test_each_page_of_a_scan_is_a_picture_for_the_extractor_and_keeps_its_number(reader, script):
+    read = reader(f"image={script('head -c 4 | tail -c 3; echo; echo found')}")
+    assert read(scan("one", "two"), "a.pdf") == ("pdf", "PNG found PNG found")
+    assert [section.page for section in read.sections] == [1, 2]
+
+
+def test_a_pdf_with_text_needs_no_extractor(reader):
+    assert reader("image=false")(pdf("a page of words"), "a.pdf") == ("pdf", "a page of words")
+
+
+def test_files_can_be_given_by_suffix_and_by_path_and_answer_with_html(reader, script):
+    page = script('echo "<html><body><h1>$(basename $1)</h1><p>$(cat $1)</p></body></html>"')
+    read = reader(f".doc,.pages={page} {{file}}")
+    assert read(b"bytes", "old.DOC") == ("html", "file.DOC bytes")
+
+
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        ("image=no-such-program -", "there is no program 'no-such-program'"),
+        ("picture=cat", "'picture' is neither image, audio, video, scan nor a suffix"),
+        ("image", "an entry is a type, '=', and a command"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named(named, reason):
+    with pytest.raises(ValueError, match=reason):
+        Extractors.parse(named)
+
+
+def test_languages_for_tesseract_are_no_options():
+    with pytest.raises(ValueError, match="KB_OCR is 1, or languages"):
+        Extractors.parse("", "eng --help")
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("echo 'cannot \033read' >&2; exit 3", r"its extractor /bin/sh failed \(exit status 3\): cannot  ?read"),
+        ("kill -SEGV $$; exit 4", r"failed \(exit status 4\)"),
+        ("true", "found no text"),
+        ("head -c 4000 /usr/bin/env", "it is a program"),
+    ],
+)
+def test_an_extractor_that_gives_nothing_fails_the_file_with_its_reason(reader, script, lines, reason):
+    with pytest.raises(Unreadable, match=reason):
+        reader(f"image={script(lines)}")(JPEG, "a.jpg")
+
+
+def test_an_extractor_that_is_late_is_killed_with_all_that_it_started(reader, script, tmp_path):
+    started = "sleep 47123 & setsid sleep 47124 & sleep 47125"
+    before = time.monotonic()
+    with pytest.raises(Unreadable, match=r"took more than 1 seconds \(KB_EXTRACT_SECONDS\)"):
+        reader(f"image={script(started)}", seconds=1)(JPEG, "a.jpg")
+    assert time.monotonic() - before < 5
+    eventually("none is left", lambda: _running("sleep 4712"), lambda left: not left)
+
+
+def _running(command):
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            found += [line] if command in line else []
+    return found
+
+
+def test_what_an_extractor_left_behind_does_not_hold_it_up(reader, script):
+    before = time.monotonic()
+    assert reader(f"image={script('echo found; sleep 47126 &')}")(JPEG, "a.jpg") == ("text", "found")
+    assert time.monotonic() - before < 5
+    assert not _running("sleep 47126")
+
+
+def test_an_extractor_that_prints_without_end_meets_the_limit(reader):
+    with pytest.raises(Unreadable, match=r"\(KB_INDEX_RATIO\)"):
+        reader("image=yes")(JPEG, "a.jpg")
+
+
+def test_an_extractor_that_fills_the_memory_meets_the_limit(reader):
+    with pytest.raises(Unreadable, match=r"\(KB_PARSE_MEMORY_MB\)|failed"):
+        reader("image=tail /dev/zero", memory_mb=100)(JPEG, "a.jpg")
+
+
+def test_an_extractor_ends_when_the_engine_stops(tmp_path):
+    path = tmp_path / "staged"
+    path.write_bytes(JPEG)
+
+    def stop(box):
+        eventually("it runs", lambda: _running("sleep 47127"), bool)
+        box.stop()
+
+    with closing(ExtractingSandbox(Limits(), Extractors.parse("image=sleep 47127"), 20)) as box:
+        threading.Thread(target=stop, args=(box,)).start()
+        with pytest.raises(Stopped):
+            box.extract(path, "a.jpg")
+    assert not _running("sleep 47127")
+
+
+def test_an_extractor_may_read_no_documents_write_nowhere_and_reach_nobody(reader, script, tmp_path, monkeypatch):
+    monkeypatch.setenv("KB_API_KEY", "secret")
+    secret = tmp_path / "kb.db"
+    secret.write_text("secret")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        lines = f"""
+        cat {secret} 2>&1
+        cat /etc/shadow 2>&1
+        echo > {tmp_path}/written
+        echo scratch > $TMPDIR/file && cat $TMPDIR/file
+        env
+        kill -0 {os.getpid()}
+        /usr/bin/perl -e 'use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0) or print "no socket\\n"'
+        bash -c 'echo > /dev/tcp/127.0.0.1/{port}' && echo connected
+        true
+        """
+        _, text = reader(f"image={script(lines)}")(JPEG, "a.jpg")
+    assert "secret" not in text
+    assert "scratch" in text
+    assert "no socket" in text
+    assert "connected" not in text
+    assert text.count("Permission denied") >= 2
+    assert not (tmp_path / "written").exists()
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """Answers as docling and whisper do, with what it was sent."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        answer = {"document": {"md_content": f"# {self.path}\n\n{body.decode('latin-1')[:400]}\n\n## more\n\n- x"}}
+        if self.path == "/refuse":
+            return self.send_error(500)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+        return None
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def service():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service) as listener:
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.server_port}"
+        listener.shutdown()
+
+
+def test_a_service_is_sent_the_file_in_a_form_of_the_operators_wording(reader, service):
+    doc_type, text = reader(f".doc={service}/convert?a=b#files=@&to_formats=md")(b"the words", "old.doc")
+    assert doc_type == "markdown"
+    assert "/convert?a=b" in text
+    assert 'name="files"; filename="file"' in text
+    assert "the words" in text
+    assert "to_formats" in text
+
+
+def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):
+    with pytest.raises(Unreadable, match="it answered 500"):
+        reader(f".doc={service}/refuse")(b"the words", "old.doc")
+    with pytest.raises(Unreadable, match="Connection refused"):
+        reader(".doc=http://127.0.0.1:9/")(b"the words", "old.doc")
