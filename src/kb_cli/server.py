@@ -26,6 +26,7 @@ from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
 from kb_cli.connection import Connection, Connections
 from kb_cli.runtime import banner
+from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def run(**flags: object) -> None:
     settings = Settings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open(settings, chosen, environment)
+    limit_arenas()
     os.umask(0o077)  # what is written here is its owner's, in whatever folder
     folder = data_folder(environment)
     with listen(settings, folder) as listener:
@@ -230,6 +232,7 @@ async def serve(
     gc.disable()
     async with app.router.lifespan_context(app), AsyncExitStack() as stack:
         stack.enter_context(announce())
+        trim()
         server = Server(config, app.state.before_stop, connections, partial(end_in_time, 0))
         app.state.started.add_done_callback(server.on_started)
         host, port = listener.getsockname()[:2]
@@ -274,6 +277,7 @@ class Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         gc.enable()
+        trim()
         self.should_exit |= not started.result()
 
     async def on_tick(self, counter: int) -> bool:
