@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
@@ -34,6 +35,14 @@ class Candidates:
     fts: NDArray[np.float64]
     vec: NDArray[np.float64]
     context: Context = NO_CONTEXT
+
+    @cached_property
+    def in_context(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both legs' scores, those together with neighbours where there are any."""
+        fts, vec = np.nan_to_num(self.fts), self.vec.copy()
+        places = np.searchsorted(self.ids, self.context.ids)
+        fts[places], vec[places] = np.nan_to_num(self.context.fts), self.context.vec
+        return fts, vec
 
 
 class Ranked(NamedTuple):
@@ -69,7 +78,7 @@ def fuse(candidates: Candidates) -> NDArray[np.float64]:
         return candidates.fts
     if np.isnan(candidates.fts).all():
         return candidates.vec
-    fts, vec = _in_context(candidates)
+    fts, vec = candidates.in_context
     return ALPHA * _z(vec) + (1 - ALPHA) * _z(fts)
 
 
@@ -77,20 +86,12 @@ def lent(candidates: Candidates) -> NDArray[np.float64]:
     """Return how much of each candidate's score its neighbours gave it, or took; NaN where it stands alone."""
     shares = np.full(candidates.ids.size, np.nan)
     if candidates.context.ids.size:
-        fts, vec = _in_context(candidates)
+        fts, vec = candidates.in_context
         places = np.searchsorted(candidates.ids, candidates.context.ids)
         gained = ALPHA * (vec - candidates.vec) / (vec.std() or 1.0)
         gained += (1 - ALPHA) * (fts - np.nan_to_num(candidates.fts)) / (fts.std() or 1.0)
         shares[places] = gained[places]
     return shares
-
-
-def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return both legs' scores, those together with neighbours where there are any."""
-    fts, vec = np.nan_to_num(candidates.fts), candidates.vec.copy()
-    places = np.searchsorted(candidates.ids, candidates.context.ids)
-    fts[places], vec[places] = np.nan_to_num(candidates.context.fts), candidates.context.vec
-    return fts, vec
 
 
 def best(candidates: Candidates, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -84,13 +84,13 @@ class Highlighter:
         """Return where the words stand, in characters, the end excluded."""
         if not self._stems:
             return []
-        return [(start, end) for start, end, stem in self._analyzer.stems(text) if self._has(stem)]
+        places, stems = self._analyzer.stems(text), self._stems
+        if self._beginnings:
+            return [(start, end) for start, end, stem in places if stem in stems or stem.startswith(self._beginnings)]
+        return [(start, end) for start, end, stem in places if stem in stems]
 
     def _stems_of(self, text: str) -> list[str]:
         return [stem for _, _, stem in self._analyzer.stems(text)]
-
-    def _has(self, stem: str) -> bool:
-        return stem in self._stems or stem.startswith(self._beginnings)
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:

@@ -30,6 +30,7 @@ JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 """Others write it with a v, or without."""
 
+ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
 PREFIX = re.compile(r"(?<!\S)(\w{2,})\*(?!\S)")
 
 
@@ -134,6 +135,8 @@ def tokenize(text: str) -> list[str]:
 
     What the full-text index makes of the marks it does by itself: it drops some, and parts words at others.
     """
+    if text.isascii():
+        return text.lower().translate(ASCII_SEPARATORS).split()
     characters = unicodedata.normalize("NFC", text).lower()
     return "".join(each if is_word_character(each) else " " for each in characters).split()
 
