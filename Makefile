@@ -14,9 +14,10 @@ $(shell rm -rf .venv)
 endif
 endif
 UV := $(BIN)/uv
-SOURCES := src tests bench docs
+SOURCES := src tests bench docs packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs test pictures test-docs test-web test-images test-long test-crash test-reference \
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long \
+  test-crash test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
@@ -52,6 +53,7 @@ uninstall:
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
+  $(if $(KB_REPLICA_URL)$(shell grep -s '^KB_REPLICA_URL=.' compose/.env),-f compose/litestream.yaml) \
   $(DEVICE_FILE) $(addprefix -f ,$(wildcard compose/compose.override.yaml))
 DEVICE_FILE :=
 export KB_REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -73,6 +75,11 @@ logs:
 
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
+
+# What Claude Desktop installs with a double click, and what the MCP registry wants to know of it: build/kb.mcpb and
+# build/server.json. BUNDLE_URL is where the bundle will be fetched from.
+bundle: .venv/dev.stamp
+	$(BIN)/python packaging/bundle.py build $(BUNDLE_URL)
 
 # The site of the docs: build/docs/index.html. What is made from the program is made anew.
 docs: .venv/dev.stamp
@@ -108,6 +115,11 @@ fuzz: .venv/dev.stamp
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
 
+# The main path where there is no network but the machine's own: nothing that kb does needs one.
+ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
+test-offline: .venv/dev.stamp
+	$(ALONE) $(BIN)/pytest -n 2 --dist loadscope tests/http tests/mcp tests/e2e/test_files.py tests/cli/test_sync.py tests/cli/test_search.py
+
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
@@ -121,7 +133,7 @@ conformance: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -s tests/clients/test_conformance.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -v tests/clients/test_clients.py
+	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
 
 # 10,000 calls from 32 agents while the engine is killed and started again; the suite has a short form.
 soak: .venv/dev.stamp steady
@@ -186,6 +198,7 @@ requirements: .venv/dev.stamp
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --group audit -o requirements/audit.txt
+	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
 
 # The pinned packages against the advisories of the package index, as far as they can be reached.
 audit: .venv-audit/stamp

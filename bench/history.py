@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kb.documents.edit import Edit
 from kb.documents.save import save
-from kb.documents.update import update_note
+from kb.documents.update import NoteChange, update_note
 from kb.embed.open import open_embedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
@@ -60,7 +61,7 @@ def compare_updates(folder: Path, embedder: Embedder, words: Sequence[str], leng
         text = edited(text, words, chooser)
         for turn in (0, 1) if number % 2 else (1, 0):
             begun = time.process_time()
-            update_note(stores[turn], embedder, ids[turn], text, None)
+            update_note(stores[turn], embedder, ids[turn], NoteChange(Edit(text=text)))
             spent[turn].append(time.process_time() - begun)
     with stores[0].read() as tx:
         counts, chunks = tx.history.counts(), tx.documents.extent(ids[0]).chunks

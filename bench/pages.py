@@ -63,8 +63,12 @@ class Engine:
                     content = _content(self.text(), numbers.normal(size=(1, DIMENSIONS)))
                     self.ids.append(tx.documents.add(content, f"/{number}", tags))
         with store.read() as tx:
-            self.cursors = {at: tx.documents.cursor_after(self.ids[self._place(at)]) for at in (0.5, 1.0)}
-            self.recent_cursors = {at: tx.documents.cursor_after(self.ids[-1 - self._place(at)]) for at in (0.5, 1.0)}
+
+            def after(place: int) -> str:
+                return tx.documents.cursor_after(tx.documents.get(self.ids[place]))
+
+            self.cursors = {at: after(self._place(at)) for at in (0.5, 1.0)}
+            self.recent_cursors = {at: after(-1 - self._place(at)) for at in (0.5, 1.0)}
         store.close()
 
     def _place(self, at: float) -> int:

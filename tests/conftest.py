@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ ROOT = Path(__file__).parents[1]
 REQUIREMENTS = {"S": 9, "E": 11, "N": 6, "G": 16, "C": 6, "D": 2, "L": 3, "R": 5}
 """How many requirements each group has."""
 KB_SERVE = ("kb_cli.main", "serve")
+ALL_APPS = "api,mcp,metrics,web"
 
 
 @pytest.fixture(scope="session")
@@ -121,12 +123,12 @@ class Server:
 
 @pytest.fixture(scope="session")
 def start_server(model_files):
-    """Starts servers: `with start_server(data_dir, KB_API_KEY="…") as server`."""
+    """Starts servers: `with start_server(data_dir, KB_API_KEY="…") as server`. They serve the API alone, unless told."""
 
     @contextmanager
     def start(data_dir, *, port=None, program=KB_SERVE, **environment):
         data_dir.mkdir(parents=True, exist_ok=True)
-        environment = {"KB_MODEL_DIR": str(model_files.onnx.parent)} | environment
+        environment = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"} | environment
         server = _launch(data_dir, port or free_port(), program, environment)
         try:
             server.await_ready()
@@ -141,14 +143,17 @@ def start_server(model_files):
 @pytest.fixture(scope="session")
 def server(start_server, tmp_path_factory):
     """One server for all the tests that do not mind each other's documents."""
-    with start_server(tmp_path_factory.mktemp("server"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY) as running:
+    folder = tmp_path_factory.mktemp("server")
+    with start_server(folder, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS) as running:
         yield running
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port that nothing listens at: none of those that the system gives out by itself, so it stays free until it is used."""
+    while True:
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port := random.randrange(10_000, 32_000)))
+            return port
 
 
 def without_settings():

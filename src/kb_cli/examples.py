@@ -114,6 +114,10 @@ LINES: Final = {
         "kb audit --by laptop-agent",
         "kb audit --document 42 --json",
     ),
+    "hook": (
+        "kb hook < event.json",
+        "kb mcp claude-code --plugin ~/kb-plugin",
+    ),
     "stdio": (
         "kb stdio",
         "kb mcp claude-desktop",

@@ -54,6 +54,7 @@ COMMANDS: Final = {
     "import": "kb_cli.commands.import_:import_",
     "doctor": "kb_cli.commands.doctor:doctor",
     "stdio": "kb_cli.commands.stdio:stdio",
+    "hook": "kb_cli.commands.hook:hook",
     "reindex": "kb_cli.commands.reindex:reindex",
     "reembed": "kb_cli.commands.reembed:reembed",
     "serve": "kb_cli.commands.serve:serve",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import httpx2
 import pytest
 
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import ALL_APPS, KEY, MCP_KEY
 
 SURFACES = ("/mcp", "/collections/mcp", "/chatgpt/mcp")
 
@@ -53,7 +53,7 @@ def guarded(start_server, tmp_path_factory):
     """A server with every surface and a key for each."""
     settings = {"KB_MCP_COLLECTIONS": "1", "KB_MCP_CHATGPT": "1"}
     folder = tmp_path_factory.mktemp("guarded")
-    with start_server(folder, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, **settings) as running:
+    with start_server(folder, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS, **settings) as running:
         yield running
 
 

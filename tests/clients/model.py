@@ -15,11 +15,16 @@ from tests.conftest import free_port
 
 
 @contextmanager
-def scripted_model(tool, arguments):
-    """The URL of a Messages API whose model calls the tool once, if it has it, and then is done."""
+def scripted_model(tool, arguments, heard=None):
+    """The URL of a Messages API whose model calls the tool once, if it has it, and then is done.
+
+    What it is asked is added to `heard`.
+    """
 
     async def messages(request):
         asked = await request.json()
+        if heard is not None:
+            heard.append(asked)
         has_tool = any(offered["name"] == tool for offered in asked.get("tools", []))
         if has_tool and "tool_result" not in json.dumps(asked["messages"]):
             block = {"type": "tool_use", "id": "toolu_1", "name": tool, "input": {}}

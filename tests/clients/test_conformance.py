@@ -14,7 +14,7 @@ import tomllib
 import pytest
 
 from tests.clients.conftest import CLIENTS
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import ALL_APPS, KEY, MCP_KEY
 
 REVISIONS = ["2025-11-25", "2026-07-28"]
 RESULT_FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT.+Z")
@@ -25,7 +25,7 @@ FEWEST_PASSED = 40
 def open_server(start_server, tmp_path_factory):
     program = ("tests.clients.with_key",)
     folder = tmp_path_factory.mktemp("conformance")
-    with start_server(folder, program=program, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY) as running:
+    with start_server(folder, program=program, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS) as running:
         yield running
 
 

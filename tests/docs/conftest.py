@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.conftest import without_settings
+from tests.conftest import ALL_APPS, without_settings
 from tests.support.eventually import SECONDS
 from tests.support.pdf import pdf
 
@@ -22,7 +22,7 @@ NOTE, LEASE = 42, 7
 def filled(start_server, tmp_path_factory):
     """A server without keys that has documents up to the note 42; number 7 is a PDF."""
     with (
-        start_server(tmp_path_factory.mktemp("filled")) as server,
+        start_server(tmp_path_factory.mktemp("filled"), KB_APPS=ALL_APPS) as server,
         httpx2.Client(base_url=f"{server.url}/api/v1", timeout=60) as engine,
     ):
         lease = {"file": ("lease.pdf", pdf("The lease ends in March 2028."))}

@@ -14,7 +14,7 @@ from tests.conftest import free_port
 from tests.http.conftest import until_idle
 from tests.support.eventually import eventually_async
 
-NOTES = 500
+NOTES = 200
 
 
 async def send(client, number):
@@ -40,7 +40,7 @@ async def every_document(client):
 async def test_what_was_acknowledged_before_a_kill_is_done_after_it_and_once(start_server, tmp_path):
     port = free_port()
     acknowledged = set()
-    for enough in (10, 100, 200):
+    for enough in (10, 40, 80):
         with start_server(tmp_path, port=port) as server:
             async with EngineClient(server.url) as client:
                 sending = [asyncio.create_task(send(client, number)) for number in range(NOTES)]
@@ -70,7 +70,7 @@ async def test_a_file_that_waits_is_read_after_a_restart_and_leaves_nothing_stag
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
             filler = "Many words about ledgers keep the worker busy for a while. " * 400
-            for number in range(20):
+            for number in range(8):
                 await client.add_file(f"{number}.txt", io.BytesIO(f"{number} {filler}".encode()))
             accepted = await client.add_file("last.txt", io.BytesIO(b"The walrus waits."))
             server.kill()

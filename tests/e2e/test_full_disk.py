@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import partial
 
 import httpx2
 import pytest
 
-from kb.api.errors import DiskFull, StoreError
+from kb.api.errors import DiskFull, NotFound, StoreError
 from kb.client.client import EngineClient
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine
 from kb.settings import Settings
 from kb.worker.job import MAX_ATTEMPTS
+from tests.conftest import ALL_APPS
 from tests.http.conftest import added, finished, until_idle
 from tests.support.disks import filled, small_disk
 from tests.support.eventually import eventually_async
 
-LONG = "The keeper counts ships. " * 10_000
+LONG = "The keeper counts ships. " * 2_000
 
 
 @pytest.fixture
 async def on_a_small_disk(start_server, tmp_path):
-    with small_disk(tmp_path / "disk", 16) as disk, start_server(disk) as server:
+    with small_disk(tmp_path / "disk", 16) as disk, start_server(disk, KB_APPS=ALL_APPS) as server:
         async with EngineClient(server.url) as client:
             yield client, disk, server
 
@@ -74,9 +76,9 @@ def failures_of_the_worker(server):
 @pytest.mark.requirement("S-5")
 async def test_a_full_disk_fails_no_job(start_server, tmp_path):
     with small_disk(tmp_path / "disk", 16) as disk:
-        with start_server(disk) as server:
+        with start_server(disk, KB_APPS=ALL_APPS) as server:
             async with EngineClient(server.url) as api:
-                accepted = await api.add_note(text=LONG[:100_000])
+                accepted = await api.add_note(text=LONG)
                 with filled(disk):
                     await eventually_async(
                         "the worker has failed more often than a job may",
@@ -110,12 +112,23 @@ async def delete(api, number):
     await api.delete_document(number + 2)
 
 
+async def revert(api, number):
+    await api.revert(1, 1 + number % 2)
+
+
+async def restore(api, number):
+    """Take the first of those that were deleted out of the bin, and delete it again."""
+    with suppress(NotFound):
+        await api.restore(2)
+    await api.delete_document(2)
+
+
 async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_acknowledged_stays(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     for number in range(30):
         await api.add_note(text=f"The old lighthouse and ship {number}.")
     await until_idle(api)
-    for write in (note, upload, update, tag, delete):
+    for write in (note, upload, update, tag, delete, revert, restore):
         before = await documents(api)
         with filled(disk):
             done = await until_refused(api, write)

@@ -154,7 +154,7 @@ async def change(api, number):
 
 
 @pytest.mark.parametrize(
-    ("count", "kills"), [(300, 2), pytest.param(10_000, 10, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
+    ("count", "kills"), [(200, 2), pytest.param(10_000, 10, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
 )
 async def test_vectors_are_made_anew_while_searches_go_on_and_the_engine_is_killed(
     start_server, tmp_path, model_files, embedder, other_model, sentences, count, kills

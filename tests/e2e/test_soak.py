@@ -147,7 +147,7 @@ class Use:
 @pytest.mark.requirement("G-2")
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what a process holds is read from /proc")
 @pytest.mark.parametrize(
-    ("calls", "kills"), [(800, 2), pytest.param(10_000, 5, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+    ("calls", "kills"), [(400, 2), pytest.param(10_000, 5, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 async def test_agents_outlive_an_engine_that_is_killed_again_and_again_and_nothing_grows(
     start_server, tmp_path, calls, kills
@@ -167,7 +167,7 @@ async def test_agents_outlive_an_engine_that_is_killed_again_and_again_and_nothi
         )
         async with EngineClient(engine.url, KEY) as client:
             soak = Soak([await added(client, text) for text in NOTES])
-        await agents_ask(gateway, soak, max(calls // 5, 400), engine, 1)
+        await agents_ask(gateway, soak, max(calls // 5, 200), engine, 1)
         before = await Use.of(gateway)
         soak.outcomes.clear()
         await agents_ask(gateway, soak, calls, engine, kills)

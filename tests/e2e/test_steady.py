@@ -18,7 +18,7 @@ from time import monotonic
 import pytest
 
 from kb.client.client import EngineClient
-from tests.conftest import ROOT
+from tests.conftest import ALL_APPS, ROOT
 from tests.crash.clients import Client, documents_by_path
 
 CLIENTS = 32
@@ -80,7 +80,7 @@ def drawn(samples):
 async def test_an_engine_under_32_clients_stays_as_large_as_it_was(start_server, tmp_path):
     samples, counts = [], {"writes": 0, "searches": 0}
     clients = [Client(f"c{number}", random.Random(number)) for number in range(CLIENTS)]
-    with start_server(tmp_path / "data", KB_HISTORY_MB="4") as server:
+    with start_server(tmp_path / "data", KB_HISTORY_MB="4", KB_APPS=ALL_APPS) as server:
         until = monotonic() + SECONDS
         tasks = [asyncio.create_task(work(server.url, client, until, counts)) for client in clients]
         while monotonic() < until and not any(task.done() for task in tasks):

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from kb.worker.job import MAX_ATTEMPTS
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.support.eventually import eventually
 from tests.support.hostile import parser_of
 from tests.support.raw import Probe, answer, asked, connect, connected, memory, request
@@ -44,7 +44,7 @@ def problem_of(said):
 @pytest.fixture(scope="module")
 def hasty(start_server, tmp_path_factory):
     """A server that waits for nobody longer than a second."""
-    with start_server(tmp_path_factory.mktemp("hasty"), KB_RECEIVE_SECONDS="1", **GUARDED) as server:
+    with start_server(tmp_path_factory.mktemp("hasty"), KB_RECEIVE_SECONDS="1", KB_APPS=ALL_APPS, **GUARDED) as server:
         yield server
 
 
@@ -229,7 +229,7 @@ def test_who_waits_for_a_job_is_not_cut_off(hasty):
 @pytest.fixture(scope="module")
 def small(start_server, tmp_path_factory):
     """A server that takes twenty connections."""
-    with start_server(tmp_path_factory.mktemp("small"), KB_MAX_CONNECTIONS="20", **GUARDED) as server:
+    with start_server(tmp_path_factory.mktemp("small"), KB_MAX_CONNECTIONS="20", KB_APPS=ALL_APPS, **GUARDED) as server:
         yield server
 
 
@@ -286,7 +286,7 @@ def kept(server):
 @pytest.fixture(scope="module")
 def patient(start_server, tmp_path_factory):
     """A server of its own, for those who take what it needs."""
-    with start_server(tmp_path_factory.mktemp("patient"), **GUARDED) as server:
+    with start_server(tmp_path_factory.mktemp("patient"), KB_APPS=ALL_APPS, **GUARDED) as server:
         httpx2.post(f"{server.url}/api/v1/search", json={"query": "x"}, headers={"Authorization": f"Bearer {KEY}"})
         yield server
 

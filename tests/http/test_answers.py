@@ -234,7 +234,7 @@ async def test_what_is_not_there_says_so(api):
 
 @pytest.mark.requirement("E-1")
 async def test_a_long_document_leaves_room_for_the_others_when_grouped(api, word):
-    await added(api, "The whale swims on. " * 12_000, title=f"{word} whales", tags=[word])
+    await added(api, "The whale swims on. " * 4_000, title=f"{word} whales", tags=[word])
     for number in range(8):
         await added(api, f"{word}: one whale was seen, number {number}", tags=[word])
     for mode in ({}, {"fts_only": True}, {"vec_only": True}):

@@ -8,7 +8,7 @@ from fastmcp import Client
 
 from kb.asgi.bearer import GUESSES_PER_MINUTE, Guesses, network_of
 from kb.asgi.rate import MAX_CALLERS
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.watching.conftest import lines
 
 LONG = "of-sixteen-characters-or-more"
@@ -22,7 +22,7 @@ def status_for(server, key, path="/api/v1/status", **headers):
 async def test_keys_of_a_file_are_rotated_without_a_restart_and_the_gateway_sends_the_first(start_server, tmp_path):
     file = tmp_path / "keys"
     file.write_text("# of scripts\n\nfirst-key\nsecond-key\n")
-    with start_server(tmp_path / "data", KB_API_KEY_FILE=str(file), KB_MCP_API_KEY=MCP_KEY) as server:
+    with start_server(tmp_path / "data", KB_API_KEY_FILE=str(file), KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS) as server:
         for path in ("/api/v1/status", "/metrics"):
             tried = ("first-key", "second-key", "third-key", "# of scripts", "#")
             assert [status_for(server, key, path) for key in tried] == [200, 200, 401, 401, 401]
@@ -88,7 +88,7 @@ def test_only_so_many_guessers_are_remembered():
 
 @pytest.mark.parametrize(("key", "is_told"), [("x" * 15, True), (LONG, False)])
 def test_a_key_that_can_be_guessed_is_told_of(start_server, tmp_path, key, is_told):
-    with start_server(tmp_path, KB_API_KEY=key, KB_MCP_API_KEY=f"{LONG},{key}") as server:
+    with start_server(tmp_path, KB_API_KEY=key, KB_MCP_API_KEY=f"{LONG},{key}", KB_APPS=ALL_APPS) as server:
         pass
     for name in ("KB_API_KEY", "KB_MCP_API_KEY"):
         assert (f"{name}: a key of fewer than 16 characters can be guessed" in server.log.read_text()) == is_told

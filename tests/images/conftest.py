@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROJECT = "kb-test"
+COMPOSE = ("docker", "compose", "-f", "compose/compose.yaml")
 VERSION = "test"
 
 
@@ -57,8 +58,7 @@ class Stack:
         return output_of("make", "-s", *words, cwd=self.folder, env=self.environment)
 
     def compose(self, *words, **options):
-        command = ["docker", "compose", "-f", "compose/compose.yaml", *words]
-        return output_of(*command, cwd=self.folder, env=self.environment, **options)
+        return output_of(*COMPOSE, *words, cwd=self.folder, env=self.environment, **options)
 
     def container(self, service):
         return f"{PROJECT}-{service}-1"
@@ -93,7 +93,7 @@ def stack(docker, tmp_path_factory):
         yield stack
     finally:
         subprocess.run(
-            ["docker", "compose", "-f", "compose/compose.yaml", "down", "--volumes", "--timeout", "20"],
+            [*COMPOSE, "-f", "compose/litestream.yaml", "down", "--volumes", "--timeout", "20"],
             cwd=folder,
             env=environment,
             check=True,

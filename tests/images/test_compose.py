@@ -14,6 +14,7 @@ from tests.images.conftest import output_of
 pytestmark = pytest.mark.images
 DEVICES = [(), ("cuda",), ("rocm",)]
 PORTS = [(), ("engine-port",)]
+REPLICAS = [(), ("litestream",)]
 
 
 def configured(*overrides):
@@ -22,7 +23,7 @@ def configured(*overrides):
     return json.loads(output_of(*command, cwd=ROOT, env=without_settings() | {"KB_ROCM_IMAGE": "base"}))
 
 
-@pytest.mark.parametrize("overrides", [device + port for device, port in product(DEVICES, PORTS)])
+@pytest.mark.parametrize("overrides", [sum(each, ()) for each in product(DEVICES, PORTS, REPLICAS)])
 def test_every_combination_keeps_the_containers_locked_up_and_off_the_network(overrides):
     services = configured(*overrides)["services"]
     for service in services.values():

@@ -19,6 +19,7 @@ from tests.support.eventually import eventually_async
 from tests.support.pdf import pdf
 
 pytestmark = pytest.mark.images
+RESTORE = ("restore", "-o", "/data/kb.db", "file:///replica")
 SERVICES = ["engine", "gateway"]
 MOST = {"kb-engine": 450, "kb-mcp": 200}
 """Megabytes of an image."""
@@ -312,3 +313,19 @@ def test_the_engines_port_is_published_on_this_machine_if_asked(stack):
     answer = httpx2.get(f"{url}/api/v1/status", headers={"Authorization": f"Bearer {stack.key('KB_API_KEY')}"})
     assert answer.json()["device"] == "cpu"
     assert httpx2.get(f"{url}/api/v1/status").status_code == 401
+
+
+async def test_a_lost_database_comes_back_from_its_replica(stack):
+    stack.environment["KB_REPLICA_URL"] = "file:///replica"
+    stack.make("up")
+    async with stack.agent() as agent:
+        kept = await done(agent, (await call(agent, "kb_addnote", text="Kept by the replica."))["job_id"])
+    output_of("docker", "kill", stack.container("engine"))
+    output_of("docker", "stop", stack.container("litestream"))
+    lose = "import pathlib; [file.unlink() for file in pathlib.Path('/data').glob('kb.db*')]"
+    stack.compose("run", "--rm", "--no-deps", "--entrypoint", "python", "engine", "-c", lose)
+    stack.compose("-f", "compose/litestream.yaml", "run", "--rm", "--no-deps", "litestream", *RESTORE)
+    stack.make("up")
+    async with stack.agent() as agent:
+        assert (await call(agent, "kb_get", document_id=kept))["id"] == kept
+    stack.inside("engine", "kb", "doctor")

@@ -66,7 +66,7 @@ async def test_a_long_list_of_jobs_stays_within_the_budget_and_goes_on_where_it_
 async def test_a_long_document_in_any_script_stays_within_the_budget(agent, word):
     for text in (
         "Ledgers were kept. " * 2200,
-        "帳簿は根気強い書記によって保管された。" * 800,
+        "帳簿は根気強い書記によって保管された。" * 500,
         "for (i = 0; i < n; i++) { sum += a[i]; }\n" * 900,
     ):
         document_id = await done(agent, await call(agent, "kb_addnote", text=f"{word} {text}"))

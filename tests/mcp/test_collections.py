@@ -12,7 +12,7 @@ import pytest
 from fastmcp import Client
 from mcp_types import PromptReference
 
-from tests.conftest import KEY, MCP_KEY, ROOT
+from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
 from tests.mcp.conftest import ERAS, call, connected, done, refusal
 
 
@@ -331,7 +331,7 @@ async def test_off_there_is_nothing_at_its_path(server):
 
 
 async def test_kb_serve_serves_it_too(start_server, tmp_path, word):
-    with start_server(tmp_path, KB_MCP_COLLECTIONS="1") as server:
+    with start_server(tmp_path, KB_MCP_COLLECTIONS="1", KB_APPS=ALL_APPS) as server:
         async with connected(server, "/collections/mcp") as agent:
             await done(agent, await call(agent, "kb_addnote", text=word))
             [found] = (await call(agent, "kb_search", query=word, collection="documents"))["results"]

@@ -13,7 +13,7 @@ from fastmcp import Client
 from kb.api.errors import KbError
 from kb.client.client import EngineClient
 from kb_mcp.tools.rendering import UNPRINTABLE
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.mcp.conftest import ERAS
 
 MARK = "OBEYME"
@@ -48,7 +48,9 @@ def clean_tag(text):
 
 @pytest.fixture(scope="module")
 def poisoned(start_server, tmp_path_factory):
-    with start_server(tmp_path_factory.mktemp("hostile"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY) as server:
+    with start_server(
+        tmp_path_factory.mktemp("hostile"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS
+    ) as server:
         yield server, asyncio.run(fill(server))
 
 

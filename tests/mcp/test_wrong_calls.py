@@ -10,7 +10,7 @@ import pytest
 from fastmcp import Client
 
 from kb.client.client import EngineClient
-from tests.conftest import KEY, MCP_KEY
+from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.support.pdf import pdf
 
 UNKNOWN_TOOLS = {
@@ -140,7 +140,9 @@ WRONG = [
 @pytest.fixture(scope="module")
 def library(start_server, tmp_path_factory):
     """A server with a note and a file, and their ids."""
-    with start_server(tmp_path_factory.mktemp("wrong"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY) as server:
+    with start_server(
+        tmp_path_factory.mktemp("wrong"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS
+    ) as server:
         yield server, asyncio.run(fill(server))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-EXAMPLES = os.environ.get("KB_TEST_EXAMPLES", "10")
+EXAMPLES = os.environ.get("KB_TEST_EXAMPLES", "5")
 COMMAND = Path(sys.executable).with_name("schemathesis")
 OPTIONS = (
     "--checks=all",

@@ -177,4 +177,4 @@ class Documents(RuleBasedStateMachine):
 
 
 TestDocuments = pytest.mark.requirement("D-1")(pytest.mark.requirement("E-11")(Documents.TestCase))
-TestDocuments.settings = settings(max_examples=60, stateful_step_count=25)
+TestDocuments.settings = settings(max_examples=30, stateful_step_count=25)

@@ -144,15 +144,16 @@ def test_a_program_of_version_2_can_still_write(path):
 
 
 @pytest.mark.requirement("D-2")
-def test_killed_before_any_statement_it_is_of_one_version_or_the_next(tmp_path):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_killed_before_any_statement_it_is_of_one_version_or_the_next(tmp_path, every):
     database = tmp_path / "whole" / "kb.db"
     database.parent.mkdir()
     store_v3.build(database)
-    *killed, finished = killed_at_each_statement("migrate", database, tmp_path / "killed")
+    *killed, finished = killed_at_each_statement("migrate", database, tmp_path / "killed", every)
     versions = [version_of(path) for path in killed]
     assert versions == sorted(versions)
     assert (versions[0], version_of(finished)) == (3, SCHEMA_VERSION)
-    assert versions.count(3) > 8
+    assert versions.count(3) > 8 // every
     for path in killed:
         with opened(path) as store, store.read() as tx:
             assert tx.documents.get(3).filename == "second.txt"

@@ -1,7 +1,7 @@
 """Something done to a database, killed before its first statement, before its second, and so on to the last.
 
-Run as a program, which forks for each: `python -m tests.support.interrupted ACTION DATABASE FOLDER`. The folder gets a database
-`kb.db` in a folder of its own for each statement, as the kill left it.
+Run as a program, which forks for each: `python -m tests.support.interrupted ACTION DATABASE FOLDER EVERY`. The folder gets a
+database `kb.db` in a folder of its own for each statement, or each of so many, as the kill left it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from tests.support.spaces import space
 ROOT = Path(__file__).parents[2]
 
 
-def killed_at_each_statement(action, database, folder):
-    """The databases that the kills left, in order of the statements."""
-    subprocess.run([sys.executable, "-m", "tests.support.interrupted", action, database, folder], check=True, cwd=ROOT)
+def killed_at_each_statement(action, database, folder, every=1):
+    """The databases that the kills left, in order of the statements: of each of them, or of each of so many."""
+    program = [sys.executable, "-m", "tests.support.interrupted"]
+    subprocess.run([*program, action, database, folder, str(every)], check=True, cwd=ROOT)
     return [folder / name / "kb.db" for name in sorted((place.name for place in folder.iterdir()), key=int)]
 
 
@@ -117,10 +118,10 @@ def fork(action, database, folder, last):
 
 
 def main():
-    action, database, folder = ACTIONS[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3])
+    action, database, folder, every = ACTIONS[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     last = 1
     while fork(action, database, folder, last):
-        last += 1
+        last += every
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from kb.asgi.subapps import choose
 from kb.client.client import EngineClient
 from kb.ingest.draft import DOC_TYPES
 from kb_cli.server import APPS, Settings, refuse_open
-from tests.conftest import KEY, MCP_KEY, ROOT
+from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
 from tests.http.conftest import added, begun, finished
 from tests.support.eventually import eventually_async
 
@@ -39,7 +39,7 @@ def samples(server, **headers):
 
 @pytest.fixture(scope="module")
 def open_server(start_server, tmp_path_factory):
-    with start_server(tmp_path_factory.mktemp("metrics")) as running:
+    with start_server(tmp_path_factory.mktemp("metrics"), KB_APPS=ALL_APPS) as running:
         yield running
 
 
@@ -158,7 +158,7 @@ def test_the_documentation_names_every_metric_and_no_other(open_server):
     ],
 )
 def test_with_a_key_only_its_holder_reads_and_one_of_its_own_reads_nothing_else(start_server, tmp_path, keys, opens):
-    with start_server(tmp_path, **keys) as server:
+    with start_server(tmp_path, **keys, KB_APPS=ALL_APPS) as server:
         for wrong in ({}, {"Authorization": f"Bearer {MCP_KEY}"}):
             refused = httpx2.get(f"{server.url}/metrics", headers=wrong)
             assert refused.status_code == 401

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.conftest import KEY
+from tests.conftest import ALL_APPS, KEY
 from tests.support.pdf import pdf
 
 WAIT = 15
@@ -99,7 +99,7 @@ class Site:
 @pytest.fixture(scope="session")
 def site(start_server, tmp_path_factory):
     """Pages without a key."""
-    with start_server(tmp_path_factory.mktemp("web")) as server:
+    with start_server(tmp_path_factory.mktemp("web"), KB_APPS=ALL_APPS) as server:
         opened = Site(server)
         yield opened
         opened.engine.close()

@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from tests.conftest import ALL_APPS
 from tests.web.conftest import find
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
@@ -68,7 +69,7 @@ def hostile(start_server, tmp_path_factory):
     import httpx2
 
     with (
-        start_server(tmp_path_factory.mktemp("hostile")) as server,
+        start_server(tmp_path_factory.mktemp("hostile"), KB_APPS=ALL_APPS) as server,
         httpx2.Client(base_url=f"{server.url}/api/v1", timeout=120) as engine,
     ):
         for number, text in enumerate(SCRIPTS):

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from lxml import html
 
-from tests.conftest import KEY
+from tests.conftest import ALL_APPS, KEY
 from tests.web.conftest import pages
 
 PAGE = {"Accept": "text/html"}
@@ -254,7 +254,7 @@ def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_
         "import importlib.util as u\nfound = u.find_spec\n"
         "u.find_spec = lambda name, *more: None if name == 'jinja2' else found(name, *more)\n"
     )
-    with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path / "without")) as server:
+    with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path / "without"), KB_APPS=ALL_APPS) as server:
         answer = httpx2.get(server.url)
         assert answer.status_code == 200
         assert "kb-local[web]" in answer.text

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from kb_cli.agents.plugin import write_plugin
 from kb_cli.runtime import output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.exit_codes import UsageError
@@ -43,6 +44,11 @@ def mcp(
     write: Annotated[
         bool, typer.Option("--write", help="Write it into the client's own file; what is there stays, with a backup.")
     ] = False,
+    plugin: Annotated[
+        Path | None,
+        typer.Option("--plugin", metavar="DIR", help="Make a plug-in of it: with a skill, and a brief at each start."),
+    ] = None,
+    capture: Annotated[bool, typer.Option("--capture", help="With --plugin: keep each session when it ends.")] = False,
     collections: Annotated[bool, typer.Option("--collections", help="The endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:
@@ -55,6 +61,11 @@ def mcp(
     headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     if client is not None and client not in CLIENTS:
         raise UsageError(f"There is no client {client!r} here; there are {', '.join(CLIENTS)}.")
+    if plugin:
+        server = json_.loads(stdio_config(url, headers))
+        step = write_plugin(client, plugin.expanduser().absolute(), server, captures=capture)
+        output.print_line(f"The plug-in is in {plugin}. Next: {step}")
+        return
     if write:
         output.print_line(write_configuration(client, url, headers))
         return

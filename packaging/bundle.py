@@ -1,0 +1,89 @@
+"""Makes `kb.mcpb`, which Claude Desktop installs with a double click, and `server.json`, which the MCP registry takes.
+
+`python packaging/bundle.py FOLDER [URL]`: the URL is where the bundle will be fetched from. It holds kb's source and
+its pinned requirements; uv, which such hosts bring, installs them at the first start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from kb import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT: Final = Path(__file__).parents[1]
+ABOUT: Final = "A fully local knowledge base for people and their AI agents"
+SOURCES: Final = ("src", "pyproject.toml", "README.md", "requirements/runtime.txt")
+COMMAND: Final = ("run", "--no-project", "--with-requirements", "${__dirname}/requirements/runtime.txt")
+
+
+def manifest() -> dict[str, Any]:
+    """Return the manifest (MCPB 0.4)."""
+    return {
+        "manifest_version": "0.4",
+        "name": "kb",
+        "display_name": "kb",
+        "version": __version__,
+        "description": ABOUT,
+        "author": {"name": "kb"},
+        "server": {
+            "type": "uv",
+            "entry_point": "src/kb_cli/__main__.py",
+            "mcp_config": {
+                "command": "uv",
+                "args": [*COMMAND, "--with", "${__dirname}", "kb", "stdio"],
+                "env": {"KB_DATA_DIR": "${user_config.data_dir}"},
+            },
+        },
+        "user_config": {
+            "data_dir": {
+                "type": "directory",
+                "title": "Data folder",
+                "description": "Where kb keeps everything.",
+                "default": "${HOME}/.local/share/kb",
+            }
+        },
+        "tools_generated": True,
+        "compatibility": {"platforms": ["darwin", "linux"], "runtimes": {"python": ">=3.11"}},
+    }
+
+
+def server(bundle: Path, url: str) -> dict[str, Any]:
+    """Return what the registry keeps of a bundle that is fetched from `url`."""
+    package = {
+        "registryType": "mcpb",
+        "identifier": url,
+        "version": __version__,
+        "fileSha256": hashlib.sha256(bundle.read_bytes()).hexdigest(),
+        "transport": {"type": "stdio"},
+    }
+    return {"name": "local.kb/kb", "description": ABOUT, "version": __version__, "packages": [package]}
+
+
+def sources() -> Iterator[Path]:
+    """Yield the files of a bundle."""
+    for name in SOURCES:
+        files = (ROOT / name).rglob("*") if (ROOT / name).is_dir() else [ROOT / name]
+        yield from (file for file in files if file.is_file() and file.suffix != ".pyc")
+
+
+def build(folder: Path, url: str) -> None:
+    """Write both files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    bundle = folder / "kb.mcpb"
+    with ZipFile(bundle, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", json.dumps(manifest(), indent=2))
+        for file in sorted(sources()):
+            archive.write(file, file.relative_to(ROOT))
+    (folder / "server.json").write_text(json.dumps(server(bundle, url), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "kb.mcpb")

@@ -1,0 +1,75 @@
+"""What agents say in a session, as their programs keep it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SPEAKERS: Final = {
+    "user": "User",
+    "human": "User",
+    "assistant": "Assistant",
+    "gemini": "Assistant",
+    "model": "Assistant",
+}
+MOST_CHARS: Final = 20_000
+"""How much of a session's end is kept."""
+
+
+def read_session(transcript: Path) -> str:
+    """Return the end of a session as Markdown, what was said by whom; nothing of tools and their results.
+
+    It is read leniently: programs change what they write.
+    """
+    parts: list[str] = []
+    length = 0
+    for speaker, text in reversed(list(turns(transcript.read_text(errors="replace")))):
+        parts.append(f"**{speaker}:** {text}")
+        length += len(text)
+        if length > MOST_CHARS:
+            parts[-1] = parts[-1][: MOST_CHARS - length + len(parts[-1])] + " …"
+            break
+    return "\n\n".join(reversed(parts))
+
+
+def turns(transcript: str) -> Iterator[tuple[str, str]]:
+    """Yield who said what, of a file with one JSON object or with one a line."""
+    for entry in entries(transcript):
+        message = entry.get("message")
+        inner = message if isinstance(message, dict) else entry
+        speaker = SPEAKERS.get(str(inner.get("role") or entry.get("type")))
+        text = said(inner.get("content"))
+        if speaker and text and not entry.get("isMeta"):
+            yield speaker, text
+
+
+def entries(transcript: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a transcript; what is none is passed over."""
+    try:
+        whole = json.loads(transcript)
+        found = whole.get("messages", [whole]) if isinstance(whole, dict) else whole
+    except ValueError:
+        found = [parsed(line) for line in transcript.splitlines()]
+    yield from (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
+
+
+def parsed(line: str) -> object:
+    """Return what a line holds, if it is JSON."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def said(content: object) -> str:
+    """Return the text of a message."""
+    if isinstance(content, str):
+        return content.strip()
+    if not isinstance(content, list):
+        return ""
+    texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type", "text") == "text"]
+    return "\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
