@@ -1,4 +1,4 @@
-"""Search quality: nDCG@10 and recall@100 of POST /search over public collections, scored by pytrec_eval.
+"""Search quality: nDCG@10 and recall@100 of POST /search over public collections, as 'kb eval' counts them.
 
     python -m bench.quality [COLLECTION...]      scifact when none is named
 
@@ -11,36 +11,25 @@ import asyncio
 import sys
 import time
 
-import pytrec_eval
-
 from bench.serving import Collection, add_all, collection, serving
 from kb.client.client import EngineClient
+from kb_cli.evaluation.measures import Mean, mean
+from kb_cli.evaluation.questions import Question
+from kb_cli.evaluation.run import ask
 
 FLOORS = {"scifact": 0.72}
 """What a collection must reach: nDCG@10."""
 
 
-async def ranking(client: EngineClient, query: dict[str, str], mode: dict[str, bool]) -> dict[str, float]:
-    """Documents by id, with falling scores."""
-    tags = [query["scope"]] if "scope" in query else []
-    reply = await client.search(query=query["text"], top=100, tags=tags, **mode)
-    paths = dict.fromkeys(result["source_path"] for result in reply["results"])
-    return {path: 1 / rank for rank, path in enumerate(paths, 1)}
-
-
-async def scores(client: EngineClient, wanted: Collection, mode: dict[str, bool]) -> tuple[float, float]:
+async def scores(client: EngineClient, wanted: Collection, mode: str) -> tuple[Mean, Mean]:
     """Mean nDCG@10 and recall@100."""
-    run = {
-        query: await ranking(client, wanted.queries[query], mode)
-        for query in wanted.judgements
-        if query in wanted.queries
-    }
-    evaluator = pytrec_eval.RelevanceEvaluator(wanted.judgements, {"ndcg_cut.10", "recall.100"})
-    each = evaluator.evaluate(run).values()
-    return (
-        sum(measure["ndcg_cut_10"] for measure in each) / len(each),
-        sum(measure["recall_100"] for measure in each) / len(each),
-    )
+    asked = [
+        Question(query, text["text"], dict(grades), tags=(text["scope"],) if "scope" in text else ())
+        for query, grades in wanted.judgements.items()
+        if (text := wanted.queries.get(query))
+    ]
+    outcomes = [(await ask(client, question, mode)).measures for question in asked]
+    return mean([each.ndcg for each in outcomes]), mean([each.recall for each in outcomes])
 
 
 async def measure(name: str) -> float:
@@ -53,10 +42,11 @@ async def measure(name: str) -> float:
             status = await client.status()
             seconds = time.perf_counter() - begun
             print(f"{name}: {len(wanted.documents)} documents, {status['chunks']} chunks, in after {seconds:.0f} s")
-            for label, mode in (("fts_only", {"fts_only": True}), ("vec_only", {"vec_only": True}), ("hybrid", {})):
+            for mode in ("words", "meaning", "both"):
                 ndcg, recall = await scores(client, wanted, mode)
-                print(f"  {label:8}  nDCG@10 {ndcg:.4f}  recall@100 {recall:.4f}", flush=True)
-    return ndcg
+                interval = f"({ndcg.low:.3f} to {ndcg.high:.3f})"
+                print(f"  {mode:8}  nDCG@10 {ndcg.value:.4f} {interval}  recall@100 {recall.value:.4f}", flush=True)
+    return ndcg.value
 
 
 def main() -> int:

@@ -26,6 +26,10 @@ LINES: Final = {
         "kb search roof repair --tags house --after 2026-01-01 -n 5",
     ),
     "similar": ("kb similar 42", "kb similar 42 --ids -n 3"),
+    "eval": (
+        "kb eval questions.yaml --json > before.json",
+        "kb eval questions.yaml --compare before.json --plot scores.svg",
+    ),
     "get": (
         "kb get 42",
         "kb get 42 --file ~/Downloads/",

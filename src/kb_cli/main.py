@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "updatenote": "kb_cli.commands.updatenote:updatenote",
     "search": "kb_cli.commands.search:search",
     "similar": "kb_cli.commands.similar:similar",
+    "eval": "kb_cli.commands.eval:eval_",
     "get": "kb_cli.commands.get:get",
     "open": "kb_cli.commands.open:open_",
     "list": "kb_cli.commands.list:list_",

@@ -57,6 +57,24 @@ def test_a_person_reads_rank_title_place_score_tags_and_text(kb, notes, tag):
     assert lines[2] == f"    Cats sleep for most of the day. {tag}"
 
 
+def test_what_a_score_is_made_of_is_shown_on_request(kb, notes, tag):
+    plain, explained = (kb("search", "cats", "--tags", tag, "-n", "1", *more).stdout for more in ((), ("--explain",)))
+    assert explained.startswith(plain)
+    score, words = explained.removeprefix(plain).splitlines()
+    assert "= words" in score
+    assert "+ meaning" in score
+    assert "no. 1" in score
+    assert words.strip().startswith("words ")
+    assert "cats " in words
+
+
+def test_a_word_that_no_document_has_is_told_with_what_was_searched_for(kb, tag):
+    kb.note("The quartermaster counts blankets.", "--tags", tag)
+    ended = kb("search", "quatermaster", "--tags", tag)
+    assert "no document has 'quatermaster': searched for 'quartermaster'" in ended.stderr
+    assert "quartermaster counts" in ended.stdout
+
+
 def test_the_place_tells_the_heading(kb, folder, tag):
     (folder / "rust.md").write_text(f"# Rust\n\n{'About Rust. ' * 40}\n\n## Borrowing\n\n{'It borrows. ' * 40}{tag}\n")
     kb("add", "papers/rust.md", "--tags", tag, "--wait")

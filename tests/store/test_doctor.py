@@ -141,6 +141,8 @@ MENDED = {
         "full text",
         sql("UPDATE chunks_fts_data SET block = randomblob(30) WHERE id > 10"),
     ),
+    "pairs of letters are of another text": ("full text", sql("UPDATE chunks SET segmented = '天气' WHERE id = 1")),
+    "pairs of letters are of another title": ("full text", sql("UPDATE sections SET segmented = '天气' WHERE id = 1")),
     "lengths of texts are missing": ("full text", sql("DELETE FROM chunks_fts_docsize WHERE id = 1")),
     "a trigger is missing": ("schema", sql("DROP TRIGGER chunks_ai")),
     "an index is missing": ("schema", sql("DROP INDEX documents_source_path")),
@@ -179,7 +181,13 @@ MENDED = {
     "a reindex was cut off": ("leftovers", write("kb.db.new")),
     "a restore was cut off": ("leftovers", write("restoring-20260101T000000000000.part/kb.db")),
 }
-UNSEEN = {"a vector is missing", "a vector is of another text", "words are of another text"}
+UNSEEN = {
+    "a vector is missing",
+    "a vector is of another text",
+    "words are of another text",
+    "pairs of letters are of another text",
+    "pairs of letters are of another title",
+}
 """A chunk without a vector is found by its words; the others only who reads everything finds."""
 FOUND = {
     "a text was changed": ("notes", sql("UPDATE chunks SET text = 'Nothing is under the mat.' WHERE id = 1")),

@@ -34,7 +34,7 @@ COMMON = ("the", "of", "and", "lamp", "harbour", "tide", "running", "runs")
 RARE = tuple(f"word{number}" for number in range(300))
 PHRASES = ("नमस्ते", "दुनिया", "हिन्दी", "नमस्त")
 """Words that unicode61 parts at their vowel signs: each is several tokens."""
-ODD = ("Ünïté", "O'Brien", "c++", "naïve", "12.5", "\u4e2d\u6587\u5b57")
+ODD = ("Ünïté", "O'Brien", "c++", "naïve", "12.5", "中文字", "中文教程", "Python教程", "กินข้าว")
 TAGS = ("half", "tenth")
 FILTERS = (
     Filter(),
@@ -160,7 +160,7 @@ def test_lists_and_scores_are_those_of_sqlite_after_every_change(store, seed):
 def test_rows_that_are_numbered_anew_hold_the_same(store, monkeypatch):
     monkeypatch.setattr(snapshot, "MIN_DEAD", 10)
     monkeypatch.setattr(index, "MAX_PENDING", 20)
-    writer = Writer(store, 5)
+    writer = Writer(store, 9)
     writer.add(60)
     assert compare_after_changes(writer, 60)
     with store.read() as tx:

@@ -115,6 +115,25 @@ def assert_in_step(connection):
     ).get
 
 
+def test_scripts_without_spaces_are_found_by_parts_of_what_stands_together(path):
+    columns = "id, document_id, chunk_index, text, header, line_start, line_end, char_start, char_end"
+    store_v3.build(
+        path,
+        f"INSERT INTO chunks ({columns}) VALUES (90, 1, 90, '明天的天气预报', '', 1, 1, 0, 7)",
+        f"INSERT INTO chunks ({columns}) VALUES (91, 1, 91, 'Eat.', 'แมวกินปลา', 1, 1, 0, 7)",
+        f"INSERT INTO chunks ({columns}) VALUES (92, 1, 92, 'A lamp.', '', 1, 1, 0, 7)",
+    )
+    connection = migrated(path)
+    assert_in_step(connection)
+    assert connection.execute("SELECT id FROM chunks WHERE segmented IS NOT NULL").fetchall() == [(90,)]
+    assert connection.execute("SELECT text FROM source_texts WHERE id = 90").get == "明天的天气预报"
+    connection.close()
+    with opened(path) as store, store.read() as tx:
+        for word, chunk_id in (("天气", 90), ("天气预报", 90), ("กินปลา", 91)):
+            assert tx.index.select(Filter()).full_text((word,), 10).ids.tolist() == [chunk_id]
+            assert not tx.index.select(Filter(lacking=(word,))).full_text((word,), 10).ids.size
+
+
 @pytest.mark.parametrize("changes", [(), (ALIAS,)])
 def test_what_was_told_by_other_means_stands_in_columns(path, changes):
     store_v3.build(path, *changes)

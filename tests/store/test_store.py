@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kb.api.access import Limit
 from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.save import save
 from kb.search.query import Query
@@ -102,6 +103,31 @@ def test_an_analyzer_tells_words_apart_as_the_full_text_does(store):
     with store.read() as tx:
         stems = list(tx.index.analyzer.stems("🐘 Cafés sailing: naïve"))
     assert stems == [(2, 7, "cafe"), (8, 15, "sail"), (17, 22, "naiv")]
+
+
+def test_an_analyzer_parts_what_has_no_spaces_into_pairs_of_letters(store):
+    with store.read() as tx:
+        analyzer = tx.index.analyzer
+        assert list(analyzer.stems("🐘Python教程 sailing")) == [
+            (1, 7, "python"),
+            (7, 9, "教程"),
+            (8, 9, "程"),
+            (10, 17, "sail"),
+        ]
+        assert [analyzer.stems_of(word) for word in ("教程", "程", "Python教程")] == [
+            ["教程"],
+            ["程"],
+            ["python", "教程"],
+        ]
+
+
+def test_what_may_not_be_seen_is_not_told_by_its_spelling(store):
+    add(store, "zeppelin", tags=["hidden"])
+    add(store, "an apple", tags=["seen"])
+    with store.read() as tx:
+        everything, seen = (tx.index.select(Filter(limit=limit)) for limit in (None, Limit(tags=("seen",))))
+        assert everything.unknown(["zepelin", "zeppelin"]) == {"zepelin": ["zeppelin"]}
+        assert seen.unknown(["zepelin", "zeppelin"]) == {"zepelin": [], "zeppelin": []}
 
 
 def test_a_leg_that_does_not_run_scores_nothing(store):

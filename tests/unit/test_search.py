@@ -21,7 +21,7 @@ def candidates(fts, vec):
 
 def ranked(fts, vec):
     found = candidates(fts, vec)
-    return found.ids[best(found, fuse(found), 10)].tolist()
+    return found.ids[best(found, fuse(found).scores, 10)].tolist()
 
 
 def test_stop_words_count_only_when_there_is_nothing_else():
@@ -76,7 +76,7 @@ def test_nothing_found_is_an_empty_list():
 @given(st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), min_size=1, max_size=30))
 def test_scores_are_always_numbers(pairs):
     fts, vec = zip(*pairs, strict=True)
-    assert np.isfinite(fuse(candidates(fts, vec))).all()
+    assert np.isfinite(fuse(candidates(fts, vec)).scores).all()
 
 
 def test_accents_are_written_in_more_than_one_way():

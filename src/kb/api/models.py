@@ -184,6 +184,7 @@ class SearchRequest(Request):
     group_by: Literal["document"] | None = None
     max_tokens: Annotated[Count | None, Field(description="The most tokens of text in all results.")] = None
     as_of: AsOf = None
+    explain: Annotated[bool, Field(description="Say of each result what its score is made of.")] = False
 
 
 class NoteRequest(Request):
@@ -268,6 +269,34 @@ class Place(Reply):
     char_end: int
 
 
+class ExplainedTerm(Reply):
+    """A word that was looked for and stands in the passage, and what it adds to `fts_score`."""
+
+    term: str
+    score: float
+
+
+class ExplainedLeg(Reply):
+    """What words, or meaning, say of a passage.
+
+    `place` is where it stands in the leg's list, from 1, null if it is not in it; `score` is its own, `in_context` that
+    of it with its neighbours, null where it stands alone; `share` is what it adds to the result's score.
+    """
+
+    place: int | None
+    score: float | None
+    in_context: float | None
+    share: float
+
+
+class Explanation(Reply):
+    """What a score is made of: the sum of both shares. A leg that did not run is null."""
+
+    terms: list[ExplainedTerm]
+    words: ExplainedLeg | None
+    meaning: ExplainedLeg | None
+
+
 class Passage(Reply):
     """A chunk that was found. `index` counts the document's chunks from 0.
 
@@ -286,6 +315,7 @@ class Passage(Reply):
     fts_score: float | None
     vec_score: float | None
     context_score: float | None
+    explanation: Explanation | None = None
 
 
 class SearchResult(Passage):
@@ -302,15 +332,24 @@ class SearchResult(Passage):
     updated_at: Timestamp | None
 
 
+class UnknownWord(Reply):
+    """A word of the query that no document has; the first of `nearest`, if there is one, was searched for instead."""
+
+    word: str
+    nearest: list[str]
+
+
 class SearchReply(Reply):
     """What was found, best first.
 
-    `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet.
+    `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
+    `unknown` are the words of the query that no document has.
     """
 
     results: list[SearchResult]
     omitted: int
     pending: int
+    unknown: list[UnknownWord] = []
 
 
 class Document(Reply):

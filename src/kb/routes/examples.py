@@ -28,6 +28,7 @@ PASSAGE = {
     "fts_score": 4.87,
     "vec_score": 0.61,
     "context_score": None,
+    "explanation": None,
 }
 JOB = {
     "id": 7,
@@ -131,6 +132,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         ],
         "omitted": 0,
         "pending": 0,
+        "unknown": [],
     },
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},

@@ -49,7 +49,13 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     query = SearchQuery.parse(
         request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
     )
-    answer = services.search.search(query, top, grouped=request.group_by is not None, max_tokens=request.max_tokens)
+    answer = services.search.search(
+        query,
+        top,
+        grouped=request.group_by is not None,
+        max_tokens=request.max_tokens,
+        explain=request.explain,
+    )
     if request.sort == "recent":
         answer.results.sort(key=dated, reverse=True)
     return SearchReply.model_validate(answer)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
@@ -36,14 +35,6 @@ class Candidates:
     vec: NDArray[np.float64]
     context: Context = NO_CONTEXT
 
-    @cached_property
-    def in_context(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Both legs' scores, those together with neighbours where there are any."""
-        fts, vec = np.nan_to_num(self.fts), self.vec.copy()
-        places = np.searchsorted(self.ids, self.context.ids)
-        fts[places], vec[places] = np.nan_to_num(self.context.fts), self.context.vec
-        return fts, vec
-
 
 class Ranked(NamedTuple):
     """A candidate in its place; a leg's score is None where it has none."""
@@ -55,38 +46,55 @@ class Ranked(NamedTuple):
     context_score: float | None
 
 
+class Fused(NamedTuple):
+    """The score of each candidate, shape (n,), higher is better, and what it is made of.
+
+    Args:
+        scores: the scores.
+        words: what the full-text leg adds; NaN if it did not run, or ran alone.
+        meaning: likewise the vector leg.
+        lent: how much of the score neighbours gave, or took; NaN for a candidate that stands alone.
+    """
+
+    scores: NDArray[np.float64]
+    words: NDArray[np.float64]
+    meaning: NDArray[np.float64]
+    lent: NDArray[np.float64]
+
+
 def rank(candidates: Candidates, limit: int) -> list[Ranked]:
     """Return the `limit` best candidates, best first."""
-    scores = fuse(candidates)
-    return ranked(candidates, scores, best(candidates, scores, limit))
+    fused = fuse(candidates)
+    return ranked(candidates, fused, best(candidates, fused.scores, limit))
 
 
-def ranked(candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]) -> list[Ranked]:
+def ranked(candidates: Candidates, fused: Fused, order: NDArray[np.int64]) -> list[Ranked]:
     """Return the candidates with these indexes."""
-    columns = (candidates.ids, scores, candidates.fts, candidates.vec, lent(candidates))
+    columns = (candidates.ids, fused.scores, candidates.fts, candidates.vec, fused.lent)
     rows = zip(*(column[order].tolist() for column in columns), strict=True)
-    return [Ranked(chunk_id, score, *map(_or_none, others)) for chunk_id, score, *others in rows]
+    return [Ranked(chunk_id, score, *map(or_none, others)) for chunk_id, score, *others in rows]
 
 
-def fuse(candidates: Candidates) -> NDArray[np.float64]:
-    """Return one score for each candidate, shape (n,), higher is better.
+def fuse(candidates: Candidates) -> Fused:
+    """Return the scores of candidates.
 
     A leg's missing scores count as its lowest possible ones: no matching word is a BM25 of 0. If only one leg ran,
     its own scores stand.
     """
+    nothing = np.full(candidates.ids.size, np.nan)
     if np.isnan(candidates.vec).all():
-        return candidates.fts
+        return Fused(candidates.fts, nothing, nothing, nothing)
     if np.isnan(candidates.fts).all():
-        return candidates.vec
-    fts, vec = candidates.in_context
-    return ALPHA * _z(vec) + (1 - ALPHA) * _z(fts)
+        return Fused(candidates.vec, nothing, nothing, nothing)
+    fts, vec = _in_context(candidates)
+    words, meaning = (1 - ALPHA) * _z(fts), ALPHA * _z(vec)
+    return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec))
 
 
-def lent(candidates: Candidates) -> NDArray[np.float64]:
-    """Return how much of each candidate's score its neighbours gave it, or took; NaN where it stands alone."""
+def _lent(candidates: Candidates, fts: NDArray[np.float64], vec: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much neighbours changed each score, from the scores with them; NaN where there are none."""
     shares = np.full(candidates.ids.size, np.nan)
     if candidates.context.ids.size:
-        fts, vec = candidates.in_context
         places = np.searchsorted(candidates.ids, candidates.context.ids)
         gained = ALPHA * (vec - candidates.vec) / (vec.std() or 1.0)
         gained += (1 - ALPHA) * (fts - np.nan_to_num(candidates.fts)) / (fts.std() or 1.0)
@@ -94,9 +102,26 @@ def lent(candidates: Candidates) -> NDArray[np.float64]:
     return shares
 
 
+def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both legs' scores, those together with neighbours where there are any."""
+    fts, vec = np.nan_to_num(candidates.fts), candidates.vec.copy()
+    places = np.searchsorted(candidates.ids, candidates.context.ids)
+    fts[places], vec[places] = np.nan_to_num(candidates.context.fts), candidates.context.vec
+    return fts, vec
+
+
 def best(candidates: Candidates, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
     """Return the indexes of the `limit` best candidates, best first; ties go to the older chunk."""
     return np.lexsort((candidates.ids, -scores))[:limit]
+
+
+def placed(scores: NDArray[np.float64], limit: int) -> list[int | None]:
+    """Return the place of each score in a leg's list of so many, from 1; None for one that is not in it."""
+    above = np.searchsorted(np.sort(-scores), -scores)
+    return [
+        place + 1 if place < limit and not missing else None
+        for place, missing in zip(above.tolist(), np.isnan(scores).tolist(), strict=True)
+    ]
 
 
 def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -104,5 +129,6 @@ def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return z
 
 
-def _or_none(score: float) -> float | None:
+def or_none(score: float) -> float | None:
+    """Return a score, or None for one that there is not."""
     return None if math.isnan(score) else score

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kb.lexical.beginnings import completions
+from kb.lexical.segment import is_letter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kb.search.explain import Explanation
     from kb.search.fusion import Ranked
     from kb.search.token_budget import TokenBudget
     from kb.store.protocol import Analyzer
@@ -45,6 +47,7 @@ class Passage:
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
+    explanation: Explanation | None = None
 
     @classmethod
     def of(cls, hit: Hit, ranked: Ranked) -> Passage:
@@ -76,21 +79,31 @@ class Highlighter:
         self._analyzer = analyzer
         given = list(words)
         begun = [word.removesuffix("*") for word in given if word.endswith("*")]
-        self._stems = {stem for word in given for stem in self._stems_of(word)}
-        self._stems.update(*(completions(word, self._stems_of) for word in begun))
-        self._beginnings = tuple(stem for word in begun for stem in self._stems_of(word)[-1:])
+        self._stems = {stem for word in given for stem in analyzer.stems_of(word)}
+        self._stems.update(*(completions(word, analyzer.stems_of) for word in begun))
+        self._beginnings = tuple(stem for word in begun for stem in analyzer.stems_of(word)[-1:])
+        self._letters = {word for word in begun if is_letter(word)}
 
     def ranges(self, text: str) -> list[tuple[int, int]]:
-        """Return where the words stand, in characters, the end excluded."""
+        """Return where the words stand, in characters, the end excluded; those that overlap as one."""
         if not self._stems:
             return []
-        places, stems = self._analyzer.stems(text), self._stems
-        if self._beginnings:
-            return [(start, end) for start, end, stem in places if stem in stems or stem.startswith(self._beginnings)]
-        return [(start, end) for start, end, stem in places if stem in stems]
+        found: list[tuple[int, int]] = []
+        for start, end, stem in self._analyzer.stems(text):
+            if not self._has(stem):
+                continue
+            if found and start < found[-1][1]:
+                found[-1] = found[-1][0], max(end, found[-1][1])
+            else:
+                found.append((start, self._end(text, start, end)))
+        return found
 
-    def _stems_of(self, text: str) -> list[str]:
-        return [stem for _, _, stem in self._analyzer.stems(text)]
+    def _end(self, text: str, start: int, end: int) -> int:
+        """Return where a word ends, of which a letter may be all that was looked for."""
+        return next((start + len(letter) for letter in self._letters if text.startswith(letter, start)), end)
+
+    def _has(self, stem: str) -> bool:
+        return stem in self._stems or stem.startswith(self._beginnings)
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:

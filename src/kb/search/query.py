@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from kb.lexical.segment import MARKS, RUN, has_run, is_letter, parts
+from kb.lexical.spelling import LONGEST, SHORTEST
 from kb.lexical.stop_words import STOP_WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from kb.store.rows import Filter
 
 MAX_TERMS = 64
@@ -30,8 +34,9 @@ JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 """Others write it with a v, or without."""
 
-ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
-PREFIX = re.compile(r"(?<!\S)(\w{2,})\*(?!\S)")
+WORD = re.compile(r"[^\W\d_]+")
+MARKS_AROUND = ".,;:!?()[]«»„“”\"'"
+PREFIX = re.compile(rf"(?<!\S)([\w{MARKS}]{{2,}})\*(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +48,14 @@ class Query:
         words: for the full-text leg, each once; one that ends in a star is the beginning of words.
         where: the filter.
         exact: whether the vector leg must compare every vector.
+        plain: those of the words that may be misspelled: neither names nor in quotes.
     """
 
     text: str | None
     words: tuple[str, ...]
     where: Filter
     exact: bool = False
+    plain: tuple[str, ...] = ()
 
     @classmethod
     def parse(
@@ -73,12 +80,28 @@ class Query:
         phrases = [phrase for phrase in phrases if len(tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))
         words = list(dict.fromkeys([*begun, *keywords(rest), *phrases, *compounds(rest)]))
-        return cls(rest if vectors else None, tuple(words) if full_text else (), where, exact)
+        unquoted = PHRASE.sub(" ", text).split()
+        plain = plain_words(unquoted[: len(unquoted) - len(excluded)])
+        return cls(
+            rest if vectors else None,
+            tuple(words) if full_text else (),
+            where,
+            exact,
+            tuple(plain[:MAX_TERMS]) if full_text else (),
+        )
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The words to look up; every word is highlighted."""
         return self.words[:MAX_TERMS]
+
+    def respelled(self, instead: Mapping[str, str]) -> Query:
+        """Return the same query with other words instead of some."""
+        words = dict.fromkeys(instead.get(word, word) for word in self.words)
+        text = self.text
+        if text is not None:
+            text = WORD.sub(lambda word: instead.get(word[0].lower(), word[0]), unicodedata.normalize("NFC", text))
+        return replace(self, text=text, words=tuple(words), plain=())
 
     @property
     def without_phrases(self) -> Query:
@@ -88,8 +111,25 @@ class Query:
 
 def keywords(text: str) -> list[str]:
     """Return the words to look for, each once: stop words only when there is nothing else."""
-    words = list(dict.fromkeys(tokenize(text)))
+    words = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
+    if words and all(map(is_letter, words)):  # each may be the beginning of what is meant
+        return [f"{word}*" for word in words]
     return [word for word in words if word not in STOP_WORDS] or words
+
+
+def plain_words(written: Iterable[str]) -> list[str]:
+    """Return the words, each once, that are only letters, of which but the first is a capital one.
+
+    Others are names, numbers, or of scripts whose words cannot be told apart.
+    """
+    bare = [unicodedata.normalize("NFC", word).strip(MARKS_AROUND) for word in written]
+    found = (word.lower() for word in bare if WORD.fullmatch(word) and word[1:].islower())
+    return [word for word in dict.fromkeys(found) if is_plain(word)]
+
+
+def is_plain(word: str) -> bool:
+    """Return whether a word is of a length to be misspelled, and no stop word."""
+    return SHORTEST <= len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
 
 
 def exclusions(text: str) -> list[str]:
@@ -105,6 +145,8 @@ def exclusions(text: str) -> list[str]:
 def is_exclusion(word: str) -> bool:
     """Return whether this is a dash and a word of letters, none of them a capital one, that is no stop word."""
     letters = word[1:]
+    if RUN.fullmatch(letters):
+        return word.startswith("-")
     return (
         word.startswith("-")
         and len(letters) >= MIN_EXCLUDED
@@ -126,7 +168,11 @@ def compounds(text: str) -> list[str]:
     Words that only a hyphen or an apostrophe joins are none: others write them apart.
     """
     written = [word.rstrip("*") for word in unicodedata.normalize("NFC", text).lower().split()]
-    found = [word for word in written if 1 < len(tokenize(word)) <= MAX_PARTS and not JOINED.fullmatch(word)]
+    found = [
+        word
+        for word in written
+        if 1 < len(tokenize(word)) <= MAX_PARTS and not (JOINED.fullmatch(word) or has_run(word))
+    ]
     return found + [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
 
 
@@ -135,8 +181,6 @@ def tokenize(text: str) -> list[str]:
 
     What the full-text index makes of the marks it does by itself: it drops some, and parts words at others.
     """
-    if text.isascii():
-        return text.lower().translate(ASCII_SEPARATORS).split()
     characters = unicodedata.normalize("NFC", text).lower()
     return "".join(each if is_word_character(each) else " " for each in characters).split()
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.search.explain import explained
 from kb.search.fusion import Candidates, best, fuse
 from kb.search.passages import Passage
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
@@ -53,6 +54,19 @@ class Retriever:
 
     def candidates(self, limit: int) -> Candidates:
         """Return the `limit` best chunks of each leg, and for each of them the other leg's score."""
+        self._found, self._limit = self._candidates(limit), limit
+        return self._found
+
+    def explain(self, passages: Iterable[Passage]) -> None:
+        """Say of some of the candidates that were last returned what their scores are made of."""
+        shown = [*passages]
+        ids = np.array(sorted({passage.chunk_id for passage in shown}), np.int64)
+        by_word = {word: self._selection.full_text_scores((word,), ids) for word in self._terms}
+        explanations = explained(self._found, self._limit, ids, by_word)
+        for passage in shown:
+            passage.explanation = explanations[passage.chunk_id]
+
+    def _candidates(self, limit: int) -> Candidates:
         matches = EMPTY_SCORES
         if self._terms:  # while the model is at work
             with self._instruments.search("full_text"):
@@ -69,7 +83,7 @@ class Retriever:
 
     def _in_context(self, found: Candidates, vector: NDArray[np.float32]) -> Candidates:
         """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
-        seeds = found.ids[best(found, fuse(found), IN_CONTEXT)]
+        seeds = found.ids[best(found, fuse(found).scores, IN_CONTEXT)]
         context = self._selection.in_context(self._terms, vector, seeds)
         ids = np.union1d(found.ids, context.ids)
         if ids.size == found.ids.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -40,15 +40,25 @@ MOST_CANDIDATES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """A word that no document has, and others that are spelled nearly alike, the nearest first."""
+
+    word: str
+    nearest: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
+    `unknown` are the words that no document has; the nearest of each was looked for instead.
     """
 
     results: list[Passage]
     omitted: int
     pending: int
+    unknown: list[Unknown] = field(default_factory=list)
 
 
 class SearchService:
@@ -80,7 +90,15 @@ class SearchService:
         """Return the same service over another store, such as what one caller may see of it."""
         return SearchService(store, self._embedder, self._pool, self._instruments, self._recall)
 
-    def search(self, query: Query, top: int, *, grouped: bool = False, max_tokens: int | None = None) -> Answer:
+    def search(
+        self,
+        query: Query,
+        top: int,
+        *,
+        grouped: bool = False,
+        max_tokens: int | None = None,
+        explain: bool = False,
+    ) -> Answer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
 
         Args:
@@ -88,6 +106,7 @@ class SearchService:
             top: how many.
             grouped: whether a document's next best passages come with its best one.
             max_tokens: the most tokens of text in all of them.
+            explain: whether each says what its score is made of.
         """
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
@@ -97,15 +116,25 @@ class SearchService:
                 embedder = self._model_of(tx.space)
                 vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-            found = find(Retriever(index, query, vector, self._instruments), top)
+            unknown = index.select(Filter(limit=query.where.limit)).unknown(query.plain) if query.plain else {}
+            if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
+                query = query.respelled(instead)
+                vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
+            retriever = Retriever(index, query, vector, self._instruments)
+            found = find(retriever, top)
             if not found and query != query.without_phrases:
-                found = find(Retriever(index, query.without_phrases, vector, self._instruments), top)
+                retriever = Retriever(index, query.without_phrases, vector, self._instruments)
+                found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
             total = count(found)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(found, budget, Highlighter(index.analyzer, query.words)))
-            return Answer(results, total - count(results), tx.jobs.pending())
+            if explain and results:
+                retriever.explain(each for passage in results for each in (passage, *passage.more))
+            return Answer(
+                results, total - count(results), tx.jobs.pending(), [Unknown(*each) for each in unknown.items()]
+            )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> Answer:
         """Return the `top` documents nearest in meaning to one that is there, each by its nearest passages."""
@@ -143,12 +172,12 @@ def best_documents(retriever: Retriever, top: int) -> list[Passage]:
     limit = max(CANDIDATES, top) * PASSAGES
     while True:
         candidates = retriever.candidates(limit)
-        scores = fuse(candidates)
-        order = best(candidates, scores, candidates.ids.size)
+        fused = fuse(candidates)
+        order = best(candidates, fused.scores, candidates.ids.size)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
         if len(documents) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
             chosen = np.array(list(chain.from_iterable(documents[:top])), np.int64)
-            return group(retriever.passages(ranked(candidates, scores, chosen)))
+            return group(retriever.passages(ranked(candidates, fused, chosen)))
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 

@@ -302,12 +302,18 @@ class Selection(Protocol):
         filter admits them, are among the chunks returned.
         """
 
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
+
 
 class Analyzer(Protocol):
     """Cuts texts into words and compares them as the full-text leg does."""
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Each word of the text: the characters it begins and ends at, and its stem."""
+
+    def stems_of(self, word: str) -> list[str]:
+        """Return the stems by which a word is looked for."""
 
 
 class Index(Protocol):

@@ -131,6 +131,7 @@ async def search(request: Request, visit: Visit) -> Response:
         results=shown(asked, found[: asked.limit], found),
         found=len(found),
         pending=reply["pending"],
+        unknown=reply["unknown"],
         chips=chips(asked, found),
         wrong=None,
     )

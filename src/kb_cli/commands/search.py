@@ -37,6 +37,7 @@ def search(
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the file or page of the best result.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     as_of: AsOf = None,
     ids: IdsOnly = False,
     json: Json = False,
@@ -56,6 +57,7 @@ def search(
         "exact": exact,
         "group_by": "document" if documents else None,
         "as_of": parse_moment(as_of),
+        "explain": explain,
     }
     answer = call(lambda client: client.search(**request))
     report(answer, filters, ids=ids, json=json, vec_only=vec_only)
@@ -85,9 +87,19 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
     elif ids:
         output.write("".join(f"{each}\n" for each in dict.fromkeys(result["document_id"] for result in results)))
     else:
+        for each in answer["unknown"]:
+            output.print_error(describe_unknown(each))
         if all(result["fts_score"] is None for result in results) and not vec_only:
             output.print_error("no document holds a word of this; the nearest in meaning:")
         print_results(results)
+
+
+def describe_unknown(unknown: dict[str, Any]) -> str:
+    """Say which word no document has, what was searched for instead, and what else it may be."""
+    word, nearest = output.one_line(unknown["word"]), [output.one_line(each) for each in unknown["nearest"]]
+    searched = f": searched for '{nearest[0]}'" if nearest else ""
+    others = f"; also spelled like it: {', '.join(nearest[1:])}" if nearest[1:] else ""
+    return f"no document has '{word}'{searched}{others}"
 
 
 def explain_empty(answer: dict[str, Any], filters: Filters) -> str:
@@ -107,6 +119,8 @@ def print_results(results: list[dict[str, Any]]) -> None:
             output.write("\n" if rank > 1 else "")
             print_heading(rank, result)
             output.print_rich(excerpt(result["text"], result.get("highlights", [])))
+            if result.get("explanation"):
+                print_explanation(result)
     for document_id, count in shown.items():
         if count > most:
             output.write(f"\n{INDENT}+{count - most} more in document {document_id}: 'kb get {document_id}'\n")
@@ -123,6 +137,28 @@ def print_heading(rank: int, result: dict[str, Any]) -> None:
     output.print_rich(title, indent(where) if output.is_terminal() else Text(INDENT) + where)
     if result["source_path"]:
         output.print_rich(Text(INDENT) + output.format_path(result["source_path"], len(INDENT)))
+
+
+def print_explanation(result: dict[str, Any]) -> None:
+    """Print what a score is made of: what both legs add, and each word to the score of words."""
+    from rich.text import Text
+
+    why = result["explanation"]
+    legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
+    lines = [f"score {result['score']:.3f} = {' + '.join(legs)}"]
+    if why["terms"]:
+        terms = [f"{output.one_line(each['term'])} {each['score']:.2f}" for each in why["terms"]]
+        lines.append(f"words {result['fts_score']:.2f} = {' + '.join(terms)}")
+    for line in lines:
+        output.print_rich(indent(Text(line, style="dim")))
+
+
+def format_leg(leg: dict[str, Any]) -> str:
+    """Return what a leg adds, from which score, in which place, and what neighbours made of it."""
+    facts = ["no match" if leg["score"] is None else f"{leg['score']:.3f}"]
+    facts += [] if leg["in_context"] is None else [f"{leg['in_context']:.3f} with its neighbours"]
+    facts.append(f"no. {leg['place']}" if leg["place"] else "not in its list")
+    return f"{leg['share']:.3f} ({', '.join(facts)})"
 
 
 def format_place(place: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_n
 from kb_mcp.tools.changes import refused_change
 from kb_mcp.tools.empty import nothing_found, retried
 from kb_mcp.tools.moments import day, moment
+from kb_mcp.tools.rendering import quoted
 
 if TYPE_CHECKING:
     from kb.client.client import JSON, EngineClient
@@ -100,7 +101,11 @@ class DocumentTools:
                 self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
             )
         data = self._limiter.search_results(reply)
-        weak = [*corrected, *_weakness(reply, fts_only=fts_only, vec_only=vec_only)]
+        weak = [
+            *corrected,
+            *map(_misspelling, reply["unknown"]),
+            *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
+        ]
         if weak:
             data["weak"] = " ".join(weak)
         if not data["results"]:
@@ -372,6 +377,13 @@ def dated_text(text: str, date: str) -> str:
 
 def rendered(tool: str, data: JSON) -> ToolResult:
     return tool_result(data, rendering.render(tool, data))
+
+
+def _misspelling(unknown: JSON) -> str:
+    word, nearest = quoted(unknown["word"], 60), [quoted(each, 60) for each in unknown["nearest"]]
+    searched = f": searched for {nearest[0]}" if nearest else ""
+    others = f", which may also be {', '.join(nearest[1:])}" if nearest[1:] else ""
+    return f"No document has {word}{others}{searched}."
 
 
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:

@@ -50,8 +50,11 @@ READ_PRAGMAS = {"cache_size": -4096}
 The system's has the rest.
 """
 
-INSTANCES = "CREATE VIRTUAL TABLE temp.instances USING fts5vocab(main, chunks_fts, instance)"
-"""Where each word of the full text stands. A connection that only reads could not make it later."""
+VOCABULARY = (
+    "CREATE VIRTUAL TABLE temp.instances USING fts5vocab(main, chunks_fts, instance)",
+    "CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, chunks_fts, row)",
+)
+"""Where each word of the full text stands, and each once. A connection that only reads could not make them later."""
 
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
@@ -71,7 +74,8 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
             apply(connection)
         for name, value in (PRAGMAS | (READ_PRAGMAS if read_only else {})).items():
             connection.pragma(name, value)
-        connection.execute(INSTANCES)
+        for sql in VOCABULARY:
+            connection.execute(sql)
         if read_only:
             connection.pragma("query_only", "ON")
     except (apsw.NotADBError, apsw.CorruptError) as error:

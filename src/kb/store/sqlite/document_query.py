@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kb.lexical.segment import as_phrase
 from kb.store.sqlite.row_mapping import Execute, moment, stored
 
 if TYPE_CHECKING:
@@ -171,14 +172,18 @@ def text_conditions(where: Filter) -> list[Condition]:
     holders = (
         "SELECT document_id FROM chunks_fts CROSS JOIN chunks ON chunks.id = chunks_fts.rowid WHERE chunks_fts MATCH ?"
     )
-    held: list[Condition] = [(f"id IN ({holders})", (quoted(text),)) for text in where.holding]
-    return held + [(f"id NOT IN ({holders})", (quoted(text),)) for text in where.lacking]
+    held: list[Condition] = [(f"id IN ({holders})", (quoted(text, begins=True),)) for text in where.holding]
+    return held + [(f"id NOT IN ({holders})", (quoted(text, begins=True),)) for text in where.lacking]
 
 
-def quoted(text: str) -> str:
-    """Return the FTS5 expression for a text; one that ends in a star is the beginning of words."""
-    star = "*" if text.endswith("*") else ""
-    return f'"{text.removesuffix("*").translate(QUOTED)}" {star}'.rstrip()
+def quoted(text: str, *, begins: bool = False) -> str:
+    """Return the FTS5 expression for a text; one that ends in a star is the beginning of words.
+
+    With `begins`, a letter of a script without spaces at its end is one, too.
+    """
+    phrase = as_phrase(text.removesuffix("*"), begins=begins)
+    star = "*" if text.endswith("*") or phrase.endswith("*") else ""
+    return f'"{phrase.removesuffix("*").translate(QUOTED)}" {star}'.rstrip()
 
 
 def after_prefix(prefix: str) -> str | bytes:

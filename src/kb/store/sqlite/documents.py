@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelChanged
+from kb.lexical.segment import segmented
 from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
@@ -268,8 +269,10 @@ class SqliteDocuments:
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
-                sections[section] = self._execute(self._sql["insert_section"], (document_id, *section)).get
-            columns |= {"text": chunk.text, "section_id": sections[section]}
+                sections[section] = self._execute(
+                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header))
+                ).get
+            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
             self._execute(self._table.insert, (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))

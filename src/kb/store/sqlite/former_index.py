@@ -14,6 +14,7 @@ import numpy as np
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import LexicalIndex, Pending
 from kb.lexical.postings import Postings
+from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk
 from kb.store.rows import Filter, Hit
 from kb.store.sqlite.former_page import admits, former_versions, ids_within
@@ -116,14 +117,15 @@ class FormerIndex:
         if not (where.holding or where.lacking):
             return True
         columns = [
-            self._tokenizer.tokens(text)
+            self._tokenizer.indexed(text)
             for chunk in self._chunks_of[document_id]
             for text in (chunk.text, chunk.header)
         ]
 
         def stands(text: str) -> bool:
-            phrase = self._tokenizer.tokens(text)
-            return any(follows(phrase, tokens) for tokens in columns)
+            written = as_phrase(text, begins=True)
+            phrase = self._tokenizer.tokens(written)
+            return any(follows(phrase, tokens, begins=written.endswith("*")) for tokens in columns)
 
         return all(map(stands, where.holding)) and not any(map(stands, where.lacking))
 
@@ -213,6 +215,10 @@ class FormerSelection:
         """Return nothing: what stood beside a note at a former moment is not known."""
         return NO_CONTEXT
 
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return nothing: what is searched as of a moment is what was asked for."""
+        return {}
+
 
 class FormerWords:
     """Full text over the chunks that were there at a moment.
@@ -236,7 +242,7 @@ class FormerWords:
             reader = WordReader(connection, LexicalIndex(snapshot, 0), snapshot)
         tokenizer = Tokenizer(connection)
         chunks = [
-            NewChunk(chunk.id, document.id, tokenizer.tokens(chunk.text), tokenizer.tokens(chunk.header))
+            NewChunk(chunk.id, document.id, tokenizer.indexed(chunk.text), tokenizer.indexed(chunk.header))
             for document, chunk in gone
         ]
         rows, found = reader.snapshot.rows_of(kept)
@@ -284,10 +290,16 @@ class FormerWords:
         return Postings.of(rows[order], counts[order])
 
 
-def follows(phrase: Sequence[str], tokens: Sequence[str]) -> bool:
-    """Return whether the tokens of a phrase follow each other somewhere; one without any stands nowhere."""
-    starts = (place for place, token in enumerate(tokens) if token == phrase[0]) if phrase else ()
-    return any(tokens[start : start + len(phrase)] == phrase for start in starts)
+def follows(phrase: Sequence[str], tokens: Sequence[str], *, begins: bool = False) -> bool:
+    """Return whether the tokens of a phrase follow each other somewhere; one without any stands nowhere.
+
+    With `begins`, the last may go on.
+    """
+    if not phrase:
+        return False
+    *first, last = phrase
+    ends = (place for place, token in enumerate(tokens) if token == last or (begins and token.startswith(last)))
+    return any(tokens[max(0, end - len(first)) : end] == first for end in ends)
 
 
 def _hit(document: Document, chunk: Chunk) -> Hit:

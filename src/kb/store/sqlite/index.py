@@ -13,9 +13,11 @@ import numpy as np
 from kb.lexical.beginnings import completions
 from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
+from kb.lexical.segment import RUN, as_phrase, has_run, places
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
 from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
+from kb.store.sqlite.speller import Speller
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import Tokenizer
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
@@ -123,6 +125,13 @@ class SqliteSelection:
         if self._words is None or self._words.lacks(words):
             return NO_CONTEXT
         return ContextReader(self._execute, self._words, self._admitted, self._snapshot).scores(words, vector, ids)
+
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return those of the words that no chunk has, each with others that some have, the nearest first.
+
+        Without the words in memory there are none.
+        """
+        return Speller(self._connection, self._words, self._admitted).unknown(words) if self._words and words else {}
 
     def _completed(self, words: Sequence[str]) -> Terms:
         """Return the words, and for each beginning among them words that begin so and whose stems do not."""
@@ -233,6 +242,20 @@ class Fts5Analyzer:
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return each word of the text: where it begins and ends, and its stem."""
+        if not has_run(text):
+            return self._stems(text)
+        pairs = [
+            (run.start() + start, run.start() + end, token)
+            for run in RUN.finditer(text)
+            for start, end, token in places(run[0])
+        ]
+        return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
+
+    def stems_of(self, word: str) -> list[str]:
+        """Return the stems by which a word is looked for."""
+        return self._tokenizer.tokens(as_phrase(word))
+
+    def _stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         raw = text.encode()
         tokens = self._tokenizer.places(raw)
         if len(raw) == len(text):

@@ -6,11 +6,12 @@ import logging
 import unicodedata
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from kb.api.errors import StoreError
+from kb.lexical.segment import segmented
 from kb.store.sqlite.connection import write_transaction
 from kb.store.sqlite.legacy_v2 import migrate as legacy
 from kb.store.sqlite.legacy_v2.detect import has_its_tables
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 OLDEST_NUMBERED = 3
 """The version that the numbered migrations begin at."""
 
-FUNCTIONS = {"nfc": partial(unicodedata.normalize, "NFC")}
+FUNCTIONS: dict[str, Any] = {"nfc": partial(unicodedata.normalize, "NFC"), "segmented": segmented}
 """What a migration cannot say in SQL."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from contextlib import closing, suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import give_to_owner_of, sync
+from kb.lexical.segment import segmented
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorTable
@@ -110,6 +111,9 @@ def _write(connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, 
         execute(sql)
         if table not in MADE_OF_VECTORS:
             _copy(execute, table)
+    connection.create_scalar_function("segmented", cast("Any", segmented), 1, deterministic=True)
+    execute("UPDATE main.chunks SET segmented = segmented(text)")
+    execute("UPDATE main.sections SET segmented = segmented(header)")
     if execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").get:
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:
@@ -133,7 +137,7 @@ def _write_vectors(
     execute: Execute = connection.execute
     table = VectorTable.of(connection)
     total, done = execute("SELECT count(*) FROM main.chunks").get, 0
-    rows = execute("SELECT rowid, text, header FROM main.chunks_fts ORDER BY rowid")
+    rows = execute("SELECT id, text, header FROM main.source_texts ORDER BY id")
     while part := list(islice(rows, SLICE)):
         vectors = {} if anew else dict(_sound_vectors(execute, table, [row[0] for row in part]))
         missing = [row for row in part if row[0] not in vectors]

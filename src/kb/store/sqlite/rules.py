@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import apsw
 
+from kb.lexical.segment import segmented
 from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.former_content import decompressed
 from kb.store.sqlite.schema import create
@@ -212,7 +213,7 @@ def add_functions(connection: apsw.Connection) -> None:
     """Let the rules look into former contents."""
     dimensions = declared_dimensions(connection)
     connection.create_scalar_function("dimensions", cast("Any", lambda: dimensions), 0, deterministic=True)
-    for name, function in (("last_chunk_id", _last_chunk_id), ("chunk_count", _chunk_count)):
+    for name, function in _FUNCTIONS.items():
         connection.create_scalar_function(name, cast("Any", function), 1, deterministic=True)
 
 
@@ -233,6 +234,9 @@ def _chunks(blob: bytes) -> list[Chunk] | None:
         return decompressed(blob)
     except (ValueError, TypeError, LookupError, zlib.error):
         return None
+
+
+_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented}
 
 
 def mend_rows(path: Path) -> None:

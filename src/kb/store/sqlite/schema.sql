@@ -48,7 +48,8 @@ CREATE TABLE sections (
   id INTEGER PRIMARY KEY,
   document_id INTEGER NOT NULL,
   header TEXT NOT NULL,
-  heading TEXT NOT NULL
+  heading TEXT NOT NULL,
+  segmented TEXT
 );
 CREATE INDEX sections_document ON sections (document_id);
 
@@ -62,11 +63,17 @@ CREATE TABLE chunks (
   line_end INTEGER NOT NULL DEFAULT 0,
   char_start INTEGER NOT NULL DEFAULT 0,
   char_end INTEGER NOT NULL DEFAULT 0,
-  section_id INTEGER
+  section_id INTEGER,
+  segmented TEXT
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
+-- As they are searched: texts of scripts without spaces in pairs of letters; see kb/lexical/segment.py.
 CREATE VIEW chunk_texts AS
+  SELECT chunks.id AS id, COALESCE(chunks.segmented, text) AS text, COALESCE(sections.segmented, header, '') AS header
+  FROM chunks LEFT JOIN sections ON sections.id = section_id;
+-- As they were written.
+CREATE VIEW source_texts AS
   SELECT chunks.id AS id, text, COALESCE(header, '') AS header
   FROM chunks LEFT JOIN sections ON sections.id = section_id;
 
@@ -81,11 +88,17 @@ CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
 END;
 CREATE TRIGGER chunks_ad AFTER DELETE ON chunks BEGIN
   INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
-  VALUES ('delete', old.id, old.text, COALESCE((SELECT header FROM sections WHERE id = old.section_id), ''));
+  VALUES (
+    'delete', old.id, COALESCE(old.segmented, old.text),
+    COALESCE((SELECT COALESCE(segmented, header) FROM sections WHERE id = old.section_id), '')
+  );
 END;
 CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
   INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
-  VALUES ('delete', old.id, old.text, COALESCE((SELECT header FROM sections WHERE id = old.section_id), ''));
+  VALUES (
+    'delete', old.id, COALESCE(old.segmented, old.text),
+    COALESCE((SELECT COALESCE(segmented, header) FROM sections WHERE id = old.section_id), '')
+  );
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
 

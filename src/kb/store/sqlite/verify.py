@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from kb.store.sqlite.rules import Rule
 
+MISCUT = (
+    "SELECT 1 FROM chunks WHERE segmented IS NOT segmented(text)"
+    " UNION ALL SELECT 1 FROM sections WHERE segmented IS NOT segmented(header)"
+)
 MASK = (1 << 64) - 1
 PART = 4096
 """How many copies of vectors are looked at together."""
@@ -110,7 +114,7 @@ class Verification:
         try:
             table = VectorTable.of(self._connection)
             rows: list[Any] = self._connection.execute(
-                f"SELECT header, text, {table.embedding} FROM chunks_vec JOIN chunk_texts ON id = {table.key}"
+                f"SELECT header, text, {table.embedding} FROM chunks_vec JOIN source_texts ON id = {table.key}"
                 f" WHERE {table.key} IN (SELECT id FROM chunks ORDER BY random() LIMIT ?)",
                 (size,),
             ).fetchall()
@@ -166,6 +170,8 @@ class Verification:
         self._connection.execute(
             "CREATE VIRTUAL TABLE temp.instances USING fts5vocab('main', 'chunks_fts', 'instance')"
         )
+        if cut := list(self._rows(MISCUT)):
+            yield f"{len(cut)} texts are indexed by other words than theirs"
         indexed = _fingerprint(self._rows("SELECT term, doc, col, offset FROM temp.instances"))
         if indexed != _fingerprint(self._words()):
             yield "the words in the index are not those of the texts"

@@ -15,6 +15,7 @@ import numpy as np
 
 from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
 from kb.lexical.postings import Postings
+from kb.lexical.segment import as_phrase, segmented
 from kb.lexical.snapshot import MAX_ID, LexicalSnapshot, NewChunk
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
@@ -123,7 +124,7 @@ class WordReader:
 
     def keys(self, words: Iterable[str]) -> list[Key]:
         """Return what the index has of the words: those of which it has nothing are left out."""
-        return [key for word in words if (key := tuple(self._tokenizer.tokens(word)))]
+        return [key for word in words if (key := tuple(self._tokenizer.tokens(as_phrase(word))))]
 
     def lacks(self, words: Sequence[str]) -> bool:
         """Return whether SQLite had better look for one of the words: a beginning, or one of very many tokens."""
@@ -176,6 +177,10 @@ class Tokenizer:
             text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
         )
         return tokens
+
+    def indexed(self, text: str) -> list[str]:
+        """Return the tokens that a text is indexed by."""
+        return self.tokens(segmented(text) or text)
 
     def places(self, raw: bytes) -> list[tuple[int, int, str]]:
         """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""

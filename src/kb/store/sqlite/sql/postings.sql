@@ -35,3 +35,15 @@ SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), '')) FROM 
 -- Where a token stands: the chunk's id, and its place in the column twice, one more for a header.
 SELECT unhex(group_concat(printf('%08x%08x', doc, offset * 2 + (col = 'header')), ''))
 FROM temp.instances WHERE term = ?
+
+-- name: select_known
+-- Those of a JSON array of tokens that stand somewhere.
+SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM temp.instances WHERE term = value)
+
+-- name: select_beginning
+-- Tokens from one to before another.
+SELECT term FROM temp.terms WHERE term >= ? AND term < ? LIMIT ?
+
+-- name: select_sources
+-- Headers and texts as they were written, for a JSON array of ids.
+SELECT header || ' ' || text FROM source_texts WHERE id IN (SELECT value FROM json_each(?))

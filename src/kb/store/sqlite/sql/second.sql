@@ -33,7 +33,7 @@ SELECT
 
 -- name: select_missing
 -- Chunks above an id that have none.
-SELECT id, header, text FROM chunk_texts
+SELECT id, header, text FROM source_texts
 WHERE id > ? AND NOT EXISTS (SELECT 1 FROM second_vectors WHERE chunk_id = id) ORDER BY id LIMIT ?
 
 -- name: select_missing_former

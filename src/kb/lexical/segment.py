@@ -1,0 +1,93 @@
+"""Text of scripts without spaces in pairs of letters, for FTS5's tokenizer takes all that stands together for one word.
+
+A text is indexed as its pairs, which overlap, with the last letter once more by itself; so each of its letters begins
+a token. A letter has its marks with it: these stand among private characters, for the tokenizer parts words at marks.
+Korean is written with spaces, but what it puts behind its words hides them likewise.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from operator import add
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LETTERS: Final = (
+    "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"  # Thai
+    "\u0e81-\u0eb0\u0eb2\u0eb3\u0ebd\u0ec0-\u0ec6\u0edc-\u0edf"  # Lao
+    "\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e"  # Burmese
+    "\u1780-\u17b3\u17d7\u17dc"  # Khmer
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Chinese and Japanese
+    "\uac00-\ud7a3"  # Korean
+)
+MARKED: Final = (*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780, 0x1800))
+"""The scripts whose letters have marks."""
+
+MARKS: Final = "".join(chr(code) for code in MARKED if unicodedata.category(chr(code)).startswith("M"))
+UNSEEN: Final = "\u200b-\u200d\u2060"
+"""They say where a line may break, and are no part of what is written."""
+
+PRIVATE: Final = {ord(mark): ord(mark) + 0xE000 for mark in MARKS} | dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060))
+
+LETTER: Final = re.compile(f"[{LETTERS}]")
+WITH_MARKS: Final = re.compile(f"[{LETTERS}][{MARKS}{UNSEEN}]*")
+RUN: Final = re.compile(f"[{LETTERS}][{LETTERS}{MARKS}{UNSEEN}]*")
+RUN_AT_END: Final = re.compile(rf"({RUN.pattern})\W*\Z")
+
+
+def has_run(text: str) -> bool:
+    """Return whether some of a text is of these scripts."""
+    return not text.isascii() and LETTER.search(text) is not None
+
+
+def segmented(text: str) -> str | None:
+    """Return a text as it is indexed; None if that is as it is."""
+    return RUN.sub(lambda run: f" {' '.join(_tokens(run[0]))} ".translate(PRIVATE), text) if has_run(text) else None
+
+
+def as_phrase(text: str, *, begins: bool = False) -> str:
+    """Return what stands in an indexed text where this stands in the text itself.
+
+    With `begins`, a star says of a letter at the end that a token begins with it.
+    """
+    if not (end := RUN_AT_END.search(text) if has_run(text) else None):
+        return segmented(text) or text
+    before, tokens = text[: end.start()], _tokens(end[1])
+    last = " ".join(tokens[:-1]) or (f"{tokens[0]}*" if begins else tokens[0])
+    return f"{segmented(before) or before} {last.translate(PRIVATE)}".lstrip()
+
+
+def parts(word: str) -> list[str]:
+    """Return what to look for instead of a word: its pairs of letters, and what is of another script."""
+    if not has_run(word):
+        return [word]
+    found, end = list[str](), 0
+    for run in RUN.finditer(word):
+        tokens = _tokens(run[0])
+        found += [word[end : run.start()], *(tokens[:-1] or tokens)]
+        end = run.end()
+    return [part for part in (*found, word[end:]) if part]
+
+
+def is_letter(word: str) -> bool:
+    """Return whether a word is one letter, so that it may be but the beginning of what is meant."""
+    return WITH_MARKS.fullmatch(word) is not None
+
+
+def places(run: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the tokens of a run of letters, each with where it begins and ends."""
+    starts = [letter.start() for letter in WITH_MARKS.finditer(run)]
+    ends = [*starts[2:], len(run), len(run)]
+    for start, end, token in zip(
+        starts, ends, _tokens(run), strict=False
+    ):  # of a lone letter there is one end too many
+        yield start, end, token.translate(PRIVATE)
+
+
+def _tokens(run: str) -> list[str]:
+    letters: list[str] = WITH_MARKS.findall(run)
+    return [*map(add, letters, letters[1:]), letters[-1]]

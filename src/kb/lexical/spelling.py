@@ -1,0 +1,64 @@
+"""Words that are spelled nearly alike."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+SHORTEST, LONGEST = 5, 32
+"""Shorter words are spelled like too many others, and of longer ones no kind of change is worth trying."""
+
+REPLACED = 6
+"""How long a word is at least of which a letter may be another: a shorter one becomes another word too easily."""
+
+LONG = 8
+"""How long a word is at least of which two letters may be wrong."""
+
+BLOCK = 128
+"""Letters of one alphabet are among so many characters."""
+
+
+def plain(word: str) -> str:
+    """Return a word without its marks, as the index has it."""
+    return "".join(each for each in unicodedata.normalize("NFKD", word) if unicodedata.category(each) != "Mn")
+
+
+def edits(word: str) -> set[str]:
+    """Return what a word becomes when a letter behind the first is left out, put in or replaced, or two change places.
+
+    People seldom mistake the first, and words that differ in it are rather two words.
+    """
+    letters = {letter for each in word for letter in alphabet(ord(each) // BLOCK)}
+    halves = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
+    found = {first + last[1:] for first, last in halves if last}
+    found |= {first + last[1] + last[0] + last[2:] for first, last in halves if len(last) > 1}
+    found |= {first + letter + last for first, last in halves for letter in letters}
+    if len(word) >= REPLACED:
+        found |= {first + letter + last[1:] for first, last in halves if last for letter in letters}
+    return found - {word}
+
+
+@cache
+def alphabet(block: int) -> tuple[str, ...]:
+    """Return the letters of one alphabet that have no marks."""
+    characters = map(chr, range(block * BLOCK, (block + 1) * BLOCK))
+    return tuple(each for each in characters if each.islower() and plain(each) == each)
+
+
+def may_be_near(first: str, second: str, far: int) -> bool:
+    """Return whether so few changes may lead from one to the other: each takes one letter away or adds one, or both."""
+    return abs(len(first) - len(second)) <= far and len(set(first) ^ set(second)) <= 2 * far
+
+
+def distance(first: str, second: str) -> int:
+    """Return how many letters must be left out, put in or replaced, or change places with the next one."""
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for place, letter in enumerate(first, 1):
+        before, above, row = row, before, [place]
+        for column, other in enumerate(second, 1):
+            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != other))
+            if place > 1 and column > 1 and (letter, first[place - 2]) == (second[column - 2], other):
+                cost = min(cost, above[column - 2] + 1)
+            row.append(cost)
+    return row[-1]

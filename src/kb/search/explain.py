@@ -1,0 +1,93 @@
+"""What a score is made of, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.search.fusion import fuse, or_none, placed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from kb.search.fusion import Candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that was looked for, and what it adds to the full-text score."""
+
+    term: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """What one leg says of a passage.
+
+    Args:
+        place: where it stands in the leg's list, from 1; None if it is not in it.
+        score: its own.
+        in_context: that of it with its neighbours; None if it stands alone.
+        share: what of the result's score comes from here.
+    """
+
+    place: int | None
+    score: float | None
+    in_context: float | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the score of a passage is made of: the sum of both shares. A leg that did not run is None."""
+
+    terms: list[Term]
+    words: Leg | None
+    meaning: Leg | None
+
+
+def explained(
+    found: Candidates, limit: int, ids: NDArray[np.int64], by_word: Mapping[str, NDArray[np.float64]]
+) -> dict[int, Explanation]:
+    """Return what the scores of candidates with these ascending ids are made of.
+
+    Args:
+        found: all candidates.
+        limit: how long each leg's list is.
+        ids: those to explain.
+        by_word: what each word adds to their full-text scores; NaN where it does not stand.
+    """
+    fused, context, rows = fuse(found), found.context, np.searchsorted(found.ids, ids)
+    words = _leg(found.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
+    meaning = _leg(found.vec, fused.meaning, dict(zip(context.ids, context.vec, strict=True)), limit)
+    return {
+        chunk_id: Explanation(_terms(number, by_word), words(row, chunk_id), meaning(row, chunk_id))
+        for number, (chunk_id, row) in enumerate(zip(ids.tolist(), rows.tolist(), strict=True))
+    }
+
+
+def _terms(number: int, by_word: Mapping[str, NDArray[np.float64]]) -> list[Term]:
+    terms = [Term(word, float(scores[number])) for word, scores in by_word.items() if not np.isnan(scores[number])]
+    return sorted(terms, key=lambda term: -term.score)
+
+
+def _leg(
+    scores: NDArray[np.float64], shares: NDArray[np.float64], in_context: Mapping[int, float], limit: int
+) -> Callable[[int, int], Leg | None]:
+    """Return what tells of a candidate, by its row and id, what the leg says."""
+    if np.isnan(scores).all():
+        return lambda _row, _chunk_id: None
+    places = placed(scores, limit)
+    is_alone = np.isnan(shares).all()
+
+    def leg(row: int, chunk_id: int) -> Leg:
+        together = float(in_context.get(chunk_id, np.nan))
+        share = float(scores[row] if is_alone else shares[row])
+        return Leg(places[row], or_none(float(scores[row])), or_none(together), share)
+
+    return leg

@@ -1,0 +1,132 @@
+"""kb eval."""
+
+import json as json_
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.call import call
+from kb_cli.runtime.options import Json
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
+
+MEASURES = {"ndcg": "nDCG@10", "recall": "recall@100", "mrr": "MRR@10"}
+Run = dict[str, list[dict[str, Any]]]
+"""The outcomes of each mode, as JSON has them."""
+
+
+def eval_(
+    questions: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Questions in YAML, or a folder in BEIR's form.", exists=True)
+    ],
+    compare: Annotated[
+        Path | None,
+        typer.Option("--compare", metavar="JSON", help="What --json printed before.", exists=True, dir_okay=False),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="SVG", help="Draw nDCG@10 into this file.")] = None,
+    worst: Annotated[int, typer.Option("--worst", metavar="N", min=0, help="How many of the worst to list.")] = 5,
+    json: Json = False,
+) -> int:
+    """Ask questions whose answers are known, and say how well searches find them.
+
+    Each entry of the YAML list has a question and a document (or documents), by id, path, file name or title, and may
+    have the words of the passage that answers, and tags. A folder has queries.jsonl and qrels.tsv; the ids there are
+    the documents' paths. With --compare, the gain over an earlier run with other settings or another model comes, too.
+    """
+    from kb_cli.evaluation.questions import read_questions
+
+    asked = read_questions(questions)
+    before = read_run(compare) if compare else None
+
+    async def ask_all(client: "EngineClient") -> Run:
+        from kb_cli.evaluation.run import MODES, ask
+
+        return {mode: [asdict(await ask(client, question, mode)) for question in asked] for mode in MODES}
+
+    run = call(ask_all)
+    if plot:
+        from kb_cli.evaluation.plot import drawn
+
+        plot.write_text(drawn(run, before), "utf-8")
+    if json:
+        output.print_json(run)
+        return exit_codes.OK
+    output.print_table(["", *MEASURES.values(), f"passage in {passages()}"], rows_of(run))
+    if before:
+        print_gains(run, before)
+    print_worst(run["both"], worst)
+    return exit_codes.OK
+
+
+def passages() -> int:
+    """Return among how many passages the one must be that answers."""
+    from kb_cli.evaluation.run import PASSAGES
+
+    return PASSAGES
+
+
+def read_run(path: Path) -> Run:
+    """Return what was printed before.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    try:
+        run: Run = json_.loads(path.read_text("utf-8"))
+        for outcomes in run.values():
+            for outcome in outcomes:
+                _ = outcome["question"], [outcome["measures"][name] for name in MEASURES]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise exit_codes.UsageError(f"{path} is not what 'kb eval --json' prints.") from error
+    return run
+
+
+def rows_of(run: Run) -> list[list[str]]:
+    """Return a row for each mode."""
+    rows = []
+    for mode, outcomes in run.items():
+        cells = [format_mean([outcome["measures"][name] for outcome in outcomes]) for name in MEASURES]
+        answered = [outcome["has_passage"] for outcome in outcomes if outcome["has_passage"] is not None]
+        rows.append([mode, *cells, f"{sum(answered)} of {len(answered)}" if answered else ""])
+    return rows
+
+
+def format_mean(values: Sequence[float]) -> str:
+    """Return a mean with its interval."""
+    from kb_cli.evaluation.measures import mean
+
+    found = mean(values)
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+
+
+def print_gains(run: Run, before: Run) -> None:
+    """Print what was gained over an earlier run, over the questions of both."""
+    rows = []
+    for mode, outcomes in run.items():
+        known = {outcome["question"]: outcome["measures"] for outcome in before.get(mode, [])}
+        pairs = [(each["measures"], known[each["question"]]) for each in outcomes if each["question"] in known]
+        if pairs:
+            rows.append(
+                [f"{mode}, gained", *(format_mean([new[name] - old[name] for new, old in pairs]) for name in MEASURES)]
+            )
+    output.write("\n")
+    output.print_table(["", *MEASURES.values()], rows)
+
+
+def print_worst(outcomes: Sequence[dict[str, Any]], limit: int) -> None:
+    """Print the questions whose documents came last."""
+    missed = sorted(
+        (each for each in outcomes if each["measures"]["ndcg"] < 1), key=lambda each: each["measures"]["ndcg"]
+    )
+    if missed[:limit]:
+        output.write("\n")
+        rows = [
+            [f"{each['measures']['ndcg']:.3f}", str(each["place"] or "-"), output.one_line(each["text"])]
+            for each in missed[:limit]
+        ]
+        output.print_table(["nDCG@10", "place", "the worst questions"], rows)

@@ -1,0 +1,65 @@
+"""What a ranking is worth, as trec_eval counts it, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NDCG_DEPTH: Final = 10
+RECALL_DEPTH: Final = 100
+RESAMPLES: Final = 1000
+CONFIDENCE: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What one ranking is worth.
+
+    Args:
+        ndcg: nDCG@10.
+        recall: recall@100.
+        mrr: MRR@10.
+    """
+
+    ndcg: float
+    recall: float
+    mrr: float
+
+    @classmethod
+    def of(cls, found: Sequence[int], wanted: Sequence[int]) -> Measures:
+        """Return the measures of a ranking, from the grade of each result, best first, and the grades to be found."""
+        ideal = _gain(sorted(wanted, reverse=True))
+        first = next((place for place, grade in enumerate(found[:NDCG_DEPTH], 1) if grade > 0), None)
+        relevant = sum(grade > 0 for grade in wanted)
+        return cls(
+            _gain(found) / ideal if ideal else 0.0,
+            sum(grade > 0 for grade in found[:RECALL_DEPTH]) / relevant if relevant else 0.0,
+            1 / first if first else 0.0,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean with the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean(values: Sequence[float]) -> Mean:
+    """Return the mean of values, with its 95 % interval by bootstrap; the same values always have the same one."""
+    draws = random.Random(0)  # noqa: S311 - not for secrets
+    means = sorted(fmean(draws.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    cut = round(RESAMPLES * (1 - CONFIDENCE) / 2)
+    return Mean(fmean(values), means[cut], means[-cut - 1])
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(max(grade, 0) / math.log2(place + 1) for place, grade in enumerate(grades[:NDCG_DEPTH], 1))

@@ -1,0 +1,68 @@
+"""Questions put to an engine, and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from kb_cli.evaluation.measures import RECALL_DEPTH, Measures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kb.client.client import EngineClient
+    from kb_cli.evaluation.questions import Question
+
+MODES: Final[dict[str, dict[str, bool]]] = {"both": {}, "words": {"fts_only": True}, "meaning": {"vec_only": True}}
+PASSAGES: Final = 5
+"""Among how many passages the one must be that answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a question.
+
+    Args:
+        question: its id.
+        text: what was asked.
+        measures: what the ranking is worth.
+        place: that of the first document that was to be found, from 1; None if it was not.
+        has_passage: whether the passage was among the first; None if none was asked for.
+    """
+
+    question: str
+    text: str
+    measures: Measures
+    place: int | None
+    has_passage: bool | None
+
+
+async def ask(client: EngineClient, question: Question, mode: str) -> Outcome:
+    """Return what the engine finds; a document's rank is that of its best passage."""
+    reply = await client.search(query=question.text, top=RECALL_DEPTH, tags=list(question.tags), **MODES[mode])
+    results = reply["results"]
+    grades = ranked_grades(results, question.wanted)
+    place = next((place for place, grade in enumerate(grades, 1) if grade > 0), None)
+    has_passage = None
+    if question.passage:
+        wanted = " ".join(question.passage.split())
+        has_passage = any(wanted in " ".join(result["text"].split()) for result in results[:PASSAGES])
+    measures = Measures.of(grades, list(question.wanted.values()))
+    return Outcome(question.id, question.text, measures, place, has_passage)
+
+
+def ranked_grades(results: Iterable[dict[str, Any]], wanted: Mapping[str | int, int]) -> list[int]:
+    """Return the grade of each document in its place; a name that two documents have counts for the first."""
+    left, grades = dict(wanted), dict[int, int]()
+    for result in results:
+        if result["document_id"] not in grades:
+            name = next((each for each in names(result) if each in left), None)
+            grades[result["document_id"]] = left.pop(name) if name is not None else 0
+    return list(grades.values())
+
+
+def names(result: dict[str, Any]) -> tuple[str | int, ...]:
+    """Return what a document may be called by: its id, path, file name or title."""
+    path = result["source_path"] or ""
+    return result["document_id"], path, PurePath(path).name, result["title"]

@@ -1,0 +1,49 @@
+"""A search that is asked to says what each score is made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.http.conftest import finished
+
+TEXTS = ("The glimmerfish swims by night.", "It glows, too.", "A glimmerfish never glows.", "Trains leave by night.")
+
+
+@pytest.fixture
+async def tag(api):
+    for text in TEXTS:
+        await finished(api, await api.add_note(text=text, tags=["explained"], thread="explained"))
+    return "explained"
+
+
+async def test_what_is_explained_adds_up_to_the_score(api, tag):
+    reply = await api.search(query="glimmerfish glows", tags=[tag], explain=True)
+    for result in reply["results"]:
+        why = result["explanation"]
+        assert why["words"]["share"] + why["meaning"]["share"] == pytest.approx(result["score"])
+        assert sum(term["score"] for term in why["terms"]) == pytest.approx(result["fts_score"] or 0)
+        assert (why["words"]["score"], why["meaning"]["score"]) == (result["fts_score"], result["vec_score"])
+        assert (why["words"]["in_context"] is None) == (result["context_score"] is None)
+    by_text = {result["text"]: result["explanation"] for result in reply["results"]}
+    assert {term["term"] for term in by_text[TEXTS[2]]["terms"]} == {"glimmerfish", "glows"}
+    assert by_text[TEXTS[2]]["words"]["place"] == 1
+    assert (by_text[TEXTS[3]]["words"]["place"], by_text[TEXTS[3]]["terms"]) == (None, [])
+    assert sorted(why["meaning"]["place"] for why in by_text.values()) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("mode", "leg"), [("fts_only", "words"), ("vec_only", "meaning")])
+async def test_one_leg_alone_is_the_whole_score(api, tag, mode, leg):
+    reply = await api.search(query="glimmerfish", tags=[tag], explain=True, **{mode: True})
+    for place, result in enumerate(reply["results"], 1):
+        why = result["explanation"]
+        assert (why[leg]["place"], why[leg]["share"]) == (place, result["score"])
+        assert why["words" if leg == "meaning" else "meaning"] is None
+
+
+async def test_the_other_passages_of_a_document_are_explained_too(api, tag):
+    reply = await api.search(query="glimmerfish", tags=[tag], explain=True, group_by="document")
+    assert all(each["explanation"] for result in reply["results"] for each in (result, *result["more"]))
+
+
+async def test_nothing_is_explained_unasked(api, tag):
+    assert all(result["explanation"] is None for result in (await api.search(query="x", tags=[tag]))["results"])

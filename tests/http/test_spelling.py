@@ -1,0 +1,67 @@
+"""A word that no document has is looked for by those that are spelled nearly alike, and the answer says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.http.conftest import finished
+
+TEXTS = ("Zeppelins crossed the ocean.", "A quartermaster counts blankets.", "Zeppelin quartermasters are retired.")
+
+
+@pytest.fixture
+async def tag(api):
+    for text in TEXTS:
+        await finished(api, await api.add_note(text=text, tags=["spelling"]))
+    return "spelling"
+
+
+async def answer(api, tag, query, **mode):
+    reply = await api.search(query=query, tags=[tag], **mode)
+    return [result["text"] for result in reply["results"]], reply["unknown"]
+
+
+async def test_an_unknown_word_gives_way_to_the_nearest_one_and_is_named(api, tag):
+    texts, unknown = await answer(api, tag, "the quatermaster", fts_only=True)
+    assert unknown == [{"word": "quatermaster", "nearest": ["quartermaster"]}]
+    assert set(texts) == set(TEXTS[1:])
+
+
+async def test_two_letters_of_a_long_word_may_be_wrong_behind_its_first_half(api, tag):
+    _, unknown = await answer(api, tag, "quartermestar", fts_only=True)
+    assert unknown[0]["nearest"] == ["quartermaster"]
+
+
+async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag):
+    texts, unknown = await answer(api, tag, "xylqwvz zeppelin", fts_only=True)
+    assert unknown == [{"word": "xylqwvz", "nearest": []}]
+    assert len(texts) == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "zeppelin quartermaster",
+        '"quatermaster"',
+        "quatermaster_1",
+        "zepelin2",
+        "QUATERMASTER",
+        "quaterMaster",
+        "zeppelin -quatermaster",
+        "quatermast*",
+        "quater-master",
+        "zepp",
+    ],
+)
+async def test_what_is_known_or_meant_as_it_is_written_is_no_misspelling(api, tag, query):
+    for mode in ({}, {"fts_only": True}):
+        assert (await answer(api, tag, query, **mode))[1] == []
+
+
+async def test_a_search_by_meaning_alone_corrects_nothing(api, tag):
+    assert (await answer(api, tag, "quatermaster", vec_only=True))[1] == []
+
+
+async def test_a_word_that_a_filter_leaves_out_is_known(api, tag):
+    await finished(api, await api.add_note(text="Zapelins are zapelins.", tags=["elsewhere"]))
+    assert (await answer(api, tag, "zapelins"))[1] == []

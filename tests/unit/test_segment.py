@@ -1,0 +1,73 @@
+"""Scripts without spaces in pairs of letters: what is sought stands in what is indexed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kb.lexical.segment import as_phrase, parts, places, segmented
+from kb.search.passages import Highlighter
+from kb.search.query import Query
+from kb.store.rows import Filter
+
+LETTERS = "天气预报のカ한ก\u0e34\u0e49ขខ\u17d2မ\u103c"
+
+
+def test_a_text_of_other_scripts_is_indexed_as_it_is():
+    assert segmented("Plain text") is segmented("Ünïté, Привет, नमस्ते, שלום 🚢") is None
+    assert as_phrase("Ünïté") == "Ünïté"
+
+
+@given(st.text(st.sampled_from(LETTERS + "ab 12。"), max_size=30), st.data())
+def test_any_part_of_a_text_stands_in_it_as_a_phrase(text, data):
+    """A part that begins with a mark is none, nor is one of a word of other letters."""
+    start = data.draw(st.integers(0, len(text)))
+    part = text[start : data.draw(st.integers(start, len(text)))]
+    written = (segmented(text) or text).split()
+    if part[:1] in "\u0e34\u0e49\u17d2\u103c" or not segmented(part) or set(part) & set("ab12。 "):
+        return
+    *first, last = as_phrase(part, begins=True).removesuffix("*").split()
+    following = [written[place : place + len(first) + 1] for place in range(len(written))]
+    assert any(each[:-1] == first and each[-1].startswith(last) for each in following if len(each) > len(first))
+
+
+def test_the_places_of_pairs_are_those_of_their_letters():
+    assert list(places("天气预")) == [(0, 2, "天气"), (1, 3, "气预"), (2, 3, "预")]
+    assert [(start, end) for start, end, _ in places("กิน")] == [(0, 3), (2, 3)]
+
+
+def test_a_break_that_nobody_sees_parts_nothing():
+    assert segmented("ភាសា\u200bខ្មែរ") == segmented("ភាសាខ្មែរ")
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "lacking"),
+    [
+        ("安装Python3教程", ("安装", "python3", "教程"), ()),
+        ("猫", ("猫*",), ()),
+        ("2024年 報告", ("2024", "年", "報告"), ()),
+        ("東京 -大阪", ("東京",), ("大阪",)),
+        ("図書*", ("図書*", "図書"), ()),
+        ("กิน*", ("กิน*", "กิน"), ()),
+        ('"天气预报"', ("天气", "气预", "预报", "天气预报"), ()),
+    ],
+)
+def test_a_query_is_looked_for_by_its_pairs(query, words, lacking):
+    parsed = Query.parse(query, Filter())
+    assert (parsed.words, parsed.where.lacking) == (words, lacking)
+    assert [word for each in parsed.words for word in parts(each.removesuffix("*"))]
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "marked"),
+    [
+        (("天气", "气预", "预报"), "明天的天气预报 and 天气", ["天气预报", "天气"]),
+        (("猫*",), "猫が寝て、黒猫も。", ["猫", "猫"]),
+        (("python", "教程"), "Python教程", ["Python", "教程"]),
+    ],
+)
+def test_pairs_that_overlap_are_marked_as_one(make_store, words, text, marked):
+    with make_store(dimensions=8) as store, store.read() as tx:
+        found = Highlighter(tx.index.analyzer, words).ranges(text)
+    assert [text[start:end] for start, end in found] == marked
