@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kb.api.models import Status
+from kb.asgi.subapps import Context, SubApp, compose
 from kb_cli.server import Settings, listen, run_loop, serve
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ STATUS = Status.model_validate(
 ).model_dump()
 
 
-def starlette() -> Starlette:
+def starlette(_: Context) -> Starlette:
     """A route that parses the call and answers it as JSON."""
 
     async def answer(request: Request) -> Response:
@@ -53,7 +54,7 @@ def starlette() -> Starlette:
     return Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
 
 
-def mcp() -> Starlette:
+def mcp(_: Context) -> Starlette:
     """The protocol's own server with one tool."""
 
     async def call_tool(*_: object) -> mcp_types.CallToolResult:
@@ -63,7 +64,7 @@ def mcp() -> Starlette:
     return Server("floor", on_call_tool=call_tool).streamable_http_app(stateless_http=True)
 
 
-def fastmcp() -> Starlette:
+def fastmcp(_: Context) -> Starlette:
     """The framework with one tool."""
     server: FastMCP = FastMCP("floor")
 
@@ -75,22 +76,23 @@ def fastmcp() -> Starlette:
     return server.http_app(path="/mcp", stateless_http=True)
 
 
-async def ready(_: Request) -> Response:
+def readiness(_: Context) -> Starlette:
     """What `running` asks for."""
-    return PlainTextResponse("ready")
+    return Starlette(routes=[Route("/readyz", lambda _: PlainTextResponse("ready"))])
 
 
 def main() -> None:
     """Serve one of them."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("floor")
+    parser.add_argument("floor", choices=["starlette", "mcp", "fastmcp"])
     parser.add_argument("--port", type=int)
     flags = parser.parse_args()
-    app = {"starlette": starlette, "mcp": mcp, "fastmcp": fastmcp}[flags.floor]()
-    app.router.routes.append(Route("/readyz", ready))
-    app.state.before_stop = lambda: None
+    apps = {
+        "readiness": SubApp("bench.floors:readiness", ("/readyz",)),
+        flags.floor: SubApp(f"bench.floors:{flags.floor}", ("/mcp",)),
+    }
     with listen(Settings(port=flags.port)) as listener:
-        run_loop(serve(listener, app))
+        run_loop(serve(listener, compose(apps, "", {})))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
-from contextlib import ExitStack, asynccontextmanager, closing, suppress
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -240,7 +239,6 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     for collector in (Gauges(store, DOC_TYPES), info):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
-    trim_memory()
     return Services(
         settings,
         store,
@@ -282,12 +280,6 @@ def retention_of(settings: Settings) -> Retention:
     return Retention(
         settings.history_days, settings.history_mb << 20, settings.bin_days, settings.audit_days, settings.audit_lines
     )
-
-
-def trim_memory() -> None:
-    """Give back what the start has freed, which glibc would keep."""
-    with suppress(AttributeError, OSError, TypeError):  # there is another library
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -26,9 +26,11 @@ from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
 from kb_cli.connection import Connection, Connections
 from kb_cli.runtime import banner
+from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 
 if TYPE_CHECKING:
+    from asyncio import Future
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -67,11 +69,13 @@ APPS = {
         "kb_mcp.app:create_app",
         paths=("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
         keys=("mcp_api_key", "mcp_api_key_file"),
+        settings="kb_mcp.settings:Settings",
     ),
     "metrics": SubApp(
         "kb.asgi.metrics:create_app",
         paths=("/metrics",),
         keys=("metrics_api_key", "api_key", "api_key_file"),
+        settings="kb.asgi.metrics:Settings",
     ),
     "web": SubApp("kb.web.app:create_app", paths=("/",), keys=("api_key", "api_key_file")),
 }
@@ -112,6 +116,7 @@ def run(**flags: object) -> None:
     settings = Settings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open(settings, chosen, environment)
+    limit_arenas()
     os.umask(0o077)  # what is written here is its owner's, in whatever folder
     folder = data_folder(environment)
     with listen(settings, folder) as listener:
@@ -223,17 +228,16 @@ async def serve(
         headers=HEADERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    # What start-up makes stays: collections that walk through all of it take a fifth of the start, and later they would
-    # make the slowest requests slow.
+    # Most of what the start makes stays: collections that walk through it take a fifth of the start's time.
     gc.disable()
     async with app.router.lifespan_context(app), AsyncExitStack() as stack:
         stack.enter_context(announce())
-        gc.collect()
-        gc.freeze()
-        gc.enable()
+        trim()
+        server = Server(config, app.state.before_stop, connections, partial(end_in_time, 0))
+        app.state.started.add_done_callback(server.on_started)
         host, port = listener.getsockname()[:2]
         logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
-        await Server(config, app.state.before_stop, connections, partial(end_in_time, 0)).serve([listener])
+        await server.serve([listener])
 
 
 def most_connections(wanted: int) -> int:
@@ -266,6 +270,15 @@ class Server(uvicorn.Server):
         self._before_stop = before_stop
         self._connections = connections
         self._on_exit = on_exit
+
+    def on_started(self, started: Future[bool]) -> None:
+        """Go on if all apps have started, else stop."""
+        # Later collections pass over what is there now: walking through it makes the slowest requests slow.
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+        trim()
+        self.should_exit |= not started.result()
 
     async def on_tick(self, counter: int) -> bool:
         """Look for connections that keep the server waiting; uvicorn calls this ten times a second."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.client.client import EngineClient
 from kb_cli.server import APPS, Server
 from tests.conftest import ALL_APPS, free_port, without_settings
+from tests.e2e import hello
 from tests.http.conftest import begun
 from tests.support.eventually import SECONDS, eventually
 
@@ -323,6 +325,50 @@ async def test_an_app_of_another_package_is_served_beside_the_rest():
     ):
         assert (await http.get("/hello/world")).json() == {"started": True, "engine": None}
         assert (await http.get("/hello-world")).status_code == 404
+
+
+async def test_the_engine_answers_while_what_is_beside_it_starts_and_is_waited_for():
+    table = {
+        "api": SubApp("tests.e2e.hello:create_app", ("/hello/world",)),
+        "late": SubApp("tests.e2e.hello:create_slow_app", ("/hello",)),
+        "later": SubApp("tests.e2e.hello:create_app", ("/",)),
+    }
+    hello.may_start.clear()
+    app = compose(table, "api", {})
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://kb") as http,
+    ):
+        assert (await http.get("/hello/world")).status_code == 200
+        waiting = asyncio.create_task(http.get("/hello/moon"))
+        await asyncio.wait([waiting], timeout=0.1)
+        assert not waiting.done()
+        assert not app.state.started.done()
+        hello.may_start.set()
+        assert (await waiting).status_code == 404  # its own answer
+        assert (await http.get("/elsewhere")).status_code == 404
+        assert await app.state.started
+
+
+async def test_who_waits_for_an_app_that_cannot_start_is_told_and_so_is_who_started_it():
+    table = {
+        "api": SubApp("tests.e2e.hello:create_app", ("/hello/world",)),
+        "broken": SubApp("tests.e2e.hello:create_broken_app", ("/hello",)),
+    }
+    app = compose(table, "api", {})
+    lifespan = app.router.lifespan_context(app)
+    await lifespan.__aenter__()
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://kb") as http:
+        answer = await http.get("/hello/moon")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert not await app.state.started
+    with pytest.raises(SettingError, match="KB_HELLO"):
+        await lifespan.__aexit__(None, None, None)
+
+
+def test_a_setting_that_shows_to_be_wrong_only_when_its_app_is_built_ends_the_process_too(tmp_path, model_files):
+    settings = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_API_KEY": "a", "KB_MCP_API_KEY": ","}
+    assert refused(tmp_path, **settings).startswith("kb: KB_MCP_API_KEY")
 
 
 VISITOR = """

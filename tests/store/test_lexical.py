@@ -264,7 +264,7 @@ def test_a_filter_takes_memory_for_the_documents_there_are_and_not_for_the_highe
     wanted = [(True, np.array([2, 3, 4, snapshot.MAX_ID, 2**40])), (False, np.array([3, 77]))]
     tracemalloc.start()
     try:
-        admitted = snapshot.Snapshot.of(1, ids, documents, ids).admit(wanted)
+        admitted = snapshot.LexicalSnapshot.of(1, ids, documents, ids).admit(wanted)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
@@ -371,7 +371,7 @@ def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeyp
 def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monkeypatch):
     monkeypatch.setattr(snapshot, "MIN_DEAD", 1)
     ids = np.arange(1, 11, dtype=np.int32)
-    kept = index.LexicalIndex(snapshot.Snapshot.of(0, ids, ids, ids), 1 << 20)
+    kept = index.LexicalIndex(snapshot.LexicalSnapshot.of(0, ids, ids, ids), 1 << 20)
     loaded = kept.postings(kept.snapshot(0), ("lamp",), lambda: Postings.of(np.array([3], np.int32), np.array([1])))
     kept.publish(1, [snapshot.NewChunk(id_, 1, ["tide"], []) for id_ in range(11, 31)], ())
     kept.publish(2, [snapshot.NewChunk(id_, 1, ["lamp"], []) for id_ in range(31, 41)], range(11, 21))
@@ -384,7 +384,7 @@ def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monk
 def kept_index(words, limit=1 << 24):
     """An index of ten chunks that keeps so many words."""
     ids = np.arange(1, 11, dtype=np.int32)
-    kept = index.LexicalIndex(snapshot.Snapshot.of(0, ids, ids, ids), limit)
+    kept = index.LexicalIndex(snapshot.LexicalSnapshot.of(0, ids, ids, ids), limit)
     for number in range(words):
         kept.postings(kept.snapshot(0), (f"word{number}",), lambda: Postings.of(*[np.empty(0, np.int32)] * 2))
     return kept
@@ -606,7 +606,7 @@ def test_the_best_of_many_rows_are_among_the_candidates(seed):
     size = int(numbers.integers(2, 100_000))
     lengths = numbers.integers(1, 200, size).astype(np.int32)
     ids = np.arange(1, size + 1, dtype=np.int32)
-    rows = snapshot.Snapshot.of(1, ids, ids, lengths).changed(2, set(numbers.integers(1, size + 1, 20).tolist()))
+    rows = snapshot.LexicalSnapshot.of(1, ids, ids, lengths).changed(2, set(numbers.integers(1, size + 1, 20).tolist()))
     words = [
         ((str(share),), Postings.of(found, numbers.integers(1, 9, found.size)))
         for share in (0.9, 0.3, 0.01, 0.001)

@@ -111,6 +111,12 @@ def assert_whole(tmp_path, dimensions=DIMENSIONS):
             assert connection.execute(f"SELECT chunk_id FROM {table} ORDER BY chunk_id").fetchall() == chunks
 
 
+def has_no_codes(tmp_path):
+    with database(tmp_path) as connection:
+        tables = ("vector_mean", "vector_codes", "vector_copies")
+        return not any(connection.execute(f"SELECT count(*) FROM {table}").get for table in tables)
+
+
 def test_when_there_are_too_many_vectors_codes_take_their_place(open_store, tmp_path):
     with open_store() as store:
         fill(store, 40)
@@ -134,13 +140,25 @@ def test_when_few_are_left_all_are_in_memory_again_and_no_code_is_kept(open_stor
             tx.documents.delete(documents[24])
         eventually("the vectors are in memory", partial(in_memory, store, FLAT))
         assert [found(store, seed) for seed in (300, 449)] == [["text 300"], ["text 449"]]
-    with database(tmp_path) as connection:
-        tables = ("vector_mean", "vector_codes", "vector_copies")
-        assert [connection.execute(f"SELECT count(*) FROM {table}").get for table in tables] == [0, 0, 0]
+        eventually("no code is kept", partial(has_no_codes, tmp_path))
     with open_store() as store:
         fill(store, 30, start=1000)
         coded(store)
     assert_whole(tmp_path)
+
+
+def test_codes_that_a_stopped_engine_had_no_time_to_drop_are_dropped_later(open_store, tmp_path, monkeypatch):
+    monkeypatch.setattr("kb.store.sqlite.vector_keeper.BATCH", 70)
+    with open_store() as store:
+        fill(store, 50)
+        coded(store)
+    with database(tmp_path) as connection:
+        connection.execute("DELETE FROM vector_mean")
+    with open_store(limit=10_000) as store:
+        assert found(store, 123) == ["text 123"]
+        eventually("no code is kept", partial(has_no_codes, tmp_path))
+        fill(store, 1, start=1000)
+        assert found(store, 1003) == ["text 1003"]
 
 
 def test_codes_are_there_at_once_after_a_start(open_store):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
 from kb.embed.onnx.batching import batches
@@ -88,6 +89,16 @@ def test_a_window_that_holds_no_chunk_stops_the_start(with_manifest, changes):
 
 def test_tokens_are_counted_beyond_the_window(embedder):
     assert [embedder.count_tokens(text) for text in ("", "river", "river " * 1000)] == [2, 3, 1002]
+
+
+def test_of_a_text_beyond_the_window_the_beginning_is_read_as_the_tokenizer_itself_cuts_it(embedder, model_files):
+    cutting = Tokenizer.from_file(str(model_files.tokenizer))
+    cutting.no_padding()
+    cutting.enable_truncation(embedder.spec.window)
+    for text in ("river " * 1000, "a " * 254, "a " * 255, " ".join(TEXTS) * 40):
+        read = cutting.encode(text)
+        shortened = text[: max(end for _, end in read.offsets)]
+        assert np.array_equal(embedder.embed_passages([text]), embedder.embed_passages([shortened]))
 
 
 def test_several_threads_get_what_one_gets(embedder):

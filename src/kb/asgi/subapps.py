@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-ENTRY_POINTS = "kb.apps"
+ENTRY_POINTS: Final = "kb.apps"
+START_SECONDS: Final = 30
+"""How long a request waits for an app that is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,24 @@ class SubApp:
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. One
             with "/" gets what no other claims.
         keys: the settings of which any that is set keeps strangers out. An app that names none is open.
+        settings: "module:class" of its `EnvSettings`, where these are to be looked at before anything starts. The
+            module is imported for that, so it should import little.
     """
 
     factory: str
     paths: tuple[str, ...]
     keys: tuple[str, ...] = ()
+    settings: str = ""
+
+    def check(self, environment: Mapping[str, str]) -> None:
+        """Read the settings, and nothing else.
+
+        Raises:
+            SettingError: one is wrong.
+        """
+        if self.settings:
+            module, _, name = self.settings.partition(":")
+            getattr(import_module(module), name).read(environment)
 
     def build(self, context: Context) -> Starlette:
         """Return the app itself."""
@@ -90,40 +105,78 @@ def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> di
     return {name: app if isinstance(app, SubApp) else app.load() for name, app in table.items() if name in names}
 
 
+class Part:
+    """An app of several, which is there when it has started."""
+
+    def __init__(self, row: SubApp) -> None:
+        self.row = row
+        self._app: Starlette | None = None
+        self._is_decided = asyncio.Event()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the app is there."""
+        return self._app is not None
+
+    def decide(self, app: Starlette | None = None) -> None:
+        """Let those who wait have the app, or an error if there is none yet."""
+        self._app = self._app or app
+        self._is_decided.set()
+
+    async def app(self) -> Starlette:
+        """Return the app when it has started.
+
+        Raises:
+            HTTPException: it does not.
+        """
+        if self._app is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_decided.wait(), START_SECONDS)
+        if self._app is None:
+            fault = "cannot start" if self._is_decided.is_set() else "is still starting; try again in a few seconds"
+            raise HTTPException(503, f"What is served here {fault}.", headers={"Retry-After": "5"})
+        return self._app
+
+
 def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:
     """One app that serves the chosen ones, which read their settings from `environment`.
 
-    The one named `engine_name` starts first, then the others in the table's order; they stop in the reverse. A path
-    that several claim goes to the first.
+    The one named `engine_name` starts first and is served while the others are imported and start, in the table's
+    order; requests to these wait. Without it the start waits for all. They stop in the reverse. A path that several
+    claim goes to the first. `state.started` is a future: whether all have started. If one cannot, leaving the lifespan
+    raises why.
     """
-    rows: list[SubApp] = []
+    parts: list[Part] = []
     apps: list[Starlette] = []
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(outer: Starlette) -> AsyncIterator[None]:
+        for row in chosen.values():
+            row.check(environment)
+        rest = sorted((row for name, row in chosen.items() if name != engine_name), key=lambda row: "/" in row.paths)
+        engine = chosen[engine_name].build(Context(environment)) if engine_name in chosen else None
+        late = [Part(row) for row in rest]
+        started = outer.state.started = asyncio.get_running_loop().create_future()
+        stopping = asyncio.Event()
         async with AsyncExitStack() as stack:
-
-            async def start(row: SubApp, app: Starlette) -> None:
-                await stack.enter_async_context(app.router.lifespan_context(app))
-                rows.append(row)
-                apps.append(app)
-
-            engine = chosen[engine_name].build(Context(environment)) if engine_name in chosen else None
-            rest = [row for name, row in chosen.items() if name != engine_name]
-            rest.sort(key=lambda row: "/" in row.paths)
-            context = Context(environment, engine, apps)
-            # The others are imported and built while the engine loads its model: start-up is mostly imports.
-            building = [asyncio.create_task(asyncio.to_thread(row.build, context)) for row in rest]
-            stack.push_async_callback(_await_all, building)
             if engine:
-                await start(chosen[engine_name], engine)
-            for row, built in zip(rest, building, strict=True):
-                await start(row, await built)
-            yield
+                await stack.enter_async_context(engine.router.lifespan_context(engine))
+                apps.append(engine)
+                parts.append(Part(chosen[engine_name]))
+                parts[0].decide(engine)
+            parts.extend(late)
+            keeping = asyncio.create_task(_keep(late, Context(environment, engine, apps), apps, started, stopping))
+            try:
+                if engine or await started:
+                    yield
+            finally:
+                stopping.set()
+                await keeping
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
-        for row, app in zip(rows, apps, strict=True):
-            if row.claims(scope["path"]):
+        for part in parts:
+            if part.row.claims(scope["path"]):
+                app = await part.app()
                 await app(scope, receive, send)
                 return
         raise HTTPException(404, f"Nothing is served at {scope['path']}.")
@@ -132,6 +185,30 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
     outer.mount("", dispatch)
     outer.state.before_stop = lambda: _before_stop(apps)
     return outer
+
+
+async def _keep(
+    parts: Sequence[Part],
+    context: Context,
+    apps: list[Starlette],
+    started: asyncio.Future[bool],
+    stopping: asyncio.Event,
+) -> None:
+    """Build and start apps, and stop them when it is time: all in one task, as their lifespans need it."""
+    async with AsyncExitStack() as stack:
+        try:
+            for part in parts:
+                app = await asyncio.to_thread(part.row.build, context)
+                if stopping.is_set():
+                    return
+                await stack.enter_async_context(app.router.lifespan_context(app))
+                apps.append(app)
+                part.decide(app)
+        finally:
+            for part in parts:
+                part.decide()
+            started.set_result(all(part.has_started for part in parts))
+        await stopping.wait()
 
 
 def _before_stop(apps: Iterable[Starlette]) -> None:
@@ -152,8 +229,3 @@ def mount(app: Starlette, path: str, inner: Starlette) -> None:
 
     app.router.lifespan_context = lifespan
     app.mount(path, inner)
-
-
-async def _await_all(tasks: Iterable[asyncio.Task[Starlette]]) -> None:
-    """Wait for what cannot be cancelled, and hear its errors, though another one may be the one that is told."""
-    await asyncio.gather(*tasks, return_exceptions=True)

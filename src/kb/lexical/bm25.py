@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.postings import Postings
-    from kb.lexical.snapshot import Admitted, Key, Snapshot
+    from kb.lexical.snapshot import Admitted, Key, LexicalSnapshot
 
 LEAST_IDF = 1e-6
 """That of a word which stands in more than half of all chunks."""
@@ -41,7 +41,7 @@ class Matches:
         words: each word with its postings in that snapshot.
     """
 
-    def __init__(self, snapshot: Snapshot, words: Sequence[tuple[Key, Postings]]) -> None:
+    def __init__(self, snapshot: LexicalSnapshot, words: Sequence[tuple[Key, Postings]]) -> None:
         self._snapshot = snapshot
         self._words = [(self._idf(key, postings), postings) for key, postings in words if postings.size]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from kb.lexical.postings import Postings
-    from kb.lexical.snapshot import Key, NewChunk, Snapshot
+    from kb.lexical.snapshot import Key, LexicalSnapshot, NewChunk
 
 KEPT_SNAPSHOTS = 16
 HEADER_WEIGHT = 2
@@ -125,7 +125,7 @@ class LexicalIndex:
         limit: how many bytes words may take; those that were not used for longest go first.
     """
 
-    def __init__(self, snapshot: Snapshot, limit: int) -> None:
+    def __init__(self, snapshot: LexicalSnapshot, limit: int) -> None:
         self._writing = threading.Lock()
         self._lock = threading.Lock()
         self._limit = limit
@@ -152,11 +152,11 @@ class LexicalIndex:
         """Whether words take half of what they may."""
         return self.size > self._limit // 2
 
-    def snapshot(self, number: int) -> Snapshot | None:
+    def snapshot(self, number: int) -> LexicalSnapshot | None:
         """Return the snapshot of this number, if it is kept."""
         return self._snapshots.get(number)
 
-    def postings(self, snapshot: Snapshot, key: Key, load: Callable[[], Postings]) -> Postings:
+    def postings(self, snapshot: LexicalSnapshot, key: Key, load: Callable[[], Postings]) -> Postings:
         """Return a word's postings in a snapshot; `load` finds them if they are not kept, once for all who ask."""
         if (kept := self._find(snapshot, key)) is not None:
             return kept
@@ -211,7 +211,7 @@ class LexicalIndex:
                 if word.epoch == snapshot.epoch and word.end > snapshot.size:
                     self._words[key] = replace(word, postings=word.postings.before(snapshot.size), end=snapshot.size)
 
-    def reset(self, snapshot: Snapshot) -> None:
+    def reset(self, snapshot: LexicalSnapshot) -> None:
         """Forget every word, and take `snapshot` for the newest if it has its number."""
         with self._writing, self._lock:
             self._drop(self._words)
@@ -220,7 +220,7 @@ class LexicalIndex:
                 self._snapshots[self._newest] = snapshot
                 self._begin(snapshot.size)
 
-    def _find(self, snapshot: Snapshot, key: Key) -> Postings | None:
+    def _find(self, snapshot: LexicalSnapshot, key: Key) -> Postings | None:
         """Return the postings of a word that is kept, with those of chunks that are pending up to the snapshot."""
         with self._lock:
             word = self._words.get(key)
@@ -242,13 +242,13 @@ class LexicalIndex:
                 self._put(key, Word(postings, word.since, snapshot.epoch, snapshot.size))
         return postings
 
-    def _keep(self, snapshot: Snapshot, key: Key, postings: Postings) -> None:
+    def _keep(self, snapshot: LexicalSnapshot, key: Key, postings: Postings) -> None:
         """Keep what was loaded at a snapshot, if every chunk is pending that was added since."""
         with self._lock:
             if snapshot.size >= self._kept_from and snapshot.epoch == self._snapshots[self._newest].epoch:
                 self._put(key, Word(postings, snapshot.number, snapshot.epoch, snapshot.size))
 
-    def _settle(self, snapshot: Snapshot) -> None:
+    def _settle(self, snapshot: LexicalSnapshot) -> None:
         """Add the chunks that are pending to the words that are kept; no older word is kept from now on."""
         with self._lock:
             self._kept_from = snapshot.size
@@ -289,6 +289,6 @@ def _occurrences(tokens: list[str], key: Key) -> int:
     return sum(tuple(tokens[start : start + len(key)]) == key for start in starts)
 
 
-def _fits(word: Word, snapshot: Snapshot) -> bool:
+def _fits(word: Word, snapshot: LexicalSnapshot) -> bool:
     """Return whether a word has the snapshot's rows, or those of the epoch before."""
     return word.epoch == snapshot.epoch or (word.epoch == snapshot.epoch - 1 and snapshot.numbers is not None)

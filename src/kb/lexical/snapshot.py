@@ -43,7 +43,7 @@ class NewChunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class LexicalSnapshot:
     """The first `size` rows of three buffers that later snapshots may share. It never changes: threads may share it.
 
     Args:
@@ -73,7 +73,7 @@ class Snapshot:
     @classmethod
     def of(
         cls, number: int, ids: NDArray[np.int32], documents: NDArray[np.int32], lengths: NDArray[np.int32]
-    ) -> Snapshot:
+    ) -> LexicalSnapshot:
         """Return the snapshot of these chunks, by ascending id."""
         tokens = int(lengths.sum(dtype=np.int64))
         return cls(number, 0, ids.size, ids, documents, lengths, np.empty(0, np.int32), tokens)
@@ -148,14 +148,14 @@ class Snapshot:
         mask[self.dead] = False
         return Admitted(self, mask)
 
-    def changed(self, number: int, removed: Collection[int]) -> Snapshot:
+    def changed(self, number: int, removed: Collection[int]) -> LexicalSnapshot:
         """Return the next snapshot, without the chunks that were removed."""
         rows, _ = self.rows_of(np.fromiter(removed, np.int64))
         tokens = self.tokens - int(self.lengths[rows].sum(dtype=np.int64))
         dead = np.sort(np.concatenate([self.dead, rows])) if rows.size else self.dead
-        return Snapshot(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
+        return LexicalSnapshot(number, self.epoch, self.size, *self._buffers, dead, tokens, self.numbers)
 
-    def with_chunks(self, added: Sequence[NewChunk]) -> Snapshot:
+    def with_chunks(self, added: Sequence[NewChunk]) -> LexicalSnapshot:
         """Return the snapshot with more chunks, whose ids ascend; the buffers are written only past this one's rows."""
         end = self.size + len(added)
         buffers = (
@@ -165,14 +165,16 @@ class Snapshot:
         columns = [chunk.id for chunk in added], [chunk.document_id for chunk in added], lengths
         for buffer, column in zip(buffers, columns, strict=True):
             buffer[self.size : end] = column
-        return Snapshot(self.number, self.epoch, end, *buffers, self.dead, self.tokens + sum(lengths), self.numbers)
+        return LexicalSnapshot(
+            self.number, self.epoch, end, *buffers, self.dead, self.tokens + sum(lengths), self.numbers
+        )
 
     @property
     def is_sparse(self) -> bool:
         """Whether so many chunks were deleted that the others had better get new rows."""
         return self.dead.size > max(MIN_DEAD, MAX_DEAD * self.size)
 
-    def compacted(self) -> Snapshot:
+    def compacted(self) -> LexicalSnapshot:
         """Return the same snapshot, as the first of the next epoch, without the rows of deleted chunks."""
         alive = np.ones(self.size, np.bool_)
         alive[self.dead] = False
@@ -180,9 +182,9 @@ class Snapshot:
         numbers[self.dead] = -1
         buffers = _with_room(self.ids[alive], self.documents[alive], self.lengths[alive], self.count)
         none = np.empty(0, np.int32)
-        return Snapshot(self.number, self.epoch + 1, self.count, *buffers, none, self.tokens, numbers)
+        return LexicalSnapshot(self.number, self.epoch + 1, self.count, *buffers, none, self.tokens, numbers)
 
-    def at_epoch(self, epoch: int) -> Snapshot:
+    def at_epoch(self, epoch: int) -> LexicalSnapshot:
         """Return the same snapshot in another epoch, which knows no rows of the one before."""
         return replace(self, epoch=epoch, numbers=None, frequencies={})
 
@@ -191,7 +193,7 @@ class Snapshot:
 class Admitted:
     """The chunks that a filter admits: True in the `mask` over the snapshot's rows."""
 
-    snapshot: Snapshot
+    snapshot: LexicalSnapshot
     mask: NDArray[np.bool_]
 
     @cached_property

@@ -54,7 +54,7 @@ class StoredIndex(RowIndex):
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """See `kb.vectors.snapshot.Snapshot`."""
+    """See `kb.vectors.snapshot.VectorSnapshot`."""
 
     rows: Rows
     reader: VectorReader
@@ -134,7 +134,7 @@ class CodedIndex(RowIndex):
 
 @dataclass(frozen=True, slots=True)
 class CodedSnapshot:
-    """See `kb.vectors.snapshot.Snapshot`."""
+    """See `kb.vectors.snapshot.VectorSnapshot`."""
 
     index: CodedIndex
     stored: StoredSnapshot

@@ -26,7 +26,7 @@ GATHERED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class FlatIndex:
-    """See `kb.vectors.snapshot.VectorIndex`; also the `Snapshot`. The rows hold the vectors.
+    """See `kb.vectors.snapshot.VectorIndex`; also the `VectorSnapshot`. The rows hold the vectors.
 
     `np.vecdot` and not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends on
     which others are multiplied with it.

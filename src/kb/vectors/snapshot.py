@@ -29,7 +29,7 @@ class VectorReader(Protocol):
         """Return the `limit` chunks nearest to a unit vector among these, or all, after looking at each."""
 
 
-class Snapshot(Protocol):
+class VectorSnapshot(Protocol):
     """The unit vectors of all chunks at one moment. Never changes."""
 
     @property
@@ -66,7 +66,7 @@ class VectorIndex(Protocol):
     def count(self) -> int:
         """How many chunks are in it."""
 
-    def snapshot(self, reader: VectorReader) -> Snapshot:
+    def snapshot(self, reader: VectorReader) -> VectorSnapshot:
         """Return the snapshot for a reader of the same moment."""
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> VectorIndex:

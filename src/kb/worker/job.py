@@ -106,7 +106,7 @@ class Ingestion:
                 future.cancel()
 
     def ingest(self, group: Sequence[DraftedJob], lease: Lease) -> Iterator[None]:
-        """Embed and write the jobs' documents, unless all are dropped; pause after each slice but the last."""
+        """Embed and write the jobs' documents, unless all are dropped; pause after each of several slices."""
         drafts = [draft for _, draft in group]
         total, slices = sum(len(draft.inputs) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
@@ -114,9 +114,9 @@ class Ingestion:
             for vectors in embed_slices(drafts, self._embedder, self._stop.check):
                 slices.append(vectors)
                 done += len(vectors)
-                if done < total:
-                    if not lease.renew(progress_of(group, done)):
-                        return self._end_dropped(group, lease)
+                if done < total and not lease.renew(progress_of(group, done)):
+                    return self._end_dropped(group, lease)
+                if done < total or len(slices) > 1:
                     yield
         self._write(group, contents_of(drafts, slices), lease)
 

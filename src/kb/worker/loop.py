@@ -45,6 +45,9 @@ CLAIM = 64
 SHORT_JOBS, SHORT_NOTE, SHORT_FILE = 32, 2000, 100_000
 """How many notes and files of at most so many bytes go ahead between two slices of a long text."""
 
+SHORT_ROUNDS = 4
+"""How often so many go ahead, if there are still some."""
+
 LONG_SLICES = 4
 """A text of so many slices is long."""
 
@@ -191,7 +194,9 @@ class Worker:
         if jobs:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
-                    self._do_short_jobs()
+                    rounds = SHORT_ROUNDS
+                    while rounds and self._do_short_jobs():
+                        rounds -= 1
         else:
             self._expire()
             self._reclaim()
@@ -222,8 +227,11 @@ class Worker:
         while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
             pass
 
-    def _do_short_jobs(self) -> None:
-        """Do short notes and files, which do not wait until a book is through; what fails of them is theirs alone."""
+    def _do_short_jobs(self) -> bool:
+        """Do short notes and files, which do not wait until a book is through; return whether there were any.
+
+        What fails of them is theirs alone.
+        """
         try:
             with self._store.write() as tx:
                 jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short)
@@ -234,6 +242,8 @@ class Worker:
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")
             self._instruments.worker_failed()
+            return False
+        return bool(jobs)
 
     def _is_short(self, staged: str) -> bool:
         with suppress(OSError):

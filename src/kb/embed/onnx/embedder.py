@@ -60,8 +60,7 @@ class OnnxEmbedder:
             files, device, machine or detect_machine(), threads or available_cores(), cache
         )
         self._tokenizer = _load_tokenizer(files.tokenizer)
-        self._truncating_tokenizer = _load_tokenizer(files.tokenizer)
-        self._truncating_tokenizer.enable_truncation(files.manifest.window)
+        self._tail = _special_tokens_behind(self._tokenizer)
         self.spec = _spec(files, self._tokenizer.num_special_tokens_to_add(is_pair=False))
         self._check_window()
 
@@ -107,11 +106,16 @@ class OnnxEmbedder:
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         prefixed = [prefix + text for text in texts] if prefix else list(texts)
-        tokens = [encoding.ids for encoding in self._truncating_tokenizer.encode_batch_fast(prefixed)]
+        tokens = [self._truncated(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(prefixed)]
         vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
         for batch in batches([len(ids) for ids in tokens], self._device):
             vectors[batch] = self._run([tokens[index] for index in batch])
         return vectors
+
+    def _truncated(self, ids: list[int]) -> list[int]:
+        """Return what fits the window, and the special tokens behind it."""
+        window = self.spec.window
+        return ids if len(ids) <= window else ids[: window - self._tail] + ids[len(ids) - self._tail :]
 
     def _run(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the vectors of a batch of token ids."""
@@ -164,6 +168,12 @@ def _load_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def _special_tokens_behind(tokenizer: Tokenizer) -> int:
+    """Return how many special tokens stand behind a text."""
+    mask = tokenizer.encode("a").special_tokens_mask
+    return mask[::-1].index(0)
 
 
 def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:

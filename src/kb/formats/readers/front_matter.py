@@ -9,8 +9,6 @@ import re
 import tomllib
 from typing import Final, NamedTuple
 
-import yaml
-
 from kb.formats.text.encoding import one_line
 
 FENCES: Final = ("---", "+++")
@@ -97,6 +95,8 @@ def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
     """Return the values by their names in lower case; None if this is not what it seems."""
     if len(matter) > _LONGEST or (is_toml and any(line.count(".") > _DEEPEST for line in matter.split("\n"))):
         return None
+    import yaml  # here, as few notes need it and the engine's start does not
+
     try:
         # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
         values = tomllib.loads(matter) if is_toml else yaml.load(matter, Loader=yaml.BaseLoader)  # noqa: S506

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kb.lexical.snapshot import Admitted
     from kb.store.sqlite.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
-    from kb.vectors.snapshot import Snapshot
+    from kb.vectors.snapshot import VectorSnapshot
 
     Groups = NDArray[np.int32]
     """Rows, each with those beside it or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
@@ -55,7 +55,7 @@ class ContextReader:
         vectors: the vectors of its moment.
     """
 
-    def __init__(self, execute: Execute, words: WordReader, admitted: Admitted | None, vectors: Snapshot) -> None:
+    def __init__(self, execute: Execute, words: WordReader, admitted: Admitted | None, vectors: VectorSnapshot) -> None:
         self._execute = execute
         self._words = words
         self._admitted = admitted

@@ -15,7 +15,7 @@ from kb.lexical.bm25 import Matches
 from kb.lexical.index import LexicalIndex, Pending
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
-from kb.lexical.snapshot import Admitted, NewChunk, Snapshot
+from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk
 from kb.store.rows import Filter, Hit
 from kb.store.sqlite.former_page import admits, former_versions, ids_within
 from kb.store.sqlite.index import chunk_ids_of
@@ -62,7 +62,7 @@ class FormerIndex:
         connection: apsw.Connection,
         index: SqliteIndex,
         words: WordReader | None,
-        snapshot: vectors.Snapshot,
+        snapshot: vectors.VectorSnapshot,
         history: SqliteHistory,
         instant: datetime,
     ) -> None:
@@ -170,7 +170,7 @@ class FormerSelection:
     def __init__(
         self,
         words: FormerWords,
-        snapshot: vectors.Snapshot,
+        snapshot: vectors.VectorSnapshot,
         ids: NDArray[np.int64],
         gone: dict[int, NDArray[np.float32] | None],
     ) -> None:
@@ -250,7 +250,7 @@ class FormerWords:
         ids = np.concatenate([kept[found], np.array([chunk.id for chunk in chunks], np.int64)])
         order = np.argsort(ids)
         documents = np.zeros(ids.size, np.int32)  # filters are resolved before
-        self._snapshot = Snapshot.of(
+        self._snapshot = LexicalSnapshot.of(
             0,
             ids[order].astype(np.int32),
             documents,

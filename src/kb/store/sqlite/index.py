@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kb.store.sqlite.vectors import Vectors
     from kb.store.sqlite.words import WordReader
     from kb.vectors.scores import Context
-    from kb.vectors.snapshot import Among, Snapshot
+    from kb.vectors.snapshot import Among, VectorSnapshot
 
 Terms = tuple[str, ...]
 
@@ -87,7 +87,7 @@ class SqliteSelection:
     """
 
     def __init__(
-        self, connection: apsw.Connection, snapshot: Snapshot, words: WordReader | None, where: Filter
+        self, connection: apsw.Connection, snapshot: VectorSnapshot, words: WordReader | None, where: Filter
     ) -> None:
         self._connection = connection
         self._execute: Execute = connection.execute

@@ -59,6 +59,26 @@ def begin_codes(connection: apsw.Connection, quantizer: Quantizer) -> None:
     connection.execute(statements("vectors")["insert_mean"], (mean,))
 
 
+def forget_quantizer(connection: apsw.Connection) -> None:
+    """Let what codes and copies there are count for nothing."""
+    connection.execute(statements("vectors")["delete_mean"])
+
+
+def drop_some_codes(connection: apsw.Connection, limit: int) -> bool:
+    """Remove up to so many codes, and copies, that count for nothing; return whether there were any."""
+    before = connection.total_changes()
+    for name in ("delete_some_codes", "delete_some_copies"):
+        connection.execute(statements("vectors")[name], (limit,))
+    return connection.total_changes() > before
+
+
+def has_codes(connection: apsw.Connection) -> bool:
+    """Return whether there are codes or copies that can be read, whatever they are worth."""
+    with suppress(apsw.CorruptError):
+        return bool(connection.execute(statements("vectors")["has_codes"]).get)
+    return False
+
+
 def drop_codes(connection: apsw.Connection) -> None:
     """Let there be no codes and no copies."""
     for name in ("delete_mean", "delete_codes", "delete_copies"):

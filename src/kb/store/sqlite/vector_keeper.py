@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
-from kb.store.sqlite.vector_codes import begin_codes, chunk_ids, drop_codes, existing, read_codes, write_codes
+from kb.store.sqlite.vector_codes import (
+    begin_codes,
+    chunk_ids,
+    drop_some_codes,
+    existing,
+    forget_quantizer,
+    read_codes,
+    write_codes,
+)
 from kb.vectors.coded import CodedIndex
 from kb.vectors.quantize import Quantizer
 
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH = 2048
-"""How many codes are written at once: others write in between."""
+"""How many codes are written or dropped at once: others write in between."""
 
 SAMPLE = 8192
 """Of how many vectors the mean is taken."""
@@ -57,7 +65,9 @@ class VectorKeeper:
 
     def _is_needed(self) -> bool:
         vectors = self._vectors
-        return not self._closing.is_set() and (vectors.is_damaged or vectors.must_be_coded or vectors.must_be_flat)
+        return not self._closing.is_set() and (
+            vectors.must_drop_codes or vectors.must_be_coded or vectors.must_be_flat or vectors.is_damaged
+        )
 
     def _work(self) -> None:
         try:
@@ -71,7 +81,9 @@ class VectorKeeper:
             self._at_work.release()
 
     def _keep(self) -> None:
-        if self._vectors.must_be_flat:
+        if self._vectors.must_drop_codes:
+            self._drop()
+        elif self._vectors.must_be_flat:
             self._flatten()
         elif self._vectors.must_be_coded:
             self._code()
@@ -82,9 +94,17 @@ class VectorKeeper:
 
     def _flatten(self) -> None:
         with self._store.write() as tx:
-            drop_codes(tx.connection)
+            forget_quantizer(tx.connection)
             self._vectors.quantizer = None
+            self._vectors.has_worthless_codes = True
             self._vectors.adopt(self._vectors.flat_index(tx.connection))
+
+    def _drop(self) -> None:
+        while not self._closing.is_set():
+            with self._store.write() as tx:
+                if self._vectors.quantizer or not drop_some_codes(tx.connection, BATCH):
+                    self._vectors.has_worthless_codes = False
+                    return
 
     def _code(self) -> None:
         quantizer = self._quantizer()

@@ -20,7 +20,7 @@ import numpy as np
 
 from kb.store.sqlite.schema import VectorTable
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.vector_codes import chunk_ids, read_codes, read_quantizer, write_codes
+from kb.store.sqlite.vector_codes import chunk_ids, has_codes, read_codes, read_quantizer, write_codes
 from kb.store.sqlite.vector_reader import SqliteVectorReader
 from kb.vectors.coded import CodedIndex, StoredIndex
 from kb.vectors.flat import FlatIndex, columns, usable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kb.store.rows import VectorSpace
     from kb.vectors.quantize import Quantizer
-    from kb.vectors.snapshot import NewVector, Snapshot, VectorIndex
+    from kb.vectors.snapshot import NewVector, VectorIndex, VectorSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ class Vectors:
         self._damaged: set[int] = set()
         self._may_write_codes = True
         self.quantizer = read_quantizer(connection, space.dimensions)
+        self.has_worthless_codes = self.quantizer is None and has_codes(connection)
         self._quantizer_before = self.quantizer
         self._newest = generation(connection)
         self._eras = [Era(self._newest, space, VectorTable.of(connection))]
@@ -112,6 +113,11 @@ class Vectors:
         return self._may_write_codes and not is_flat and not self.exceeds(self.index.count, self.quantizer)
 
     @property
+    def must_drop_codes(self) -> bool:
+        """Whether there are codes in the database that count for nothing."""
+        return self._may_write_codes and self.has_worthless_codes
+
+    @property
     def is_damaged(self) -> bool:
         """Whether there are chunks without an intact copy of their vector."""
         return bool(self._damaged)
@@ -132,7 +138,7 @@ class Vectors:
             ids, self._damaged = self._damaged, set()
         return np.array(sorted(ids), np.int64)
 
-    def seen_by(self, connection: apsw.Connection) -> Snapshot:
+    def seen_by(self, connection: apsw.Connection) -> VectorSnapshot:
         """Return the snapshot of the moment that the connection's transaction sees."""
         number = generation(connection)
         with self._lock:

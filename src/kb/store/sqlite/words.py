@@ -16,7 +16,7 @@ import numpy as np
 from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase, segmented
-from kb.lexical.snapshot import MAX_ID, NewChunk, Snapshot
+from kb.lexical.snapshot import MAX_ID, LexicalSnapshot, NewChunk
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
 
@@ -117,7 +117,7 @@ class Words:
 class WordReader:
     """The words at the snapshot of a transaction; those that are not in memory are read in it."""
 
-    def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: Snapshot) -> None:
+    def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: LexicalSnapshot) -> None:
         self._connection = connection
         self._index = index
         self.snapshot = snapshot
@@ -195,7 +195,7 @@ def _fits(connection: apsw.Connection) -> bool:
     return highest <= MAX_ID
 
 
-def read_snapshot(connection: apsw.Connection) -> Snapshot:
+def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
     """Return the snapshot that the connection's transaction sees.
 
     Raises:
@@ -209,7 +209,7 @@ def read_snapshot(connection: apsw.Connection) -> Snapshot:
     if not np.array_equal(ids[order], pairs[:, 0]):
         raise ValueError("the full text has other chunks than there are")
     columns = (pairs[:, 0], pairs[:, 1], lengths[order])
-    return Snapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
+    return LexicalSnapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
 
 
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:

@@ -20,6 +20,18 @@ INSERT INTO vector_mean (only, mean) VALUES (1, ?)
 -- Have no codes.
 DELETE FROM vector_mean
 
+-- name: delete_some_codes
+-- Have fewer codes.
+DELETE FROM vector_codes WHERE chunk_id IN (SELECT chunk_id FROM vector_codes LIMIT ?)
+
+-- name: delete_some_copies
+-- Have fewer copies.
+DELETE FROM vector_copies WHERE chunk_id IN (SELECT chunk_id FROM vector_copies LIMIT ?)
+
+-- name: has_codes
+-- Whether there is any code or copy.
+SELECT EXISTS (SELECT 1 FROM vector_codes) OR EXISTS (SELECT 1 FROM vector_copies)
+
 -- name: delete_codes
 -- Have no codes.
 DELETE FROM vector_codes
