@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MIB: Final = 1 << 20
 _LOOK_SECONDS: Final = 0.2
+_END_SECONDS: Final = 0.01
 _BLOCK: Final = 1 << 16
 _LAST_WORDS: Final = 300
 _BYTES_A_CHARACTER: Final = 4
@@ -106,13 +107,17 @@ class ExtractorRun:
                 if selector.select(_LOOK_SECONDS):
                     block = os.read(stream.fileno(), _BLOCK)
                     if not block:
-                        return bytes(printed)
+                        break
                     printed += block
-                self._check(process, len(printed) <= most, characters)
+                self._check(process, is_in_bounds=len(printed) <= most, characters=characters)
                 if has_ended(process.pid):  # what it left behind must not hold up the end
                     kill_group(process.pid)
+        while not has_ended(process.pid):  # it has nothing more to say, and is about to end
+            self._check(process, is_in_bounds=True, characters=characters)
+            time.sleep(_END_SECONDS)
+        return bytes(printed)
 
-    def _check(self, process: subprocess.Popen[bytes], is_in_bounds: bool, characters: int) -> None:
+    def _check(self, process: subprocess.Popen[bytes], *, is_in_bounds: bool, characters: int) -> None:
         if self._is_stopped:
             raise Stopped
         if not is_in_bounds:

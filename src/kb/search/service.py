@@ -116,7 +116,11 @@ class SearchService:
                 embedder = self._model_of(tx.space)
                 vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-            unknown = index.select(Filter(limit=query.where.limit)).unknown(query.plain) if query.plain else {}
+            unknown = (
+                index.select(Filter(limit=query.where.limit, as_of=query.where.as_of)).unknown(query.plain)
+                if query.plain
+                else {}
+            )
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
                 vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
