@@ -81,6 +81,20 @@ def test_lists_searches_tags_and_counts_hold_its_documents_alone(limited, seen, 
     assert counted == len(limited.ids()) == limited.ok("GET", "documents?total=true")["total"]
 
 
+def test_a_word_is_named_and_corrected_by_its_documents_alone(admin, limited):
+    admin.note("Harmonicaw and a quillwort.", tags=["work"], source_path="/work/words.md")
+    for letter in "abcdefghjklmnp":  # each is as near as the word that it may see, and comes before it
+        admin.note(f"harmonica{letter} onlyhidden", tags=["home"])
+    for query, nearest in (
+        ("harmonicaq", ["harmonicaw"]),
+        ("onlyhiden", []),
+        ("onlyhidden", []),
+        ("quilwort", ["quillwort"]),
+    ):
+        reply = limited.ok("POST", "search", json={"query": query})
+        assert reply["unknown"] == [{"word": query, "nearest": nearest}]
+
+
 def test_a_document_beyond_the_limit_is_told_from_none_by_no_answer(limited, hidden):
     none = 10**9
     for document_id in hidden:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kb.client.client import EngineClient
+from tests.conftest import KEY
 from tests.http.conftest import finished
 
 SIZES = {
@@ -19,7 +21,7 @@ SIZES = {
 }
 """How many queries of a kind there are at least."""
 
-MISSES = 3
+MISSES = 2
 
 
 def lines(name):
@@ -39,19 +41,19 @@ def test_there_are_enough_awkward_queries_of_each_kind():
     assert all(len(QUERIES[kind]) >= size for kind, size in SIZES.items())
 
 
-@pytest.mark.requirement("E-3")
-async def test_awkward_queries_find_what_they_name(api):
-    tag = "awkward"
-    jobs = [await api.add_note(text=text, source_path=name, tags=[tag]) for name, text in DOCUMENTS.items()]
-    for job in jobs:
-        await finished(api, job)
+@pytest.mark.requirement("E-1")
+async def test_awkward_queries_find_what_they_name(start_server, tmp_path):
+    """With a server of its own: documents of other tests would change what a word weighs, and which are unknown."""
     missed = []
-    for query, wanted in chain(*QUERIES.values()):
-        results = (await api.search(query=query, top=3, tags=[tag]))["results"]
-        found = [result["source_path"] for result in results]
-        if found[:1] and found[0] in wanted.split("|"):
-            continue
-        missed.append((query, wanted, found))
+    with start_server(tmp_path, KB_API_KEY=KEY) as server:
+        async with EngineClient(server.url, KEY) as api:
+            jobs = [await api.add_note(text=text, source_path=name) for name, text in DOCUMENTS.items()]
+            for job in jobs:
+                await finished(api, job)
+            for query, wanted in chain(*QUERIES.values()):
+                found = [each["source_path"] for each in (await api.search(query=query, top=3))["results"]]
+                if not found or found[0] not in wanted.split("|"):
+                    missed.append((query, wanted, found))
     assert len(missed) <= MISSES, missed
 
 

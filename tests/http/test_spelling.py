@@ -65,3 +65,18 @@ async def test_a_search_by_meaning_alone_corrects_nothing(api, tag):
 async def test_a_word_that_a_filter_leaves_out_is_known(api, tag):
     await finished(api, await api.add_note(text="Zapelins are zapelins.", tags=["elsewhere"]))
     assert (await answer(api, tag, "zapelins"))[1] == []
+
+
+async def test_a_word_between_letters_of_a_script_without_spaces_is_named_as_it_is_written_there(api, tag):
+    await finished(api, await api.add_note(text="夕方にXylophonesを聞いた。", tags=[tag]))
+    texts, unknown = await answer(api, tag, "xylophonse", fts_only=True)
+    assert unknown == [{"word": "xylophonse", "nearest": ["xylophones"]}]
+    assert texts == ["夕方にXylophonesを聞いた。"]
+
+
+async def test_as_of_a_moment_what_was_asked_for_is_searched(api, tag):
+    job = await finished(api, await api.add_note(text="Quartermasters sail.", tags=[tag]))
+    at = (await api.document(job["document_id"]))["created_at"]
+    texts, unknown = await answer(api, tag, "quatermaster zeppelins", fts_only=True, as_of=at)
+    assert unknown == []
+    assert set(texts) == {TEXTS[0], TEXTS[2]}

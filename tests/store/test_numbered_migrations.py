@@ -9,6 +9,7 @@ import pytest
 
 from kb.api.errors import StoreError
 from kb.store.rows import Filter
+from kb.store.sqlite import migrate
 from kb.store.sqlite.migrate import OLDEST_NUMBERED, migrations
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
@@ -132,6 +133,29 @@ def test_scripts_without_spaces_are_found_by_parts_of_what_stands_together(path)
         for word, chunk_id in (("天气", 90), ("天气预报", 90), ("กินปลา", 91)):
             assert tx.index.select(Filter()).full_text((word,), 10).ids.tolist() == [chunk_id]
             assert not tx.index.select(Filter(lacking=(word,))).full_text((word,), 10).ids.size
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM chunks_fts_data WHERE id > 10",
+        "UPDATE chunks_fts_data SET block = zeroblob(length(block)) WHERE id > 10",
+        "UPDATE chunks_fts_data SET block = zeroblob(2) WHERE id = 10",
+        "DELETE FROM chunks_fts_data WHERE id = 1",
+    ],
+)
+def test_a_full_text_of_which_nothing_can_be_taken_out_is_made_anew_from_the_texts(path, monkeypatch, damage):
+    columns = "id, document_id, chunk_index, text, header"
+    store_v3.build(path, f"INSERT INTO chunks ({columns}) VALUES (90, 1, 90, '明天的天气预报', '')")
+    until_11 = [step for step in migrations(after=0) if step[0] <= 11]
+    with monkeypatch.context() as patched, closing(connect(path)) as connection:
+        patched.setattr(migrate, "migrations", lambda after: [step for step in until_11 if step[0] > after])
+        migrate.prepare_schema(connection, path, space().dimensions)
+        connection.execute(damage)
+    assert_in_step(migrated(path))
+    with opened(path) as store, store.read() as tx:
+        for word, chunk_id in (("天气", 90), ("lamp", 1)):
+            assert chunk_id in tx.index.select(Filter()).full_text((word,), 10).ids
 
 
 @pytest.mark.parametrize("changes", [(), (ALIAS,)])

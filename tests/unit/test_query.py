@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.search.query import MAX_CONDITIONS, MAX_PARTS, Query, compounds, tokenize
+from kb.search.query import MAX_CONDITIONS, MAX_PARTS, MAX_TERMS, Query, compounds, tokenize
 from kb.store.rows import Filter
 
 
@@ -108,3 +108,10 @@ def test_a_long_query_of_any_signs_is_read_at_once():
         "v1." * 6_000,
     ):
         assert len(parsed(f"{text} lamp")[0]) <= MAX_CONDITIONS
+
+
+@pytest.mark.parametrize("begun", ["{}{}*", "{}"])
+def test_of_thousands_of_beginnings_so_many_are_kept_as_are_looked_up(begun):
+    letters = [chr(0x4E00 + number) for number in range(3000)]
+    words = Query.parse(" ".join(begun.format(letter, letter) for letter in letters), Filter()).words
+    assert sum(word.endswith("*") for word in words) == MAX_TERMS

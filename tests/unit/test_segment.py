@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,13 @@ def test_any_part_of_a_text_stands_in_it_as_a_phrase(text, data):
     *first, last = as_phrase(part, begins=True).removesuffix("*").split()
     following = [written[place : place + len(first) + 1] for place in range(len(written))]
     assert any(each[:-1] == first and each[-1].startswith(last) for each in following if len(each) > len(first))
+
+
+@pytest.mark.parametrize("run", ["天气" * 5000, "ก" * 5000 + "\u0e34" * 5000])
+def test_thousands_of_letters_before_a_word_of_another_script_are_read_at_once(run):
+    begun = time.monotonic()
+    assert as_phrase(f"{run}a").endswith(" a")
+    assert time.monotonic() - begun < 2
 
 
 def test_the_places_of_pairs_are_those_of_their_letters():

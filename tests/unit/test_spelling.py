@@ -27,3 +27,8 @@ def test_letters_are_those_of_the_words_own_alphabet():
     assert "привет" in edits("првет")
     assert "munchen" in edits(plain("müncehn"))
     assert not set(alphabet(0)) & set("üß7_")
+
+
+def test_a_word_of_many_alphabets_becomes_no_other():
+    assert edits("straße")
+    assert not edits("straße\u03b3\u0431\u10d3")

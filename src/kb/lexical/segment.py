@@ -36,7 +36,8 @@ PRIVATE: Final = {ord(mark): ord(mark) + 0xE000 for mark in MARKS} | dict.fromke
 LETTER: Final = re.compile(f"[{LETTERS}]")
 WITH_MARKS: Final = re.compile(f"[{LETTERS}][{MARKS}{UNSEEN}]*")
 RUN: Final = re.compile(f"[{LETTERS}][{LETTERS}{MARKS}{UNSEEN}]*")
-RUN_AT_END: Final = re.compile(rf"({RUN.pattern})\W*\Z")
+SIGNS: Final = re.compile(r"\W*")
+"""What may stand behind a run without being of another word."""
 
 
 def has_run(text: str) -> bool:
@@ -54,9 +55,11 @@ def as_phrase(text: str, *, begins: bool = False) -> str:
 
     With `begins`, a star says of a letter at the end that a token begins with it.
     """
-    if not (end := RUN_AT_END.search(text) if has_run(text) else None):
+    # Not with one pattern for the last run: it would try every end of each, for minutes where there are many letters.
+    runs = [*RUN.finditer(text)] if has_run(text) else []
+    if not runs or not SIGNS.fullmatch(text, runs[-1].end()):
         return segmented(text) or text
-    before, tokens = text[: end.start()], _tokens(end[1])
+    before, tokens = text[: runs[-1].start()], _tokens(runs[-1][0])
     last = " ".join(tokens[:-1]) or (f"{tokens[0]}*" if begins else tokens[0])
     return f"{segmented(before) or before} {last.translate(PRIVATE)}".lstrip()
 

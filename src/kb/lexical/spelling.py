@@ -17,6 +17,9 @@ LONG = 8
 BLOCK = 128
 """Letters of one alphabet are among so many characters."""
 
+ALPHABETS = 3
+"""Of how many a word may be: one of more is no language's, and would become tens of thousands of others."""
+
 
 def plain(word: str) -> str:
     """Return a word without its marks, as the index has it."""
@@ -26,9 +29,13 @@ def plain(word: str) -> str:
 def edits(word: str) -> set[str]:
     """Return what a word becomes when a letter behind the first is left out, put in or replaced, or two change places.
 
-    People seldom mistake the first, and words that differ in it are rather two words.
+    People seldom mistake the first, and words that differ in it are rather two words. Of a word in letters of many
+    alphabets there is nothing.
     """
-    letters = {letter for each in word for letter in alphabet(ord(each) // BLOCK)}
+    blocks = {ord(each) // BLOCK for each in word}
+    if len(blocks) > ALPHABETS:
+        return set()
+    letters = {letter for block in blocks for letter in alphabet(block)}
     halves = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
     found = {first + last[1:] for first, last in halves if last}
     found |= {first + last[1] + last[0] + last[2:] for first, last in halves if len(last) > 1}

@@ -78,7 +78,7 @@ class Query:
             phrases, unwanted, rest = [], [], text
         where = replace(where, holding=tuple(phrases[:MAX_CONDITIONS]), lacking=tuple(unwanted[:MAX_CONDITIONS]))
         phrases = [phrase for phrase in phrases if len(tokenize(phrase)) <= MAX_PARTS]
-        begun = beginnings(PHRASE.sub(" ", text))
+        begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         words = list(dict.fromkeys([*begun, *keywords(rest), *phrases, *compounds(rest)]))
         unquoted = PHRASE.sub(" ", text).split()
         plain = plain_words(unquoted[: len(unquoted) - len(excluded)])
@@ -92,7 +92,7 @@ class Query:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The words to look up; every word is highlighted."""
+        """The words to look up; every word is highlighted, but no more beginnings than are looked up."""
         return self.words[:MAX_TERMS]
 
     def respelled(self, instead: Mapping[str, str]) -> Query:
@@ -113,7 +113,7 @@ def keywords(text: str) -> list[str]:
     """Return the words to look for, each once: stop words only when there is nothing else."""
     words = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
     if words and all(map(is_letter, words)):  # each may be the beginning of what is meant
-        return [f"{word}*" for word in words]
+        return [f"{word}*" for word in words[:MAX_TERMS]]
     return [word for word in words if word not in STOP_WORDS] or words
 
 

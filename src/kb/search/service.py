@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kb.embed.protocol import Embedder
     from kb.search.recall import RecallMonitor
-    from kb.store.protocol import Store, Transaction
+    from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -116,11 +116,7 @@ class SearchService:
                 embedder = self._model_of(tx.space)
                 vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-            unknown = (
-                index.select(Filter(limit=query.where.limit, as_of=query.where.as_of)).unknown(query.plain)
-                if query.plain
-                else {}
-            )
+            unknown = self._unknown(index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
                 vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
@@ -148,6 +144,12 @@ class SearchService:
         found = best_documents(Retriever(tx.index, query, vector, self._instruments), top + 1)
         others = [passage for passage in found if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
+
+    def _unknown(self, index: Index, query: Query) -> dict[str, list[str]]:
+        """Return the words that no document has, with the nearest; a search as of a moment is for what was asked."""
+        if not query.plain or query.where.as_of:
+            return {}
+        return index.select(Filter(limit=query.where.limit)).unknown(query.plain)
 
     def _model_of(self, space: VectorSpace) -> Embedder:
         """Return the model whose vectors came into use a moment ago."""

@@ -30,6 +30,10 @@ OLDEST_NUMBERED = 3
 FUNCTIONS: dict[str, Any] = {"nfc": partial(unicodedata.normalize, "NFC"), "segmented": segmented}
 """What a migration cannot say in SQL."""
 
+FULL_TEXT_ANEW = "INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')"
+DAMAGES = (apsw.CorruptError, apsw.ConstraintError)
+"""What FTS5 raises when it cannot take words out of a damaged full text."""
+
 
 def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> None:
     """Make the schema in a new database, for vectors of this length; migrate an older one.
@@ -65,11 +69,20 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
     for number, sql in migrations(after=connection.pragma("user_version")):
         logger.info("migrating to version %s", number)
         try:
-            with write_transaction(connection):
-                connection.execute(sql).fetchall()
-                connection.pragma("user_version", number)
+            try:
+                _take(connection, number, sql)
+            except DAMAGES as error:
+                logger.warning("the full text may be damaged (%s): it is made anew from the texts", error)
+                _take(connection, number, f"{FULL_TEXT_ANEW}; {sql}")
         except apsw.Error as error:
             raise StoreError(f"The database {path} cannot be migrated to version {number}: {error}.") from error
+
+
+def _take(connection: apsw.Connection, number: int, sql: str) -> None:
+    """Go to a version, whole or not at all."""
+    with write_transaction(connection):
+        connection.execute(sql).fetchall()
+        connection.pragma("user_version", number)
 
 
 def migrations(after: int) -> Iterator[tuple[int, str]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.lexical.segment import segmented
 from kb.lexical.spelling import LONG, distance, edits, may_be_near, plain
 from kb.lexical.stop_words import STOP_WORDS
 from kb.store.sqlite.statements import statements
@@ -70,10 +72,12 @@ class Speller:
         letters = plain(word)
         made = self._made(letters)
         stems = dict.fromkeys(made, 1) | {stem: far for stem, far in self._begun(letters) if stem not in made}
+        # Those of other chunks do not count: who may not see them would miss what they took the place of.
+        ordered = sorted(stems, key=lambda stem: (stems[stem], stem))
+        there = ((stem, rows) for stem in ordered if (rows := self._rows((stem,))).size)
         found = []
-        for stem in sorted(stems, key=lambda stem: (stems[stem], stem))[:READ_STEMS]:
-            rows = self._rows((stem,))
-            written = self._written(stem, letters, rows) if rows.size else None
+        for stem, rows in islice(there, READ_STEMS):
+            written = self._written(stem, letters, rows)
             if written and written not in STOP_WORDS:
                 far = distance(letters, plain(written))
                 if stem in made or far <= FAR:
@@ -102,7 +106,7 @@ class Speller:
         found = {
             raw[start:end].decode().lower()
             for (text,) in texts
-            for raw in [text.encode()]
+            for raw in [(segmented(text) or text).encode()]
             for start, end, token in self._tokenizer.places(raw)
             if token == stem
         }
