@@ -212,7 +212,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         embedder,
         settings.staging_dir,
         originals,
-        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds),
+        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds, settings.staging_dir),
         instruments,
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
