@@ -212,7 +212,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         embedder,
         settings.staging_dir,
         originals,
-        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds),
+        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds, settings.staging_dir),
         instruments,
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
@@ -223,7 +223,8 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     if settings.inbox_dir:
-        inbox = Inbox(settings.inbox_dir, store, settings.staging_dir, settings.data_dir, worker.wake)
+        most_bytes = settings.max_upload_mb << 20
+        inbox = Inbox(settings.inbox_dir, store, settings.staging_dir, settings.data_dir, most_bytes, worker.wake)
         stack.enter_context(inbox)
     at_once = min(available_cores() + 1, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))

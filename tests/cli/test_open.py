@@ -55,3 +55,16 @@ def test_what_has_no_room_in_the_terminal_goes_to_the_pager(kb, tag, programs):
     assert "Ropes" not in shown
     assert opened(kb) == "mypager -x\n"
     assert "Ropes" in kb("search", "ropes", tag, "--tags", tag, env=pager).stdout
+
+
+def test_an_interrupt_in_the_pager_is_the_pagers_own(kb, tag, programs):
+    for number in range(3):
+        kb.note(f"Ropes {number} {tag}", "--tags", tag)
+    pager = kb.folder / "bin/mypager"
+    pager.write_text(f"#!/bin/sh\nkill -INT $PPID; sleep 0.5; echo survived > {kb.folder}/opened\n")
+    env = programs | {"LINES": "2"}
+    kb.in_terminal("search", "ropes", tag, "--tags", tag, env=env | {"PAGER": "mypager"})
+    assert opened(kb) == "survived\n"
+    for wrong in (" ", "less 'x"):
+        _, shown = kb.in_terminal("search", "ropes", tag, "--tags", tag, env=env | {"PAGER": wrong})
+        assert "Ropes" in shown

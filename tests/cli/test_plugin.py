@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from kb_cli.agents.session import read_session
 from tests.conftest import free_port
 from tests.support.eventually import eventually
 
@@ -100,9 +101,71 @@ def test_what_was_said_is_kept_before_a_session_is_compacted_and_found_in_it_aga
     assert f"document {document['id']}: kb_get reads it" in told["hookSpecificOutput"]["additionalContext"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"hook_event_name": "PreCompact", "transcript_path": "/not/there"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "[" * 100_000, event("PreCompact", transcript_path=5)),
+        event("PreCompact", transcript_path="/not/there"),
+    ],
+)
 def test_an_event_that_is_none_stops_no_agent(kb, text):
-    assert kb("hook", text=text).returncode == 0
+    told = kb("hook", text=text)
+    assert (told.returncode, told.stdout) == (0, "")
+    assert "Traceback" not in told.stderr
+
+
+def test_a_configuration_that_is_wrong_stops_no_agent(kb, transcript):
+    for each in (event("SessionStart"), event("PreCompact", transcript_path=transcript)):
+        told = kb("hook", text=each, env={"KB_PROFILE": "nowhere"})
+        assert (told.returncode, told.stdout) == (0, "")
+        assert "nowhere" in told.stderr
+
+
+def said_by_user(tmp_path, *contents):
+    """What is kept of these messages of the user."""
+    file = tmp_path / "said.jsonl"
+    lines = [
+        json.dumps({"type": "user", "message": {"role": "user", "content": each}}, ensure_ascii=False)
+        for each in contents
+    ]
+    file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    return read_session(file)
+
+
+def test_what_programs_printed_is_not_kept_though_it_stands_in_messages_of_the_user(tmp_path):
+    kept = said_by_user(
+        tmp_path,
+        "<bash-input>cat .env</bash-input>",
+        "<bash-stdout>TOKEN=secret\n</bash-stdout><bash-stderr></bash-stderr>",
+        "Which key?<system-reminder>.env holds TOKEN=secret</system-reminder> What does <system-reminder> mean?",
+        [{"type": "text", "text": "<local-command-stdout>secret</local-command-stdout>"}],
+    )
+    assert kept == "**User:** Which key? What does <system-reminder> mean?"
+
+
+def test_messages_with_line_ends_of_other_kinds_and_halves_of_characters_are_kept(tmp_path):
+    assert said_by_user(tmp_path, "one\u2028two\x85three") == "**User:** one\u2028two\x85three"
+    file = tmp_path / "halves.jsonl"
+    file.write_text('{"type": "user", "content": "cut \\ud83d here"}\n' + "[" * 100_000)
+    assert read_session(file) == "**User:** cut ? here"
+
+
+def test_only_the_end_of_a_long_transcript_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("kb_cli.agents.session.MOST_BYTES", 200)
+    assert (
+        said_by_user(tmp_path, *("x" * 50 for _ in range(100)), "the end")
+        == f"**User:** {'x' * 50}\n\n**User:** the end"
+    )
+
+
+@pytest.mark.parametrize("folder", ["/", None, "/home/ann/this, that", "/home/ann/two\nlines"])
+def test_a_session_in_any_folder_is_kept(kb, transcript, tag, folder):
+    kept = kb("hook", text=event("PreCompact", session_id=tag, transcript_path=transcript, cwd=folder))
+    assert (kept.returncode, kept.stderr) == (0, "")
+    eventually(
+        "the session is kept",
+        lambda: [each for each in kb.json("list")["documents"] if each["source_path"] == f"session/{tag}"],
+    )
 
 
 def test_an_engine_that_is_away_stops_no_agent(kb):

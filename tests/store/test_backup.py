@@ -261,7 +261,10 @@ def test_a_restore_sets_aside_what_was_there_and_is_refused_while_an_engine_runs
     with sole_user(filled_data.settings.data_dir / "kb.lock"), pytest.raises(StoreError, match="Another kb engine"):
         restore_backup(filled_data.settings, backups)
     assert filled_data.state() == after
+    taken = filled_data.settings.data_dir / "inbox.json"
+    taken.write_text("{}")
     [aside] = restore_backup(filled_data.settings, backups).set_aside
+    assert not taken.exists()  # what came into the inbox after the backup goes in again
     assert filled_data.state() == before
     assert Data(aside).state() == after
 

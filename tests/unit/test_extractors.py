@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.api.errors import Stopped, Unreadable
+from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
@@ -98,12 +98,18 @@ def test_files_can_be_given_by_suffix_and_by_path_and_answer_with_html(reader, s
     assert read(b"bytes", "old.DOC") == ("html", "file.DOC bytes")
 
 
+@pytest.mark.parametrize("name", ["a.jpg; echo injected", f"a.{'x' * 252}", "a.$(echo injected)"])
+def test_a_file_that_others_named_cannot_speak_to_a_shell_that_the_operator_uses(reader, name):
+    assert reader("image=sh -c 'wc -c < {file}'")(JPEG, name) == ("text", str(len(JPEG)))
+
+
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
         ("image=no-such-program -", "there is no program 'no-such-program'"),
         ("picture=cat", "'picture' is neither image, audio, video, scan nor a suffix"),
         ("image", "an entry is a type, '=', and a command"),
+        ("image=http:///nowhere", "is no address"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named(named, reason):
@@ -158,6 +164,13 @@ def test_what_an_extractor_left_behind_does_not_hold_it_up(reader, script):
     assert not _running("sleep 47126")
 
 
+def test_an_extractor_that_closes_its_output_before_it_ends_has_not_failed(reader, script):
+    assert reader(f"image={script('echo found; exec >&-; sleep 0.3')}")(JPEG, "a.jpg") == ("text", "found")
+    with pytest.raises(Unreadable, match="took more than 1 seconds"):
+        reader(f"image={script('echo found; exec >&-; sleep 47128')}", seconds=1)(JPEG, "a.jpg")
+    assert not _running("sleep 47128")
+
+
 def test_an_extractor_that_prints_without_end_meets_the_limit(reader):
     with pytest.raises(Unreadable, match=r"\(KB_INDEX_RATIO\)"):
         reader("image=yes")(JPEG, "a.jpg")
@@ -187,6 +200,7 @@ def test_an_extractor_may_read_no_documents_write_nowhere_and_reach_nobody(reade
     monkeypatch.setenv("KB_API_KEY", "secret")
     secret = tmp_path / "kb.db"
     secret.write_text("secret")
+    tgkill = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         lines = f"""
@@ -195,13 +209,17 @@ def test_an_extractor_may_read_no_documents_write_nowhere_and_reach_nobody(reade
         echo > {tmp_path}/written
         echo scratch > $TMPDIR/file && cat $TMPDIR/file
         env
-        kill -0 {os.getpid()}
+        kill -0 {os.getpid()} && echo signalled
+        /usr/bin/perl -e 'syscall({tgkill}, {os.getpid()}, {os.getpid()}, 0) or print "signalled"'
+        /usr/bin/perl -e 'syscall({tgkill}, 0+$$, 0+$$, 0) or print "only itself\\n"'
         /usr/bin/perl -e 'use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0) or print "no socket\\n"'
         bash -c 'echo > /dev/tcp/127.0.0.1/{port}' && echo connected
         true
         """
         _, text = reader(f"image={script(lines)}")(JPEG, "a.jpg")
     assert "secret" not in text
+    assert "signalled" not in text
+    assert "only itself" in text
     assert "scratch" in text
     assert "no socket" in text
     assert "connected" not in text
@@ -217,6 +235,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         answer = {"document": {"md_content": f"# {self.path}\n\n{body.decode('latin-1')[:400]}\n\n## more\n\n- x"}}
         if self.path == "/refuse":
             return self.send_error(500)
+        if self.path[1:].isdigit():
+            return self.send_error(int(self.path[1:]))
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -249,3 +269,15 @@ def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):
         reader(f".doc={service}/refuse")(b"the words", "old.doc")
     with pytest.raises(Unreadable, match="Connection refused"):
         reader(".doc=http://127.0.0.1:9/")(b"the words", "old.doc")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_service_that_is_away_or_busy_and_a_command_that_says_so_are_out_of_reach(reader, script, service, status):
+    for named in (f"{service}/{status}", "http://127.0.0.1:9/", script("exit 75")):
+        with pytest.raises(OutOfReach, match="is out of reach"):
+            reader(f".doc={named}")(b"the words", "old.doc")
+
+
+def test_reasons_name_no_secret_of_an_address(reader):
+    with pytest.raises(OutOfReach, match=r"its extractor http://127\.0\.0\.1:9/convert is out of reach"):
+        reader(".doc=http://me:secret@127.0.0.1:9/convert?key=secret#file=@")(b"the words", "old.doc")

@@ -19,6 +19,9 @@ from kb.documents.originals import Originals
 from kb.documents.submit import drop
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.stop import Stop
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
+from kb.parser.sandbox import Limits
 from kb.store.rows import Author, Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
@@ -150,6 +153,33 @@ def test_what_a_limited_key_sent_to_a_path_that_became_anothers_is_kept_and_can_
     worker.wake()
     assert ended(store, job_id).status == "done"
     assert found(store, "mine") == ["mine"]
+
+
+def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failing, tmp_path):
+    staging = tmp_path / "staging"
+    (staging / "kb-extract-cut-off").mkdir(parents=True)
+    (staging / "a").write_text("words")
+    (staging / "kb-extract-cut-off" / "file.doc").write_text(
+        "a copy of a file on whose extractor the engine was killed"
+    )
+    extractors = Extractors.parse(".doc=http://127.0.0.1:9/")
+    sandbox = ExtractingSandbox(Limits(), extractors, 20, staging)
+    with store.write() as tx:
+        job_id = tx.jobs.add(NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
+    worker = Worker(store, failing, staging, Originals(tmp_path / "files", keep=True), sandbox)
+    worker.start()
+    try:
+        assert ended(store, job_id).error.startswith(
+            "The engine could not have it read: its extractor http://127.0.0.1:9/"
+        )
+        assert [each.name for each in staging.iterdir()] == ["a"]
+        sandbox.extractors = Extractors.parse(".doc=cat")
+        with store.write() as tx:
+            assert tx.jobs.retry(job_id)
+        worker.wake()
+        assert ended(store, job_id).status == "done"
+    finally:
+        worker.stop()
 
 
 def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(store, worker, failing):

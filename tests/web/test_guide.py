@@ -39,7 +39,11 @@ def test_the_guide_is_shown_and_may_load_nothing_from_elsewhere(site, client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/help/..%2fsecret.html", "/help/%2e%2e/secret.html", "/help/reference/..%2f..%2fsecret.html"]
+    "path",
+    [
+        *("/help/..%2fsecret.html", "/help/%2e%2e/secret.html", "/help/reference/..%2f..%2fsecret.html"),
+        *("/help/%00", f"/help/{'x' * 300}", "/help/%ff"),
+    ],
 )
 def test_nothing_beside_the_guide_is_shown(site, client, path):
     (site / "reference").mkdir(parents=True)

@@ -299,6 +299,10 @@ class Unreadable(KbError):
     """The file cannot be read."""
 
 
+class OutOfReach(Unreadable):
+    """What would read the file is out of reach for now."""
+
+
 class StartError(KbError):
     """The program cannot start."""
 

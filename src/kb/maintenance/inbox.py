@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import os
+import stat
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from pydantic import ValidationError
+
 from kb.access.store import CallerStore
 from kb.api.access import Caller
-from kb.api.errors import KbError, SettingError
+from kb.api.errors import DiskFull, SettingError
 from kb.api.models import FileRequest
 from kb.documents.submit import submit_file
+from kb.filesystem import sync
 from kb.store.rows import Author
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
     from kb.store.protocol import Store
@@ -26,6 +31,12 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 2.0
 """How often is looked for files. One that two looks find the same is whole: whoever wrote it is done."""
+
+RETRY_SECONDS: Final = 30.0
+"""When it is looked again after the disk was full, or the folder away."""
+
+REST: Final = 10
+"""How many times as long as a look takes it is waited for the next one: an inbox may hold many files."""
 
 TAKEN: Final = "inbox.json"
 INBOX: Final = "inbox"
@@ -43,22 +54,31 @@ class Inbox:
         store: what gets the jobs.
         staging: where files wait for their job.
         data_dir: where is kept what was taken.
+        most_bytes: how large a file may be.
         wake: says that there is a new job.
 
     Raises:
-        SettingError: there is no such folder.
+        SettingError: there is no such folder, or it is where kb itself writes.
     """
 
-    def __init__(self, folder: Path, store: Store, staging: Path, data_dir: Path, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, folder: Path, store: Store, staging: Path, data_dir: Path, most_bytes: int, wake: Callable[[], None]
+    ) -> None:
         if not folder.is_dir():
             raise SettingError(f"KB_INBOX_DIR: there is no folder {folder}")
+        if is_within(data_dir, folder):  # each file that it takes would become another one
+            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}; name another folder")
         self._folder = folder.absolute()
         self._store = cast("Store", CallerStore(store, Caller(INBOX)))
         self._staging = staging
         self._kept = data_dir / TAKEN
+        self._most_bytes = most_bytes
         self._wake = wake
         self._taken = self._load()
+        self._is_kept = True
         self._before: dict[str, State] = {}
+        self._unreadable: dict[str, str] = {}
+        self._seconds = POLL_SECONDS
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-inbox", daemon=True)
 
@@ -74,53 +94,123 @@ class Inbox:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopping.wait(POLL_SECONDS):
+        while not self._stopping.wait(self._seconds):
             try:
-                self._look()
-            except (OSError, KbError):
+                self.look()
+            except Exception:
                 logger.exception("the inbox %s could not be looked through; it is tried again", self._folder)
+                self._seconds = RETRY_SECONDS
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Send what has not changed since the last look and was not sent as it is."""
-        now = dict(self._files(self._folder))
+        began, unreadable = time.monotonic(), dict[str, str]()
+        now = dict(self._files(self._folder, unreadable))
+        self._seconds = max(POLL_SECONDS, REST * (time.monotonic() - began))
         new = [path for path, state in now.items() if self._before.get(path) == state != self._taken.get(path)]
         self._before = now
-        for path in new:
-            if self._stopping.is_set():
-                return
-            self._send(path)
-            self._taken[path] = now[path]
-        gone = self._taken.keys() - now.keys() if self._folder.is_dir() else ()
-        for path in gone:
-            del self._taken[path]
-        if new or gone:
-            part = self._kept.with_suffix(".part")
-            part.write_text(json.dumps(self._taken))
-            part.replace(self._kept)
+        try:
+            for path in new:
+                if self._stopping.is_set():
+                    return
+                self._take(path, now[path], unreadable)
+            self._forget(now, unreadable)
+        finally:
+            self._report(unreadable)
+            self._keep()
 
-    def _files(self, folder: Path) -> Iterator[tuple[str, State]]:
-        with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+    def _files(self, folder: Path, unreadable: dict[str, str]) -> Iterator[tuple[str, State]]:
+        """Yield the files below a folder; put what cannot be looked at, and why, to what is unreadable."""
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            unreadable[str(folder)] = error.strerror or str(error)
+            return
         for entry in found:
             if entry.name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._files(Path(entry.path))
-            elif entry.is_file(follow_symlinks=False):
+                yield from self._files(Path(entry.path), unreadable)
+                continue
+            try:
                 state = entry.stat(follow_symlinks=False)
-                if state.st_size and entry.path.isprintable():
-                    yield entry.path, (state.st_mtime_ns, state.st_size)
+            except OSError as error:
+                unreadable[entry.path] = error.strerror or str(error)
+                continue
+            if stat.S_ISREG(state.st_mode) and state.st_size:
+                yield entry.path, state_of(state)
 
-    def _send(self, path: str) -> None:
-        file = Path(path)
-        with file.open("rb") as content:
-            request = FileRequest(source_path=file.as_posix())
+    def _take(self, path: str, state: State, unreadable: dict[str, str]) -> None:
+        """Send a file, and note that; one that cannot be read is tried again, one that cannot be sent is not."""
+        try:
+            if state[1] > self._most_bytes:
+                logger.warning("not taken in from the inbox: %r is larger than KB_MAX_UPLOAD_MB", path)
+            elif not self._send(Path(path), state):
+                return
+        except ValidationError:
+            logger.warning("not taken in from the inbox: %r is no path that a document may have", path)
+        except OSError as error:
+            if DiskFull.is_why(error):
+                raise
+            unreadable[path] = error.strerror or str(error)
+            return
+        self._taken[path] = state
+        self._is_kept = False
+
+    def _send(self, file: Path, state: State) -> bool:
+        """Send a file; return whether it is still as it was found."""
+        request = FileRequest(source_path=file.as_posix())
+        with open(file, "rb", opener=open_no_link) as content:
+            if state_of(os.fstat(content.fileno())) != state:
+                return False
             accepted = submit_file(self._store, self._staging, content, file.name, request, author=Author(INBOX))
-        logger.info("taken in from the inbox: %s", path, extra={"job_id": accepted.job_id})
+        logger.info("taken in from the inbox: %r", str(file), extra={"job_id": accepted.job_id})
         self._wake()
+        return True
+
+    def _forget(self, now: Mapping[str, State], unreadable: Iterable[str]) -> None:
+        """Forget the files that are gone. An empty folder is more often a disk that is not there."""
+        away = tuple(f"{each}{os.sep}" for each in unreadable)
+        for path in self._taken.keys() - now.keys() - set(unreadable) if now else ():
+            if not path.startswith(away):
+                del self._taken[path]
+                self._is_kept = False
+
+    def _report(self, unreadable: dict[str, str]) -> None:
+        """Log once what cannot be read."""
+        for path, reason in unreadable.items() - self._unreadable.items():
+            logger.warning("in the inbox %r cannot be read; it is tried again: %s", path, reason)
+        self._unreadable = unreadable
+
+    def _keep(self) -> None:
+        if self._is_kept:
+            return
+        part = self._kept.with_suffix(".part")
+        part.write_text(json.dumps(self._taken))
+        sync(part)
+        part.replace(self._kept)
+        self._is_kept = True
 
     def _load(self) -> dict[str, State]:
         try:
             return {path: (state[0], state[1]) for path, state in json.loads(self._kept.read_bytes()).items()}
         except (OSError, ValueError, TypeError, IndexError, AttributeError):
             return {}
+
+
+def is_within(data_dir: Path, folder: Path) -> bool:
+    """Return whether a folder holds the data folder where it is seen."""
+    data_dir, folder = data_dir.resolve(), folder.resolve()
+    return data_dir.is_relative_to(folder) and not any(
+        part.startswith(".") for part in data_dir.relative_to(folder).parts
+    )
+
+
+def open_no_link(path: str, flags: int) -> int:
+    """Open a file that may have become a link, or something that opening waits for, since it was looked at."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def state_of(state: os.stat_result) -> State:
+    """Return what changes when a file does."""
+    return state.st_mtime_ns, state.st_size

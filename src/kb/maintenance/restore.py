@@ -19,6 +19,7 @@ from kb.documents.originals import Originals
 from kb.filesystem import give_to_owner_of, make_folder, sync
 from kb.maintenance.archive import DATABASE, copy, digest_of, object_name, opened_backups
 from kb.maintenance.doctor import verify_data
+from kb.maintenance.inbox import TAKEN
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
@@ -101,7 +102,10 @@ def complete_restore(settings: Settings) -> list[Path]:
 
     For who has the locks of the data directory and of the database, before the database is opened.
     """
-    return _Places.of(settings).move()
+    places = _Places.of(settings)
+    if places.are_unpacked:  # the database that comes does not hold all that was taken from the inbox
+        (settings.data_dir / TAKEN).unlink(missing_ok=True)
+    return places.move()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,11 @@ class _Places:
     def _roots(self) -> list[Path]:
         """The folders that things move in; that of the database comes last."""
         return list(dict.fromkeys([self.files.parent.resolve(), self.database.parent]))
+
+    @property
+    def are_unpacked(self) -> bool:
+        """Whether there is something to move in."""
+        return any(self._roots[-1].glob(f"{RESTORING}*[0-9]"))
 
     def unpack(self, backup: Backup, stamp: str) -> None:
         """Unpack and verify a backup; it is complete when the last folder has its name."""

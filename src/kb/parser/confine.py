@@ -71,6 +71,9 @@ _OPENAT, _TGKILL = (257, 56), (234, 131)
 
 _FORBIDDEN_TO_PROGRAMS: Final = {
     "kill": (62, 129),
+    "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
     "setpgid": (109, 154),
     "setsid": (112, 157),
     "ptrace": (101, 117),
@@ -89,6 +92,9 @@ _FORBIDDEN_TO_PROGRAMS: Final = {
 }
 """What no extractor needs. It stays in its group, so that all of it is killed together."""
 _SOCKET, _CLONE = (41, 198), (56, 220)
+_NOT_TO_THE_ENGINE: Final = (_TGKILL, (302, 261))
+"""A signal to a thread, and limits: programs have these for themselves."""
+
 _CLONE3: Final = (435, 435)
 """Its flags cannot be seen; libraries know how to do without it."""
 _NEW_NAMESPACES: Final = 0x7E020000
@@ -140,7 +146,7 @@ def confine() -> list[Restriction]:
     return sorted(restrictions)
 
 
-def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) -> None:
+def confine_program(command: Sequence[str], scratch: str, engine: int, *, may_connect: bool) -> None:
     """Give up what a program does not need that reads one file and prints what it finds.
 
     It may read and run what the system has, and what its command names by a full path; and write into a folder.
@@ -148,6 +154,7 @@ def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) 
     Args:
         command: the program and its arguments.
         scratch: the folder.
+        engine: the process that it may do nothing to.
         may_connect: whether it may use the network.
     """
     if sys.platform != "linux":
@@ -162,7 +169,7 @@ def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) 
     readable = dict.fromkeys((*_READ_BY_PROGRAMS, *named, *modules), _READ_FILE | _READ_DIR | _EXECUTE)
     written = {"/dev/null": _READ_FILE | _WRITE_FILE, scratch: ~_EXECUTE}
     _forbid_files(libc, readable | written, ports=not may_connect)
-    _install(libc, lambda architecture: _program_filter(architecture, may_connect=may_connect))
+    _install(libc, lambda architecture: _program_filter(architecture, engine, may_connect=may_connect))
 
 
 def _libc() -> ctypes.CDLL:
@@ -239,7 +246,7 @@ def _filter(architecture: _Architecture, own_pid: int) -> Iterator[bytes]:
     yield refuse
 
 
-def _program_filter(architecture: _Architecture, *, may_connect: bool) -> Iterator[bytes]:
+def _program_filter(architecture: _Architecture, engine: int, *, may_connect: bool) -> Iterator[bytes]:
     refuse, allow = _instruction(_RETURN, _REFUSE | errno.EPERM), _instruction(_RETURN, _ALLOW)
     yield _instruction(_LOAD, _ARCHITECTURE_AT)
     yield _instruction(_IF_EQUAL, architecture.audit, skip_if=1)
@@ -253,6 +260,12 @@ def _program_filter(architecture: _Architecture, *, may_connect: bool) -> Iterat
     for numbers in forbidden:
         yield _instruction(_IF_EQUAL, numbers[architecture.column], skip_unless=1)
         yield refuse
+    for numbers in _NOT_TO_THE_ENGINE:
+        yield _instruction(_IF_EQUAL, numbers[architecture.column], skip_unless=4)
+        yield _instruction(_LOAD, _ARGUMENTS_AT)
+        yield _instruction(_IF_EQUAL, engine, skip_unless=1)
+        yield refuse
+        yield allow
     yield _instruction(_IF_EQUAL, _CLONE[architecture.column], skip_if=1)
     yield allow
     yield _instruction(_LOAD, _ARGUMENTS_AT)

@@ -27,12 +27,14 @@ class ExtractingSandbox(Sandbox):
         limits: what reading one file may take.
         extractors: which there are.
         seconds: how long they may take over one file.
+        folder: where they may write, each into a folder of its own; by default that of temporary files.
     """
 
-    def __init__(self, limits: Limits, extractors: Extractors, seconds: float) -> None:
+    def __init__(self, limits: Limits, extractors: Extractors, seconds: float, folder: Path | None = None) -> None:
         super().__init__(limits)
         self.extractors = extractors
         self.seconds = seconds
+        self.folder = folder
         self._run: ExtractorRun | None = None
 
     @property
@@ -67,7 +69,7 @@ class ExtractingSandbox(Sandbox):
             raise Unreadable(self.limits.too_many_pages(count))
         text, sections = "", list[Section]()
         for number in range(1, count + 1):
-            with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png") as picture:
+            with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png", dir=self.folder) as picture:
                 picture.write(self.picture_to_read(path, number))
                 picture.flush()
                 page = self._read(extractor, Path(picture.name), "page.png", characters, deadline, may_be_empty=True)
@@ -91,7 +93,7 @@ class ExtractingSandbox(Sandbox):
         may_be_empty: bool = False,
     ) -> tuple[str, Extracted]:
         too_slow = f"its extractor {extractor.name} took more than {self.seconds:g} seconds (KB_EXTRACT_SECONDS)"
-        self._run = ExtractorRun(extractor, self.limits, deadline, too_slow)
+        self._run = ExtractorRun(extractor, self.limits, deadline, too_slow, self.folder)
         if self._stopped:
             raise Stopped
         try:
@@ -106,7 +108,7 @@ class ExtractingSandbox(Sandbox):
 
     def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
         """Return what the sandbox makes of what an extractor printed; files in it are none of its own."""
-        with tempfile.NamedTemporaryFile(prefix="kb-extracted-") as file:
+        with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
             file.write(printed.replace(b"\f", b"\n").replace(b"\0", b""))
             file.flush()
             with suppress(Opaque):

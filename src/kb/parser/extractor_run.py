@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.errors import Stopped, Unreadable
-from kb.parser.extractors import FILE
+from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.parser.extractors import FILE, SUFFIX
+from kb.parser.launch import NOT_NOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,13 +40,18 @@ class ExtractorRun:
         limits: of memory.
         deadline: when it must have ended, on the monotonic clock.
         too_slow: why the file failed if it has not.
+        folder: where it gets a folder of its own; by default that of temporary files.
     """
 
-    def __init__(self, extractor: Extractor, limits: Limits, deadline: float, too_slow: str) -> None:
+    def __init__(
+        self, extractor: Extractor, limits: Limits, deadline: float, too_slow: str, folder: Path | None = None
+    ) -> None:
         self._extractor = extractor
         self._limits = limits
         self._deadline = deadline
         self._too_slow = too_slow
+        self._folder = folder
+        self._look_at = 0.0
         self._is_stopped = False
 
     def stop(self) -> None:
@@ -57,11 +63,12 @@ class ExtractorRun:
 
         Raises:
             Unreadable: it failed, or went over a limit.
+            OutOfReach: it, or the service that it asks, is not there.
             Stopped: `stop` was called.
         """
         with (
-            tempfile.TemporaryDirectory(prefix="kb-extract-") as scratch,
-            tempfile.TemporaryFile() as errors,
+            tempfile.TemporaryDirectory(prefix="kb-extract-", dir=self._folder) as scratch,
+            tempfile.TemporaryFile(dir=self._folder) as errors,
             path.open("rb") as file,
         ):
             command = self._command(file, Path(scratch), filename)
@@ -78,14 +85,18 @@ class ExtractorRun:
                 printed = self._printed(process, characters)
             finally:
                 end_group(process)
+            if process.returncode == NOT_NOW:
+                raise OutOfReach(f"its extractor {self._extractor.name} is out of reach{last_words(errors)}")
             if process.returncode:
-                raise Unreadable(self._failure(process.returncode, errors))
+                how = ending(process.returncode)
+                raise Unreadable(f"its extractor {self._extractor.name} failed ({how}){last_words(errors)}")
             return printed
 
     def _command(self, file: Any, scratch: Path, filename: str) -> list[str]:  # noqa: ANN401 - an open file
         if not self._extractor.takes_path:
             return list(self._extractor.command)
-        copy = scratch / f"file{PurePath(filename).suffix}"
+        suffix = PurePath(filename).suffix
+        copy = scratch / f"file{suffix if SUFFIX.fullmatch(suffix) else ''}"  # others named it, and a shell may read it
         with copy.open("wb") as copied:
             shutil.copyfileobj(file, copied)
         return [word.replace(FILE, str(copy)) for word in self._extractor.command]
@@ -112,7 +123,7 @@ class ExtractorRun:
                 self._check(process, is_in_bounds=len(printed) <= most, characters=characters)
                 if has_ended(process.pid):  # what it left behind must not hold up the end
                     kill_group(process.pid)
-        while not has_ended(process.pid):  # it has nothing more to say, and is about to end
+        while not has_ended(process.pid):  # programs close what they print to a moment before they end
             self._check(process, is_in_bounds=True, characters=characters)
             time.sleep(_END_SECONDS)
         return bytes(printed)
@@ -122,17 +133,29 @@ class ExtractorRun:
             raise Stopped
         if not is_in_bounds:
             raise Unreadable(self._limits.too_many_characters(characters))
-        if time.monotonic() >= self._deadline:
+        now = time.monotonic()
+        if now >= self._deadline:
             raise Unreadable(self._too_slow)
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOK_SECONDS
         if memory_of(process.pid) > self._limits.memory_mb * _MIB:
             raise Unreadable(self._limits.too_much_memory)
 
-    def _failure(self, status: int, errors: Any) -> str:  # noqa: ANN401 - an open file
-        errors.seek(0)
-        said = errors.read(_BLOCK).decode("utf-8", "replace").split("\n")
-        last = next((line for line in map(printable, reversed(said)) if line), "")
-        how = f"exit status {status}" if status > 0 else signal.Signals(-status).name
-        return f"its extractor {self._extractor.name} failed ({how}){': ' if last else ''}{last}"
+
+def ending(status: int) -> str:
+    """Return how a program ended, whose exit status is this."""
+    if status > 0:
+        return f"exit status {status}"
+    return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+
+
+def last_words(errors: Any) -> str:  # noqa: ANN401 - an open file
+    """Return the last line of a file, if it has any, behind a colon."""
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - _BLOCK))
+    said = errors.read().decode("utf-8", "replace").split("\n")
+    last = next((line for line in map(printable, reversed(said)) if line), "")
+    return f": {last}" if last else ""
 
 
 def printable(line: str) -> str:

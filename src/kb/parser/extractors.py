@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, get_args
+from urllib.parse import urlsplit
 
 from kb.formats.opaque import SUFFIXES, Kind
 
@@ -20,7 +21,7 @@ FILE: Final = "{file}"
 """In a command, the path of the file; without it the file comes on standard input."""
 
 _NEXT: Final = re.compile(r"[;\n]")
-_SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,20}")
+SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,20}", re.IGNORECASE | re.ASCII)
 _LANGUAGES: Final = re.compile(r"[A-Za-z_]{2,20}(\+[A-Za-z_]{2,20})*")
 
 
@@ -93,20 +94,26 @@ class Extractors:
 
 
 def _type(name: str) -> str:
-    if name in get_args(Kind) or _SUFFIX.fullmatch(name):
+    if name in get_args(Kind) or SUFFIX.fullmatch(name):
         return name
     raise ValueError(f"{name!r} is neither {', '.join(get_args(Kind))} nor a suffix such as .doc")
 
 
 def _extractor(target: str) -> Extractor:
     if target.startswith(("http://", "https://")):
-        return Extractor(
-            target.partition("#")[0], (sys.executable, "-P", "-m", "kb.parser.post", target), is_service=True
-        )
+        return Extractor(_shown(target), (sys.executable, "-P", "-m", "kb.parser.post", target), is_service=True)
     words = shlex.split(target)
     if not words:
         raise ValueError("an entry is a type, '=', and a command or an address, as in image=tesseract - -")
     return Extractor(words[0], (_program(words[0]), *words[1:]))
+
+
+def _shown(address: str) -> str:
+    """Return an address without what may be a secret: reasons of failed jobs name it."""
+    parts = urlsplit(address)
+    if not parts.hostname:
+        raise ValueError(f"{address!r} is no address")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _tesseract(languages: str) -> Extractor:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 from kb.parser.confine import confine_program
+
+NOT_NOW: Final = 75
+"""The exit status of what may succeed another time: `EX_TEMPFAIL` of `sysexits.h`."""
 
 
 def main() -> None:
@@ -13,8 +17,12 @@ def main() -> None:
     engine, address_space, largest_file, network, scratch, *command = sys.argv[1:]
     end_with(int(engine))
     limit(int(address_space), int(largest_file))
-    confine_program(command, scratch, may_connect=network == "network")
-    os.execv(command[0], command)  # noqa: S606 - no shell is what is meant
+    confine_program(command, scratch, int(engine), may_connect=network == "network")
+    try:
+        os.execv(command[0], command)  # noqa: S606 - no shell is what is meant
+    except OSError as error:
+        print(error.strerror, file=sys.stderr)
+        sys.exit(NOT_NOW)
 
 
 def end_with(engine: int) -> None:

@@ -372,7 +372,8 @@ class _Process:
         status = self._process.returncode
         if status >= 0:
             return f"the parser gave up on it (exit status {status})"
-        return f"the parser crashed on it ({signal.Signals(-status).name})"
+        name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+        return f"the parser crashed on it ({name})"
 
     def _stderr(self) -> str:
         self._errors.seek(0)

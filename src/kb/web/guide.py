@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -41,13 +42,22 @@ async def show(request: Request) -> Response:
     """Return a page of the guide, or what belongs to one."""
     if not (SITE / "index.html").is_file():
         return PlainTextResponse(ABSENT, 404)
-    file = (SITE / (request.path_params["path"] or "index.html")).resolve()
-    if not (file.is_relative_to(SITE.resolve()) and file.is_file()):
+    file = file_at(request.path_params["path"] or "index.html")
+    if file is None:
         return PlainTextResponse("There is no such page in the guide; /help/ is its first.\n", 404)
     if file.suffix != ".html":
         return FileResponse(file)
     content = file.read_bytes()
     return HTMLResponse(content, headers={"Content-Security-Policy": policy_for(content)})
+
+
+def file_at(path: str) -> Path | None:
+    """Return the file of the guide at a path, if there is one."""
+    with suppress(OSError, ValueError):  # no file can be called so
+        file = (SITE / path).resolve()
+        if file.is_relative_to(SITE.resolve()) and file.is_file():
+            return file
+    return None
 
 
 @cache

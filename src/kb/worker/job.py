@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.access.store import as_caller
 from kb.api.access import Caller
-from kb.api.errors import Forbidden, Unreadable
+from kb.api.errors import Forbidden, OutOfReach, Unreadable
 from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
 from kb.documents.staging import discard
@@ -38,6 +38,7 @@ MAX_ATTEMPTS = 3
 """How often a job is begun that fails for no reason of its own."""
 
 ENGINE_ENDED = "The engine ended three times while it worked on this."
+ENGINE_FAILED = f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why."
 
 
 AHEAD = 4
@@ -132,11 +133,14 @@ class Ingestion:
         """Return what was read; without it the job ends here."""
         try:
             draft = future.result()
+        except OutOfReach as error:
+            self._give_up(job, f"The engine could not have it read: {error.detail}", lease)
+            return None
         except Unreadable as error:
             self._fail(job, error.detail, lease)
             return None
         if draft is None and job.attempts > MAX_ATTEMPTS:
-            self._give_up(job, lease)
+            self._give_up(job, ENGINE_FAILED, lease)
         elif draft is None:
             self._end(job, "dropped", lease)
         return draft
@@ -235,10 +239,10 @@ class Ingestion:
             tx.jobs.drop_content(job.id)
         self._end(job, "failed", lease)
 
-    def _give_up(self, job: Job, lease: Lease) -> None:
+    def _give_up(self, job: Job, reason: str, lease: Lease) -> None:
         """Fail a job for a reason of the engine's: its content stays, for another try."""
         with self._store.write() as tx:
-            tx.jobs.fail(job.id, f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why.")
+            tx.jobs.fail(job.id, reason)
         self._end(job, "gave_up", lease)
 
     def _end(self, job: Job, outcome: Outcome, lease: Lease, draft: Draft | None = None) -> None:

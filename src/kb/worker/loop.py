@@ -11,6 +11,7 @@ reads files while the model works on what was read before.
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
 from contextlib import closing, suppress
@@ -125,7 +126,9 @@ class Worker:
         self._originals.sweep(self._store)
         self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
-            if file.name not in staged:
+            if file.is_dir():  # of an extractor that was cut off
+                shutil.rmtree(file)
+            elif file.name not in staged:
                 file.unlink()
         self._thread.start()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,6 +21,15 @@ SPEAKERS: Final = {
 MOST_CHARS: Final = 20_000
 """How much of a session's end is kept."""
 
+MOST_BYTES: Final = 16 << 20
+"""How much of a transcript's end is looked at: a hook has seconds."""
+
+TOOL_TAGS: Final = (
+    *("bash-input", "bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"),
+    *("local-command-caveat", "system-reminder", "task-notification"),
+)
+"""Between these, messages of the user hold what programs printed, and files."""
+
 
 def read_session(transcript: Path) -> str:
     """Return the end of a session as Markdown, what was said by whom; nothing of tools and their results.
@@ -27,7 +38,7 @@ def read_session(transcript: Path) -> str:
     """
     parts: list[str] = []
     length = 0
-    for speaker, text in reversed(list(turns(transcript.read_text(errors="replace")))):
+    for speaker, text in reversed(list(turns(read_end(transcript)))):
         parts.append(f"**{speaker}:** {text}")
         length += len(text)
         if length > MOST_CHARS:
@@ -36,15 +47,25 @@ def read_session(transcript: Path) -> str:
     return "\n\n".join(reversed(parts))
 
 
+def read_end(transcript: Path) -> str:
+    """Return the last lines of a transcript."""
+    with transcript.open("rb") as file:
+        skipped = max(0, file.seek(0, os.SEEK_END) - MOST_BYTES)
+        file.seek(skipped)
+        if skipped:
+            file.readline()
+        return file.read(MOST_BYTES).decode("utf-8", "replace")
+
+
 def turns(transcript: str) -> Iterator[tuple[str, str]]:
     """Yield who said what, of a file with one JSON object or with one a line."""
     for entry in entries(transcript):
         message = entry.get("message")
         inner = message if isinstance(message, dict) else entry
         speaker = SPEAKERS.get(str(inner.get("role") or entry.get("type")))
-        text = said(inner.get("content"))
-        if speaker and text and not entry.get("isMeta"):
-            yield speaker, text
+        text = without_tools(said(inner.get("content")))
+        if speaker and text and not (entry.get("isMeta") or entry.get("isSidechain")):
+            yield speaker, text.encode("utf-8", "replace").decode()  # programs cut characters of two halves apart
 
 
 def entries(transcript: str) -> Iterator[dict[str, Any]]:
@@ -52,8 +73,8 @@ def entries(transcript: str) -> Iterator[dict[str, Any]]:
     try:
         whole = json.loads(transcript)
         found = whole.get("messages", [whole]) if isinstance(whole, dict) else whole
-    except ValueError:
-        found = [parsed(line) for line in transcript.splitlines()]
+    except (ValueError, RecursionError):
+        found = [parsed(line) for line in transcript.split("\n")]  # a message may hold other line ends
     yield from (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
 
 
@@ -61,7 +82,7 @@ def parsed(line: str) -> object:
     """Return what a line holds, if it is JSON."""
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -73,3 +94,11 @@ def said(content: object) -> str:
         return ""
     texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type", "text") == "text"]
     return "\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+
+
+def without_tools(text: str) -> str:
+    """Return a message without what it holds of tools."""
+    for tag in TOOL_TAGS:
+        closed, end, rest = text.rpartition(f"</{tag}>")
+        text = re.sub(f"<{tag}>.*?</{tag}>", "", closed + end, flags=re.DOTALL) + rest
+    return text.strip()

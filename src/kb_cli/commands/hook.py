@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.errors import KbError
 from kb_cli.agents.session import read_session
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
@@ -34,8 +33,8 @@ def hook() -> None:
             tell(event)
         elif event.get("transcript_path"):
             keep(event)
-    except (KbError, OSError, ValueError, AttributeError) as error:
-        output.print_error(getattr(error, "detail", None) or str(error))
+    except Exception as error:  # noqa: BLE001 - an agent may take what this ends with as an order to stop
+        output.print_error(getattr(error, "detail", None) or f"{type(error).__name__}: {error}")
 
 
 def tell(event: dict[str, Any]) -> None:
@@ -65,15 +64,21 @@ def keep(event: dict[str, Any]) -> None:
     text = read_session(Path(event["transcript_path"]))
     if not text:
         return
-    folder = Path(event.get("cwd") or ".")
+    folder = folder_of(event)
     note: dict[str, Any] = {
         "text": text,
-        "title": f"Session in {folder.name}, {datetime.now().astimezone():%Y-%m-%d %H:%M}",
+        "title": f"Session{f' in {folder}' if folder else ''}, {datetime.now().astimezone():%Y-%m-%d %H:%M}",
         "tags": ["session"],
         "source_path": path_of(event),
-        "thread": folder.name,
+        "thread": folder or None,
     }
     call(lambda client: client.add_note(**note))
+
+
+def folder_of(event: dict[str, Any]) -> str:
+    """Return the name of the folder that a session is in, as far as a tag may hold it; nothing if it has none."""
+    name = Path(event.get("cwd") or ".").name
+    return " ".join("".join(each if each.isprintable() and each != "," else " " for each in name).split())
 
 
 def path_of(event: dict[str, Any]) -> str:

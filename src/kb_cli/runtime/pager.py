@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from typing import Final
 
-OFF: Final = ("", "cat")
+OFF: Final[tuple[list[str], ...]] = ([], ["cat"])
 LESS: Final = {"LESS": "-FRX"}
 """What less is told if nobody told it anything: to end by itself after one page, and to show styles."""
 
@@ -20,12 +21,20 @@ def has_room(text: str) -> bool:
 
 def show(text: str) -> bool:
     """Show a text in the pager; return whether there is one."""
-    wanted = os.environ.get("PAGER", "less")
-    command = shlex.split(wanted)
-    if wanted in OFF or not shutil.which(command[0]):
-        return False
     try:
-        subprocess.run(command, input=text.encode(), env=LESS | os.environ, check=False)  # noqa: S603 - the user's own
+        command = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:  # a quotation without an end
+        return False
+    if command in OFF or not shutil.which(command[0]):
+        return False
+    # Ctrl-C is the pager's own: it would be killed, and leave the terminal as it had set it.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        subprocess.run(  # noqa: S603 - the user's own
+            command, input=text.encode("utf-8", "replace"), env=LESS | os.environ, check=False
+        )
     except OSError:
         return False
+    finally:
+        signal.signal(signal.SIGINT, before)
     return True
