@@ -28,7 +28,7 @@ WAIT_SECONDS: Final = 1
 """How long an answer waits for the job of a note."""
 
 ALIKE: Final = 0.85
-"""How near notes of one thing are: "The ferry leaves at six" and "at seven" .87, two ways to say the same .80 to .93."""
+"""How near notes of one thing are: "The ferry leaves at six" and "at seven" .87, two ways to say it .80 to .93."""
 
 MAX_ALIKE: Final = 3
 FRONT_MATTER: Final = ("---\n", "+++\n")
