@@ -280,3 +280,11 @@ async def test_what_is_in_the_knowledge_base_is_in_the_instructions_and_the_stat
         assert "Types: " in agent.instructions
         assert "pdf (" in agent.instructions
         assert (await call(agent, "kb_status"))["tags"]["counted-tag"] == 1
+
+
+async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same_or_the_contrary(agent, word):
+    ferry = await call(agent, "kb_addnote", text=f"The {word} ferry leaves the southern pier at six.")
+    later = await call(agent, "kb_addnote", text=f"The {word} ferry leaves the southern pier at seven.")
+    assert ferry["document_id"] in later["alike"]
+    other = await call(agent, "kb_addnote", text="Boil the potatoes for twenty minutes and mash them with butter.")
+    assert ferry["document_id"] not in other.get("alike", [])

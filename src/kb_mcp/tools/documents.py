@@ -11,7 +11,7 @@ from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
-from kb.api.errors import Changed, Invalid
+from kb.api.errors import Changed, Invalid, KbError
 from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import refused_change
@@ -27,6 +27,10 @@ MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
 """How long an answer waits for the job of a note."""
 
+ALIKE: Final = 0.85
+"""How near notes of one thing are: "The ferry leaves at six" and "at seven" .87, two ways to say it .80 to .93."""
+
+MAX_ALIKE: Final = 3
 FRONT_MATTER: Final = ("---\n", "+++\n")
 MAX_TAGS: Final = 40
 """How many tags kb_status names, the most used first."""
@@ -171,7 +175,8 @@ class DocumentTools:
         """Remember a text: a fact, a decision, a preference, a summary.
 
         Write it so that it makes sense on its own: who, what, when, why. Search first; what is known already is changed
-        with kb_update_note. Returns the document_id, or a job_id for kb_jobs if it takes longer than a second.
+        with kb_update_note. Returns the document_id, or a job_id for kb_jobs if it takes longer than a second; and the
+        ids of notes in alike that say nearly the same, or the contrary.
         """
         accepted = await self._engine.add_note(
             text=dated_text(text, date),
@@ -181,7 +186,17 @@ class DocumentTools:
             thread=thread or None,
             wait=WAIT_SECONDS,
         )
-        return tool_result(lean.given(**accepted))
+        return tool_result(lean.given(**accepted, alike=await self._alike(accepted.get("document_id"))))
+
+    async def _alike(self, document_id: int | None) -> list[int]:
+        """Return the notes that are nearly as a new one in meaning, the nearest first."""
+        if document_id is None:
+            return []
+        try:
+            nearest = (await self._engine.similar(document_id, top=MAX_ALIKE))["results"]
+        except KbError:  # the note is kept, whatever becomes of this
+            return []
+        return [each["document_id"] for each in nearest if each["doc_type"] == "note" and each["score"] >= ALIKE]
 
     async def kb_update_note(
         self,
