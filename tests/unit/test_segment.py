@@ -60,6 +60,7 @@ def test_a_break_that_nobody_sees_parts_nothing():
         ("図書*", ("図書*", "図書"), ()),
         ("กิน*", ("กิน*", "กิน"), ()),
         ('"天气预报"', ("天气", "气预", "预报", "天气预报"), ()),
+        ('"一二三四五六七八九十"', ("一二", "二三", "三四", "四五", "五六", "六七", "七八", "八九", "九十"), ()),
     ],
 )
 def test_a_query_is_looked_for_by_its_pairs(query, words, lacking):
