@@ -10,8 +10,24 @@ async def test_a_former_version_is_found_by_a_part_of_what_stood_together(api):
     before = (await api.document(job["document_id"]))["created_at"]
     await api.update_note(job["document_id"], text="Nothing is here any more.")
     await finished(api, await api.add_note(text="灯台は新しい。", tags=["lighthouse"]))
-    for query in ("灯台", '"灯台を"', "夕方 -新しい"):
+    for query in ("灯台", '"灯台を"', "夕方 -新しい", "夕", "訪れ*"):
         now = await api.search(query=query, tags=["lighthouse"], fts_only=True)
         then = await api.search(query=query, tags=["lighthouse"], fts_only=True, as_of=before)
         assert [result["document_id"] for result in then["results"]] == [job["document_id"]]
         assert job["document_id"] not in [result["document_id"] for result in now["results"]]
+
+
+async def test_a_beginning_weighs_as_much_at_a_moment_as_it_does_now(api):
+    for text in ("山の上の山小屋", "山小屋と海", "mountain mountains mountaineer"):
+        job = await finished(api, await api.add_note(text=text, tags=["mountains"]))
+    moment = (await api.document(job["document_id"]))["created_at"]
+    for query, count in (("山", 2), ("mount*", 1), ("山 海", 2)):
+        now, then = [
+            [(each["text"], each["fts_score"]) for each in (await api.search(**asked))["results"]]
+            for asked in (
+                {"query": query, "tags": ["mountains"], "fts_only": True},
+                {"query": query, "tags": ["mountains"], "fts_only": True, "as_of": moment},
+            )
+        ]
+        assert now == then
+        assert len(now) == count

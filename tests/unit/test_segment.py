@@ -34,6 +34,19 @@ def test_any_part_of_a_text_stands_in_it_as_a_phrase(text, data):
     assert any(each[:-1] == first and each[-1].startswith(last) for each in following if len(each) > len(first))
 
 
+@pytest.mark.parametrize(
+    "text", ["\u1107\u1169\u1100\u1169\u1109\u1165", "\u30ab\u3099\u30a4\u30c8\u3099", "\uf914\uf914"]
+)
+def test_however_its_letters_are_written_a_text_is_found(text):
+    query = Query.parse(text, Filter())
+    assert set(query.words) <= set(segmented(text).split())
+    assert as_phrase(text) in segmented(text)
+
+
+def test_a_letter_that_is_written_in_another_way_is_marked():
+    assert [token for _, _, token in places("\uf914\u6771")] == ["\u6a02\u6771", "\u6771"]
+
+
 @pytest.mark.parametrize("run", ["天气" * 5000, "ก" * 5000 + "\u0e34" * 5000])
 def test_thousands_of_letters_before_a_word_of_another_script_are_read_at_once(run):
     begun = time.monotonic()
@@ -60,6 +73,7 @@ def test_a_break_that_nobody_sees_parts_nothing():
         ("図書*", ("図書*", "図書"), ()),
         ("กิน*", ("กิน*", "กิน"), ()),
         ('"天气预报"', ("天气", "气预", "预报", "天气预报"), ()),
+        ('"一二三四五六七八九十"', ("一二", "二三", "三四", "四五", "五六", "六七", "七八", "八九", "九十"), ()),
     ],
 )
 def test_a_query_is_looked_for_by_its_pairs(query, words, lacking):

@@ -40,6 +40,11 @@ SIGNS: Final = re.compile(r"\W*")
 """What may stand behind a run without being of another word."""
 
 
+def composed(text: str) -> str:
+    """Return a text with each letter in the one way that queries have it: macOS names files in another."""
+    return unicodedata.normalize("NFC", text)
+
+
 def has_run(text: str) -> bool:
     """Return whether some of a text is of these scripts."""
     return not text.isascii() and LETTER.search(text) is not None
@@ -47,6 +52,7 @@ def has_run(text: str) -> bool:
 
 def segmented(text: str) -> str | None:
     """Return a text as it is indexed; None if that is as it is."""
+    text = composed(text)
     return RUN.sub(lambda run: f" {' '.join(_tokens(run[0]))} ".translate(PRIVATE), text) if has_run(text) else None
 
 
@@ -56,10 +62,11 @@ def as_phrase(text: str, *, begins: bool = False) -> str:
     With `begins`, a star says of a letter at the end that a token begins with it.
     """
     # Not with one pattern for the last run: it would try every end of each, for minutes where there are many letters.
-    runs = [*RUN.finditer(text)] if has_run(text) else []
-    if not runs or not SIGNS.fullmatch(text, runs[-1].end()):
+    written = composed(text)
+    runs = [*RUN.finditer(written)] if has_run(written) else []
+    if not runs or not SIGNS.fullmatch(written, runs[-1].end()):
         return segmented(text) or text
-    before, tokens = text[: runs[-1].start()], _tokens(runs[-1][0])
+    before, tokens = written[: runs[-1].start()], _tokens(runs[-1][0])
     last = " ".join(tokens[:-1]) or (f"{tokens[0]}*" if begins else tokens[0])
     return f"{segmented(before) or before} {last.translate(PRIVATE)}".lstrip()
 
@@ -88,7 +95,7 @@ def places(run: str) -> Iterator[tuple[int, int, str]]:
     for start, end, token in zip(
         starts, ends, _tokens(run), strict=False
     ):  # of a lone letter there is one end too many
-        yield start, end, token.translate(PRIVATE)
+        yield start, end, composed(token).translate(PRIVATE)
 
 
 def _tokens(run: str) -> list[str]:

@@ -77,7 +77,7 @@ class Query:
         if not tokenize(rest):  # nothing but what is not wanted
             phrases, unwanted, rest = [], [], text
         where = replace(where, holding=tuple(phrases[:MAX_CONDITIONS]), lacking=tuple(unwanted[:MAX_CONDITIONS]))
-        phrases = [phrase for phrase in phrases if len(tokenize(phrase)) <= MAX_PARTS]
+        phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         words = list(dict.fromkeys([*begun, *keywords(rest), *phrases, *compounds(rest)]))
         unquoted = PHRASE.sub(" ", text).split()

@@ -80,7 +80,7 @@ def read_run(path: Path) -> Run:
         run: Run = json_.loads(path.read_text("utf-8"))
         for outcomes in run.values():
             for outcome in outcomes:
-                _ = outcome["question"], [outcome["measures"][name] for name in MEASURES]
+                _ = outcome["text"], [outcome["measures"][name] for name in MEASURES]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise exit_codes.UsageError(f"{path} is not what 'kb eval --json' prints.") from error
     return run
@@ -105,11 +105,11 @@ def format_mean(values: Sequence[float]) -> str:
 
 
 def print_gains(run: Run, before: Run) -> None:
-    """Print what was gained over an earlier run, over the questions of both."""
+    """Print what was gained over an earlier run, over the questions of both, wherever they stand in their files."""
     rows = []
     for mode, outcomes in run.items():
-        known = {outcome["question"]: outcome["measures"] for outcome in before.get(mode, [])}
-        pairs = [(each["measures"], known[each["question"]]) for each in outcomes if each["question"] in known]
+        known = {outcome["text"]: outcome["measures"] for outcome in before.get(mode, [])}
+        pairs = [(each["measures"], known[each["text"]]) for each in outcomes if each["text"] in known]
         if pairs:
             rows.append(
                 [f"{mode}, gained", *(format_mean([new[name] - old[name] for new, old in pairs]) for name in MEASURES)]

@@ -70,7 +70,7 @@ def _question(path: Path, number: int, entry: Any) -> Question:  # noqa: ANN401 
     documents: list[Any] = listed if isinstance(listed, list) else [listed]
     tags = entry.get("tags") or []
     passage = entry.get("passage")
-    if not all(isinstance(each, str | int) for each in documents) or not isinstance(tags, list):
+    if not documents or not all(isinstance(each, str | int) for each in documents) or not isinstance(tags, list):
         raise UsageError(f"{path}, entry {number}: {FORM}.")
     words = None if passage is None else str(passage)
     return Question(str(number), entry["question"], dict.fromkeys(documents, 1), words, tuple(map(str, tags)))

@@ -279,11 +279,16 @@ class FormerWords:
         return scores
 
     def _matches(self, words: Sequence[str]) -> Matches:
-        return Matches(self._snapshot, [(key, self._postings(key)) for key in self._reader.keys(words)])
+        keys = [(key, word.endswith("*")) for word in words for key in self._reader.keys([word])]
+        return Matches(self._snapshot, [(key, self._postings(key, begins=begins)) for key, begins in keys])
 
-    def _postings(self, key: Key) -> Postings:
-        kept = self._reader.postings(key).renumbered(self._numbers)
-        gone = self._gone.counts(key, 0, len(self._gone))
+    def _postings(self, key: Key, *, begins: bool) -> Postings:
+        """Return where a word stands; with `begins`, where one does that it is the beginning of, if it is one token."""
+        if begins and len(key) == 1:
+            kept, gone = self._reader.begun(key[0]), self._gone.begun(key[0])
+        else:
+            kept, gone = self._reader.postings(key), self._gone.counts(key, 0, len(self._gone))
+        kept = kept.renumbered(self._numbers)
         rows = np.concatenate([kept.rows, self._gone_rows[np.fromiter(gone, np.int64, len(gone))]])
         counts = np.concatenate([kept.counts.astype(np.int64), np.fromiter(gone.values(), np.int64, len(gone))])
         order = np.argsort(rows)

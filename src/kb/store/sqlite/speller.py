@@ -12,7 +12,7 @@ from kb.lexical.segment import segmented
 from kb.lexical.spelling import LONG, distance, edits, may_be_near, plain
 from kb.lexical.stop_words import STOP_WORDS
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import Tokenizer
+from kb.store.sqlite.words import LAST, Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,8 +43,6 @@ READ = 3
 
 ENDING = 3
 """How many letters a stem may have lost."""
-
-LAST = chr(0x10FFFF)
 
 
 class Speller:

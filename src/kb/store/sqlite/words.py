@@ -37,6 +37,9 @@ TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 MAX_TOKENS = 8
 """How many tokens a word has at most whose postings are kept."""
 
+LAST = chr(0x10FFFF)
+"""No token has it: it comes after all that begin alike."""
+
 MAX_VARINT = 4
 """In how many bytes the length of a column is written at most."""
 
@@ -133,6 +136,14 @@ class WordReader:
     def postings(self, key: Key) -> Postings:
         """Return in which rows a word stands."""
         return self._index.postings(self.snapshot, key, lambda: self._load(key))
+
+    def begun(self, beginning: str) -> Postings:
+        """Return in which rows tokens stand that begin so, all as one word."""
+        blob = self._connection.execute(statements("postings")["select_begun"], (beginning, beginning + LAST)).get
+        values = np.sort(_numbers(blob, ">u4"))
+        ids, counts = _counted(values >> 1, values & 1)
+        rows, found = self.snapshot.rows_of(ids)
+        return Postings.of(rows, counts[found])
 
     def _load(self, key: Key) -> Postings:
         ids, counts = self._phrase(key) if len(key) > 1 else self._token(key[0])

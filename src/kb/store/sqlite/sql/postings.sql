@@ -36,6 +36,11 @@ SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), '')) FROM 
 SELECT unhex(group_concat(printf('%08x%08x', doc, offset * 2 + (col = 'header')), ''))
 FROM temp.instances WHERE term = ?
 
+-- name: select_begun
+-- Where tokens from one to before another stand: as for a token.
+SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), ''))
+FROM temp.instances WHERE term >= ? AND term < ?
+
 -- name: select_known
 -- Those of a JSON array of tokens that stand somewhere.
 SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM temp.instances WHERE term = value)
