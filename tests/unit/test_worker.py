@@ -182,6 +182,47 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
         worker.stop()
 
 
+def test_notes_and_what_is_read_already_wait_for_no_extractor(store, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr("kb.worker.job.PATIENCE_SECONDS", 0.05)
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    sandbox = ExtractingSandbox(Limits(), Extractors.parse(".slow=sh -c 'sleep 1 && cat'"), 20, staging)
+    worker = Worker(store, failing, staging, Originals(tmp_path / "files", keep=True), sandbox)
+    with store.write():
+        for name in ("one", "two", "three"):
+            (staging / name).write_text(name)
+    with store.write() as tx:
+        slow = [tx.jobs.add(NewJob("file", staged=name, filename="a.slow")) for name in ("one", "two", "three")]
+        claimed_with_them = tx.jobs.add(NewJob("note", text="a first note"))
+    worker.start()
+    try:
+        eventually("it runs", lambda: sandbox.is_extracting, bool)
+        later = submit(store, worker, text="a later note")
+        ends = [ended(store, job_id) for job_id in (claimed_with_them, later, *slow)]
+    finally:
+        worker.stop()
+    assert [(job.status, job.attempts) for job in ends] == [("done", 1)] * 5
+    first, second, *files = [job.finished_at for job in ends]
+    assert max(first, second) < files[0] < files[1] < files[2]
+
+
+def test_a_stop_amid_an_extractor_is_quick_and_its_file_is_begun_again(store, failing, tmp_path):
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    (staging / "a").write_text("words")
+    sandbox = ExtractingSandbox(Limits(), Extractors.parse(".slow=sleep 47129"), 60, staging)
+    worker = Worker(store, failing, staging, Originals(tmp_path / "files", keep=True), sandbox)
+    worker.start()
+    job_id = submit(store, worker, kind="file", staged="a", filename="a.slow")
+    eventually("it runs", lambda: sandbox.is_extracting, bool)
+    began = time.monotonic()
+    worker.stop()
+    assert time.monotonic() - began < 5
+    assert [each.name for each in staging.iterdir()] == ["a"]
+    job = job_of(store, job_id)
+    assert (job.status, job.attempts) == ("queued", 0)
+
+
 def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(store, worker, failing):
     notes = []
     failing.before_slice = {2: lambda: notes.append(submit(store, worker, text="a short one"))}

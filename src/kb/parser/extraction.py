@@ -41,6 +41,10 @@ class ExtractingSandbox(Sandbox):
     def extracts(self) -> list[str]:
         return self.extractors.suffixes
 
+    @property
+    def is_extracting(self) -> bool:
+        return self._run is not None
+
     def stop(self) -> None:
         super().stop()
         if run := self._run:

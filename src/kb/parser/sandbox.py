@@ -145,6 +145,11 @@ class Sandbox:
         """How the names of files end that are read by programs beside kb."""
         return []
 
+    @property
+    def is_extracting(self) -> bool:
+        """Whether a program beside kb reads a file right now, which may take minutes."""
+        return False
+
     def start(self) -> None:
         """Start the process, so that the first file need not wait for it."""
         if self._process is None and not self._stopped:

@@ -188,10 +188,10 @@ class Jobs(Protocol):
         When there is none, one that was begun before, by itself. No job goes before an earlier one with its path.
         """
 
-    def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool]) -> list[Job]:
-        """Turn queued new notes of at most so many bytes to running, and files that `is_short` says are short.
+    def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
+        """Turn queued new notes of at most so many bytes to running, and the files that `is_short` says are short.
 
-        None goes before an earlier one with its path. Not all are looked at if there are many.
+        No job goes before an earlier one with its path. Not all are looked at if there are many.
         """
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
@@ -44,6 +45,9 @@ ENGINE_FAILED = f"The engine failed {MAX_ATTEMPTS} times while it worked on this
 AHEAD = 4
 """How many jobs are read while the model works on others."""
 
+PATIENCE_SECONDS = 1.0
+"""How long a file is waited for that an extractor reads, before other work is done meanwhile."""
+
 
 class DraftedJob(NamedTuple):
     """A job whose content was read."""
@@ -62,6 +66,7 @@ class Ingestion:
         originals: what keeps them afterwards.
         sandbox: what reads them.
         reader: the one thread that uses the sandbox.
+        cutter: what reads notes, which wait for no file.
         ends: where it is published that a job has ended.
         instruments: where it is counted what was done.
         stop: what says that the engine stops.
@@ -75,6 +80,7 @@ class Ingestion:
         originals: Originals,
         sandbox: Sandbox,
         reader: Executor,
+        cutter: Executor,
         ends: JobEnds,
         instruments: Instruments,
         stop: Stop,
@@ -85,20 +91,28 @@ class Ingestion:
         self._originals = originals
         self._sandbox = sandbox
         self._reader = reader
+        self._cutter = cutter
         self._ends = ends
         self._instruments = instruments
         self._stop = stop
 
-    def drafts(self, lease: Lease) -> Iterator[DraftedJob]:
-        """Read the jobs' contents, some ahead; those that hold no text, or failed too often, end here."""
+    def drafts(self, lease: Lease) -> Iterator[DraftedJob | None]:
+        """Read the jobs' contents, some ahead; those that hold no text, or failed too often, end here.
+
+        While an extractor reads one, now and then None is yielded.
+        """
         jobs = iter(lease.jobs)
         reading: deque[tuple[Job, Future[Draft | None]]] = deque()
         try:
             while True:
                 for job in islice(jobs, AHEAD - len(reading)):
-                    reading.append((job, self._reader.submit(self._read, job, lease)))
+                    reader = self._cutter if job.staged is None else self._reader
+                    reading.append((job, reader.submit(self._read, job, lease)))
                 if not reading:
                     return
+                while not wait([reading[0][1]], PATIENCE_SECONDS).done:
+                    if self._sandbox.is_extracting:
+                        yield None
                 job, future = reading.popleft()
                 if draft := self._drafted(job, future, lease):
                     yield DraftedJob(job, draft)

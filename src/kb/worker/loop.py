@@ -5,7 +5,7 @@ writes nothing twice.
 
 Jobs go in two lanes. Those of the main lane are claimed together and worked on in slices, the long ones last; between
 two slices of a long text short notes and files are done, claimed by themselves and answerable for themselves. A thread
-reads files while the model works on what was read before.
+reads files while the model works on what was read before. While an extractor has a file, short notes are done, too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import threading
 import time
 from contextlib import closing, suppress
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelChanged, Stopped
@@ -28,7 +29,7 @@ from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from kb.api.models import Restriction
@@ -103,10 +104,12 @@ class Worker:
         self._originals = originals
         self._sandbox = sandbox or Sandbox()
         self._reader = FollowingPool(1, "kb-reader")
+        self._cutter = FollowingPool(1, "kb-cutter")
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
         self._ingestion = Ingestion(
-            store, embedder, staging, originals, self._sandbox, self._reader, self.ends, self._instruments, self._stop
+            *(store, embedder, staging, originals, self._sandbox, self._reader, self._cutter),
+            *(self.ends, self._instruments, self._stop),
         )
         self._keep_jobs_days = keep_jobs_days
         self._expire_at = time.monotonic()
@@ -162,7 +165,7 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
-        with self._reader:
+        with self._cutter, self._reader:
             try:
                 self._reader.submit(self._sandbox.start).result()
             except OSError:
@@ -198,7 +201,7 @@ class Worker:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
                     rounds = SHORT_ROUNDS
-                    while rounds and self._do_short_jobs():
+                    while rounds and self._do_short_jobs(files=not self._sandbox.is_extracting):
                         rounds -= 1
         else:
             self._expire()
@@ -230,16 +233,17 @@ class Worker:
         while not (self._stop.is_requested or self._wake.is_set()) and self._store.reclaim():
             pass
 
-    def _do_short_jobs(self) -> bool:
-        """Do short notes and files, which do not wait until a book is through; return whether there were any.
+    def _do_short_jobs(self, *, files: bool) -> bool:
+        """Do short notes, and files, which do not wait until a book is through; return whether there were any.
 
         What fails of them is theirs alone.
         """
         try:
             with self._store.write() as tx:
-                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short)
+                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short if files else None)
             for _ in self._do(jobs):
-                pass
+                if files and self._sandbox.is_extracting:
+                    self._do_short_jobs(files=False)
         except (Stopped, ModelChanged):
             raise
         except Exception:
@@ -254,27 +258,44 @@ class Worker:
         return False
 
     def _do(self, jobs: Sequence[Job]) -> Generator[None]:
-        """Do jobs; pause between the slices of a long text.
+        """Do jobs; pause between the slices of a long text, and while an extractor has a file.
 
         Raises:
             Stopped: `stop` was called.
         """
-        with Lease(self._store, jobs) as lease:
+        with Lease(self._store, with_last(jobs, self._sandbox.extracts)) as lease:
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
-                for _ in self._ingestion.ingest(group, lease):
+                for _ in self._ingestion.ingest(group, lease) if group else (None,):
                     yield
 
 
-def grouped(jobs: Iterable[DraftedJob]) -> Iterator[list[DraftedJob]]:
+def with_last(jobs: Sequence[Job], suffixes: Collection[str]) -> list[Job]:
+    """Return jobs, last those of files whose names end so, and what comes after one of them for its path."""
+    first: list[Job] = []
+    last: list[Job] = []
+    paths: set[str] = set()
+    for job in jobs:
+        is_last = PurePath((job.filename or "").lower()).suffix in suffixes or job.source_path in paths
+        (last if is_last else first).append(job)
+        if is_last and job.source_path:
+            paths.add(job.source_path)
+    return first + last
+
+
+def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
     """Put jobs together until they fill a slice, so that short notes share the model's batches; long ones come last.
 
-    So does what comes after a long one for its path.
+    So does what comes after a long one for its path. Where None comes instead of a job there is time: what was put
+    together until then is not kept waiting, and an empty group says that there is nothing.
     """
     group: list[DraftedJob] = []
     later: list[DraftedJob] = []
     for each in jobs:
-        if size_of([each]) >= LONG_SLICES * SLICE or each.job.source_path in paths_of(later):
+        if each is None:
+            yield group or later[:1]
+            group, later = [], later if group else later[1:]
+        elif size_of([each]) >= LONG_SLICES * SLICE or each.job.source_path in paths_of(later):
             later.append(each)
         else:
             group.append(each)

@@ -80,10 +80,10 @@ class SqliteJobs:
         new = self._execute(self._sql["claim"], (False, limit)).fetchall()
         return self._claimed(new or self._execute(self._sql["claim"], (True, 1)).fetchall())
 
-    def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool]) -> list[Job]:
+    def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
-        rows = self._execute(self._sql["select_short"], (size, LOOKED_AT)).fetchall()
-        short = (job_id for job_id, staged in rows if staged is None or is_short(staged))
+        rows = self._execute(self._sql["select_short"], (size, is_short is not None, LOOKED_AT)).fetchall()
+        short = (job_id for job_id, staged in rows if staged is None or (is_short and is_short(staged)))
         ids = json.dumps(list(islice(short, limit)))
         return self._claimed(self._execute(self._sql["claim_these"], (ids,)).fetchall())
 

@@ -56,10 +56,10 @@ WHERE id IN (
 ) RETURNING id
 
 -- name: select_short
--- New jobs that may overtake: short notes, and files, whose length is not known here; none that comes after another one
--- for its path. (SQL's own `length` ends at a NUL.)
+-- New jobs that may overtake: short notes, and if files may, too, these, whose length is not known here; none that comes
+-- after another one for its path. (SQL's own `length` ends at a NUL.)
 SELECT id, staged FROM jobs AS next
-WHERE status = 'queued' AND attempts = 0 AND (staged IS NOT NULL OR octet_length(text) <= ?) AND NOT EXISTS (
+WHERE status = 'queued' AND attempts = 0 AND iif(staged IS NULL, octet_length(text) <= ?, ?) AND NOT EXISTS (
   SELECT 1 FROM jobs AS earlier
   WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
 )
