@@ -176,6 +176,7 @@ bench-scale: .venv/dev.stamp
 
 bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
+	$(BIN)/python -m bench.in_browser
 
 # What answers over MCP cost a model in tokens.
 bench-tokens: .venv/dev.stamp

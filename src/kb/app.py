@@ -46,13 +46,14 @@ from kb.parser.confine import forbid_inspection
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
-from kb.routes import access, documents, history, jobs, notes, page_pictures, reembed, search, status
+from kb.routes import access, document_map, documents, history, jobs, notes, page_pictures, reembed, search, status
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.queue import TurnQueue
+from kb.search.document_map import DocumentMap
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings, listed
@@ -162,7 +163,7 @@ def api_router(settings: Settings) -> APIRouter:
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, page_pictures, notes, history, reembed, status, access):
+    for module in (search, jobs, documents, page_pictures, document_map, notes, history, reembed, status, access):
         router.include_router(module.router)
     return router
 
@@ -253,6 +254,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         pictures,
         reembedder,
         TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        stack.enter_context(DocumentMap(store)),
     )
 
 

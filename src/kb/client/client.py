@@ -211,6 +211,10 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk))).content
 
+    async def map(self) -> JSON:
+        """GET /map: where the documents lie in a plane."""
+        return await self._call("GET", "map")
+
     async def delete_document(self, document_id: int, *, purge: bool = False, why: str | None = None) -> JSON:
         """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin."""
         params = _given(purge="true" if purge else None, why=why)

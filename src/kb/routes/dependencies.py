@@ -19,6 +19,7 @@ from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.ingest.stop import Stop
 from kb.routes.queue import TurnQueue
+from kb.search.document_map import DocumentMap
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
@@ -45,6 +46,7 @@ class Services:
     pages: PagePictures
     reembedder: Reembedder
     picture_queue: TurnQueue
+    map: DocumentMap
 
 
 async def services_of(request: Request) -> Services:
