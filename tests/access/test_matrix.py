@@ -43,6 +43,8 @@ NEEDED = {
             "GET audit",
             "GET reembed",
             "POST reembed",
+            "GET maintenance",
+            "POST maintenance",
         ),
         "admin",
     ),

@@ -101,7 +101,10 @@ class Work(Minute):
 
 
 class Activity(Reply):
-    """The searches of the last hour, and the documents that came in, each with the time that it took."""
+    """The searches of the last hour, and the documents that came in, each with the time that it took.
 
-    searches: Work
-    ingestions: Work
+    Null for a key that is limited: it is not told of what others do.
+    """
+
+    searches: Work | None
+    ingestions: Work | None

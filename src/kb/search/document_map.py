@@ -40,8 +40,11 @@ CHUNKS: Final = 32
 MAPS: Final = 8
 """For how many limits maps are kept: each takes some 200 kB."""
 
-RENEW_SECONDS: Final = 15.0
-"""How old a map must be to be made anew: documents may come in all the time."""
+RENEW_SECONDS: Final = 2.0
+"""How old a map must be at least to be made anew: documents may come in all the time."""
+
+REST: Final = 10
+"""How much longer than making a map took the thread rests then."""
 
 WAIT_SECONDS: Final = 1.0
 """How long one waits for the first map."""
@@ -53,12 +56,12 @@ Placed = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 class Positions:
     """Where documents lie: `x` and `y` from -1 to 1, by id.
 
-    `generation` is the moment of the vectors that they were made of, `made_at` when that was on this machine's clock.
+    `generation` is the moment of the vectors that they were made of, `good_until` when other ones may be made.
     """
 
     places: dict[int, tuple[float, float]]
     generation: int
-    made_at: float
+    good_until: float
 
 
 class DocumentMap:
@@ -95,7 +98,7 @@ class DocumentMap:
             kept = self._kept.get(limit)
             if kept and kept.generation == generation:
                 return kept, True
-            if kept and time.monotonic() - kept.made_at < RENEW_SECONDS:
+            if kept and time.monotonic() < kept.good_until:
                 return kept, False
             making = self._begin(limit)
         if kept is None:
@@ -127,6 +130,7 @@ class DocumentMap:
                 del self._making[limit]
 
     def _made(self, limit: Limit | None) -> Positions:
+        begun = time.monotonic()
         with self._store.read() as tx:
             generation = tx.generation
         found = list(self._vectors(limit))
@@ -136,7 +140,8 @@ class DocumentMap:
             document: (x, y)
             for document, (x, y) in zip(ids.tolist(), places.astype(np.float64).round(4).tolist(), strict=True)
         }
-        return Positions(by_id, generation, time.monotonic())
+        now = time.monotonic()
+        return Positions(by_id, generation, now + max(RENEW_SECONDS, REST * (now - begun)))
 
     def _vectors(self, limit: Limit | None) -> Iterator[Placed]:
         """Yield the ids of the documents, and what each is about, some at a time."""

@@ -310,7 +310,7 @@
       settle();
       requestAnimationFrame(() => window.dispatchEvent(new Event("kb:mapped")));
     } else if (found?.is_current) find("#being-drawn").textContent = "There are no documents to show.";
-    if (!found?.is_current) setTimeout(load, points.length ? 15000 : 700);
+    if (!found?.is_current) setTimeout(load, points.length ? 5000 : 700);
   };
   load();
 })();
