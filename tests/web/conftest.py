@@ -167,10 +167,22 @@ def browser(one_browser):
     assert [each for each in wrong if not any(word in each for word in one_browser.expected)] == []
 
 
-def hosts_asked(browser):
+def asked(browser):
+    """The addresses that were asked for since the last look."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
-    return {urlsplit(url).hostname for url in sent if urlsplit(url).scheme in ("http", "https", "ws")}
+    return [parts for parts in map(urlsplit, sent) if parts.scheme in ("http", "https", "ws")]
+
+
+def hosts_asked(browser):
+    return {parts.hostname for parts in asked(browser)}
+
+
+def places_asked(browser, url):
+    """The paths that a server was asked for, and nobody else anything."""
+    parts = asked(browser)
+    assert {each.netloc for each in parts} == {urlsplit(url).netloc}
+    return {each.path for each in parts}
 
 
 def find(browser, selector, text=""):

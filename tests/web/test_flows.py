@@ -12,7 +12,8 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import KEY
 from tests.support.eventually import eventually
-from tests.web.conftest import find
+from tests.web.conftest import find, pages, places_asked
+from tests.web.proxy import proxied
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]  # warnings are the browser driver's own
 
@@ -272,6 +273,42 @@ def test_keys_are_listed_with_their_last_use(browser, guarded):
     browser.get(f"{guarded.url}/keys")
     assert "just now" in find(browser, "tbody tr", "phone")[0].text
     assert made.json()["key"] not in browser.page_source
+
+
+def test_all_of_it_works_below_the_path_that_a_proxy_serves_the_pages_at(browser, site, tmp_path):
+    with proxied(site.url, "/tools/kb") as top:
+        browser.expected = ("404", "410")
+        for place in pages(site.ids).values():
+            browser.get(f"{top}/{place}")
+            assert find(browser, "main")
+        browser.get(f"{top}/")
+        press(browser, "carburettor", Keys.ARROW_DOWN)
+        find(browser, ".results mark")
+        press(browser, Keys.ENTER)
+        assert find(browser, "article h1", "Boat")
+        browser.get(f"{top}/map")
+        assert find(browser, ".map.drawn")
+        find(browser, "#in-view a")[0].click()
+        assert find(browser, "article h1")
+        browser.get(f"{top}/d/{site.ids['boat/lease.pdf']}?chunk=1&q=deposit")
+        image = find(browser, ".looks img")[0]
+        eventually(
+            "the page is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100
+        )
+        file = tmp_path / "windlass.md"
+        file.write_text("# Windlass\n\nThe windlass lifts the anchor.\n")
+        browser.get(f"{top}/add")
+        browser.find_element(By.CSS_SELECTOR, "input[name=file]").send_keys(str(file))
+        find(browser, "#sent li.done a", "windlass.md")[0].click()
+        assert find(browser, "article h1", "Windlass")
+        browser.get(f"{top}/overview")
+        before = find(browser, ".figures b")[0].text
+        find(browser, "body")
+        time.sleep(2)  # the page listens
+        site.engine.post("jobs", params={"wait": 30}, json={"text": f"Below a path at {time.time()}."})
+        eventually("the page has counted it", lambda: find(browser, ".figures b")[0].text != before)
+        browser.get("about:blank")
+        assert {place for place in places_asked(browser, top) if not place.startswith("/tools/kb/")} == set()
 
 
 def test_the_key_is_asked_for_once_and_never_shown(browser, guarded):

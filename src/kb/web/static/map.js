@@ -34,7 +34,7 @@
   const margin = 28;
   const scale = () => ({ x: ((size.width - 2 * margin) / 2) * view.zoom, y: ((size.height - 2 * margin) / 2) * view.zoom });
   const place = (point, s) => [size.width / 2 + (point.x - view.x) * s.x, size.height / 2 - (point.y - view.y) * s.y];
-  const radius = () => Math.min(7, 2.6 * Math.sqrt(Math.sqrt(view.zoom)) + (points.length < 1500 ? 1.6 : 0));
+  const radius = () => Math.min(7, 2.6 * Math.sqrt(Math.sqrt(view.zoom)) + (points.length < 200 ? 3 : points.length < 1500 ? 1.6 : 0));
   const isIn = ([x, y]) => x > 0 && y > 0 && x < size.width && y < size.height;
   const nearest = (x, y, most = 14) => {
     const s = scale();
