@@ -10,6 +10,7 @@
   const LISTED = 12;
   const LABELS = 24;
   const MOST_ZOOM = 60;
+  const FONT = "12px system-ui, sans-serif";
   let points = [];
   let tags = [];
   let groups = [];
@@ -34,6 +35,7 @@
   const margin = 28;
   const scale = () => ({ x: ((size.width - 2 * margin) / 2) * view.zoom, y: ((size.height - 2 * margin) / 2) * view.zoom });
   const place = (point, s) => [size.width / 2 + (point.x - view.x) * s.x, size.height / 2 - (point.y - view.y) * s.y];
+  const isChosen = (point) => !only || point.group.name === only;
   const radius = () => Math.min(7, 2.6 * Math.sqrt(Math.sqrt(view.zoom)) + (points.length < 200 ? 3 : points.length < 1500 ? 1.6 : 0));
   const isIn = ([x, y]) => x > 0 && y > 0 && x < size.width && y < size.height;
   const nearest = (x, y, most = 14) => {
@@ -41,7 +43,7 @@
     let best = null;
     let distance = most * most;
     for (const point of points) {
-      if (only && point.group.name !== only) continue;
+      if (!isChosen(point)) continue;
       const [px, py] = place(point, s);
       const d = (px - x) ** 2 + (py - y) ** 2;
       if (d < distance) [best, distance] = [point, d];
@@ -92,54 +94,71 @@
     sprites = Array.from({ length: COLOURS }, (_, colour) => {
       const sprite = document.createElement("canvas");
       sprite.width = sprite.height = Math.ceil(2 * r + 2);
-      const brush = sprite.getContext("2d");
-      brush.fillStyle = named(`--c${colour}`);
-      brush.arc(sprite.width / 2, sprite.width / 2, r, 0, 7);
-      brush.fill();
+      const disc = sprite.getContext("2d");
+      disc.fillStyle = named(`--c${colour}`);
+      disc.arc(sprite.width / 2, sprite.width / 2, r, 0, 7);
+      disc.fill();
       return sprite;
     });
   };
 
-  // Drawing: once a frame at most.
+  // Drawing: the points into a layer that is somewhat larger than the canvas, which then is moved and stretched with
+  // each frame, however many points there are. It is drawn anew when the map rests, or its edge comes into view.
+  const MARGIN = 0.3;
+  const layer = document.createElement("canvas");
+  const brush = layer.getContext("2d");
+  let drawn = null;
+  const drawLayer = () => {
+    const [width, height] = [canvas.width, canvas.height].map((each) => Math.round(each * (1 + 2 * MARGIN)));
+    if (layer.width !== width || layer.height !== height) [layer.width, layer.height] = [width, height];
+    else brush.clearRect(0, 0, width, height);
+    const s = scale();
+    const half = sprites[0].width / 2;
+    const [bx, by] = [s.x * devicePixelRatio, -s.y * devicePixelRatio];
+    const [ax, ay] = [width / 2 - view.x * bx - half, height / 2 - view.y * by - half];
+    const put = (isWanted) => {
+      for (let index = points.length - 1; index >= 0; index--) {
+        const point = points[index];
+        const x = ax + point.x * bx;
+        const y = ay + point.y * by;
+        if (x > -20 && y > -20 && x < width && y < height && isWanted(point)) brush.drawImage(sprites[point.group.colour], x | 0, y | 0);
+      }
+    };
+    brush.globalAlpha = 0.1;
+    if (only) put((point) => !isChosen(point));
+    brush.globalAlpha = 0.8;
+    put(isChosen);
+    brush.globalAlpha = 1;
+    brush.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, canvas.width * MARGIN, canvas.height * MARGIN);
+    Object.assign(brush, { font: FONT, textBaseline: "middle", lineJoin: "round", lineWidth: 3.5, strokeStyle: ink.paper, fillStyle: ink.text });
+    for (const point of labels) {
+      const [x, y] = place(point, s);
+      brush.strokeText(point.label, x + radius() + 4, y);
+      brush.fillText(point.label, x + radius() + 4, y);
+    }
+    brush.setTransform(1, 0, 0, 1, 0, 0);
+    drawn = { ...view };
+  };
+  const isCovered = () => {
+    if (!drawn || view.zoom > 2.5 * drawn.zoom) return false;
+    const [s, stretch] = [scale(), view.zoom / drawn.zoom];
+    const room = (1 + 2 * MARGIN) * stretch - 1;
+    return 2 * Math.abs(view.x - drawn.x) * s.x <= room * size.width && 2 * Math.abs(view.y - drawn.y) * s.y <= room * size.height;
+  };
   let waiting = false;
   let pointed = null;
   const draw = () => {
     waiting = false;
-    const s = scale();
-    const ratio = devicePixelRatio;
-    const half = sprites[0].width / 2;
+    if (!isCovered()) drawLayer();
+    const [s, ratio, stretch] = [scale(), devicePixelRatio, view.zoom / drawn.zoom];
+    const [width, height] = [layer.width * stretch, layer.height * stretch];
+    const [x0, y0] = [canvas.width / 2 + (drawn.x - view.x) * s.x * ratio, canvas.height / 2 - (drawn.y - view.y) * s.y * ratio];
     paint.setTransform(1, 0, 0, 1, 0, 0);
     paint.clearRect(0, 0, canvas.width, canvas.height);
-    paint.globalAlpha = only ? 0.1 : 0.78;
-    const [ax, bx] = [(size.width / 2 - view.x * s.x) * ratio - half, s.x * ratio];
-    const [ay, by] = [(size.height / 2 + view.y * s.y) * ratio - half, -s.y * ratio];
-    const [right, bottom] = [canvas.width, canvas.height];
-    const last = [];
-    for (let index = points.length - 1; index >= 0; index--) {
-      const point = points[index];
-      const x = ax + point.x * bx;
-      const y = ay + point.y * by;
-      if (x < -20 || y < -20 || x > right || y > bottom) continue;
-      if (only && point.group.name === only) last.push(point, x, y);
-      else paint.drawImage(sprites[point.group.colour], x | 0, y | 0);
-    }
-    paint.globalAlpha = 0.85;
-    for (let index = 0; index < last.length; index += 3) paint.drawImage(sprites[last[index].group.colour], last[index + 1] | 0, last[index + 2] | 0);
-    paint.globalAlpha = 1;
-    paint.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paint.font = "12px system-ui, sans-serif";
-    paint.textBaseline = "middle";
-    paint.lineJoin = "round";
-    paint.lineWidth = 3.5;
-    paint.strokeStyle = ink.paper;
-    paint.fillStyle = ink.text;
-    for (const point of labels) {
-      const [x, y] = place(point, s);
-      paint.strokeText(point.label, x + radius() + 4, y);
-      paint.fillText(point.label, x + radius() + 4, y);
-    }
+    paint.drawImage(layer, Math.round(x0 - width / 2), Math.round(y0 - height / 2), width, height);
     if (!pointed) return;
     const [x, y] = place(pointed, s);
+    paint.setTransform(ratio, 0, 0, ratio, 0, 0);
     paint.beginPath();
     paint.arc(x, y, radius() + 3, 0, 7);
     paint.lineWidth = 2;
@@ -155,7 +174,7 @@
   const label = (shown) => {
     labels = [];
     const taken = [];
-    paint.font = "12px system-ui, sans-serif";
+    paint.font = FONT;
     for (const { point, x, y } of shown) {
       if (labels.length >= (size.width < 500 ? LABELS / 3 : LABELS)) return;
       point.label ??= point.title.length > 30 ? `${point.title.slice(0, 29).replace(/[\s.,:;–-]+$/, "")}…` : point.title;
@@ -171,7 +190,7 @@
     const shown = [];
     for (const point of points) {
       const [x, y] = place(point, s);
-      if (isIn([x, y]) && (!only || point.group.name === only)) shown.push({ point, x, y });
+      if (isIn([x, y]) && isChosen(point)) shown.push({ point, x, y });
     }
     label(shown);
     const distance = ({ x, y }) => Math.hypot(x - size.width / 2, y - size.height / 2);
@@ -190,6 +209,7 @@
     );
     tally.textContent = `${shown.length.toLocaleString("en")} in view${shown.length > LISTED ? `; the ${LISTED} nearest to the middle` : ""}`;
     mix();
+    drawn = null;
     remember();
     later();
   };
