@@ -97,7 +97,7 @@ test-web: .venv/dev.stamp tests/web/node_modules/.stamp
 
 # The pictures in the README.
 pictures: .venv/dev.stamp
-	KB_PICTURES=1 $(BIN)/pytest -q -m web tests/web/test_looks.py -k readme
+	KB_PICTURES=1 $(BIN)/pytest -q -m browser tests/docs/test_pictures.py
 
 # The images and the stack, where Docker is to be had; tests/images/engine.sh brings it to a Debian machine.
 test-images: .venv/dev.stamp
@@ -176,6 +176,7 @@ bench-scale: .venv/dev.stamp
 
 bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
+	$(BIN)/python -m bench.in_browser
 
 # What answers over MCP cost a model in tokens.
 bench-tokens: .venv/dev.stamp

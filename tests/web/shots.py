@@ -15,6 +15,7 @@ def theme(browser, name):
     still = {"name": "prefers-reduced-motion", "value": "reduce"}  # what is half way to a colour has less contrast
     features = [{"name": "prefers-color-scheme", "value": name}, still]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")  # it is drawn
 
 
 def width(browser, pixels):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import httpx2
 import pytest
@@ -15,6 +12,7 @@ from lxml import html
 
 from tests.conftest import ALL_APPS, KEY
 from tests.web.conftest import pages
+from tests.web.proxy import proxied
 
 PAGE = {"Accept": "text/html"}
 
@@ -178,44 +176,6 @@ def test_every_page_forbids_what_it_does_not_need(site):
         assert "unsafe" not in policy
         assert headers["cache-control"] == "no-store"
         assert headers["referrer-policy"] == "no-referrer"
-
-
-@contextmanager
-def proxied(url, prefix):
-    """A proxy that serves the pages below a path, and tells them nothing of it."""
-
-    class Proxy(BaseHTTPRequestHandler):
-        def _pass(self):
-            assert self.path.startswith(prefix)
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            kept = {name: value for name, value in self.headers.items() if name not in ("Content-Length", "Connection")}
-            answer = httpx2.request(self.command, url + self.path.removeprefix(prefix), content=body, headers=kept)
-            self.send_response(answer.status_code)
-            for name, value in answer.headers.multi_items():
-                if name not in ("transfer-encoding", "connection", "content-length"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
-
-        def do_GET(self):
-            self._pass()
-
-        def do_POST(self):
-            self._pass()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}{prefix}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.mark.web

@@ -46,7 +46,7 @@ JOB = {
     "started_at": "2026-01-31T12:00:00.010Z",
     "finished_at": "2026-01-31T12:00:00.090Z",
 }
-
+MINUTE = {"count": 12, "p50_ms": 9.4, "p95_ms": 31.0}
 VERSION = {
     "number": 2,
     "at": "2026-02-01T09:30:00.000Z",
@@ -154,6 +154,53 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "JobList": {"jobs": [JOB], "next_cursor": "7"},
     "TagList": {"tags": [{"tag": "sea", "documents": 3}, {"tag": "work", "documents": 1}]},
     "ReembedRequest": {"action": "start"},
+    "DocumentMap": {
+        "documents": [
+            {"id": 42, "title": "Harbour", "doc_type": "markdown", "tags": [0, 1], "x": -0.1372, "y": 0.8041},
+        ],
+        "total": 42,
+        "tags": [{"tag": "sea", "documents": 3}, {"tag": "work", "documents": 1}],
+        "is_current": True,
+    },
+    "MaintenanceRequest": {"action": "back-up"},
+    "Maintenance": {
+        "backup_dir": "/backups",
+        "backup_hours": 24.0,
+        "backup_keep": 7,
+        "backups": [
+            {
+                "name": "2026-02-01T09-30-00.000000Z",
+                "made_at": "2026-02-01T09:30:00.000000+00:00",
+                "version": "3.0.0",
+                "documents": 42,
+                "files": 12,
+                "fault": None,
+            }
+        ],
+        "tasks": [
+            {
+                "action": "examine",
+                "begun_at": "2026-02-01T09:30:00.000Z",
+                "ended_at": "2026-02-01T09:30:07.120Z",
+                "step": None,
+                "faults": [],
+                "findings": [
+                    {
+                        "check": "leftovers",
+                        "faults": ["/data/kb.db.new was cut off"],
+                        "remedy": "kb doctor --fix removes or changes it",
+                        "is_notice": False,
+                        "is_mendable": True,
+                    }
+                ],
+                "error": None,
+            }
+        ],
+    },
+    "Activity": {
+        "searches": MINUTE | {"minutes": [MINUTE]},
+        "ingestions": {"count": 0, "p50_ms": None, "p95_ms": None, "minutes": []},
+    },
     "Reembedding": {
         "in_use": "all-MiniLM-L6-v2 in fp32 (weights 53aa51172d14)",
         "wanted": "all-MiniLM-L6-v2 in int8 (weights 53aa51172d14)",

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,6 +109,13 @@ class SearchService:
             max_tokens: the most tokens of text in all of them.
             explain: whether each says what its score is made of.
         """
+        begun = perf_counter()
+        try:
+            return self._answer(query, top, grouped=grouped, max_tokens=max_tokens, explain=explain)
+        finally:
+            self._instruments.searches.add(perf_counter() - begun)
+
+    def _answer(self, query: Query, top: int, *, grouped: bool, max_tokens: int | None, explain: bool) -> Answer:
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
         vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)

@@ -53,6 +53,9 @@ class Documents(Protocol):
     def chunk_places(self, document_id: int) -> list[ChunkPlace]:
         """Return where a document's chunks stand, in order."""
 
+    def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """Return at most so many chunks of each of these documents, the first ones, with the document before each."""
+
     def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
@@ -354,6 +357,10 @@ class Transaction(Protocol):
     @property
     def space(self) -> VectorSpace:
         """What the vectors are of."""
+
+    @property
+    def generation(self) -> int:
+        """The number of the moment that the vectors are of: another one after each change of them."""
 
     @property
     def index(self) -> Index: ...

@@ -69,7 +69,7 @@ def create_app(context: Context | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    from kb.web import add, documents, entry, guide, history, live, notes, overview, search
+    from kb.web import add, document_map, documents, entry, guide, history, live, maintenance, notes, overview, search
     from kb.web.pages import Pages, on_error
     from kb.web.visits import Visits
 
@@ -110,7 +110,12 @@ def create_app(context: Context | None = None) -> Starlette:
             at("/bin/{id:id}/restore", history.restore, "POST"),
             at("/bin/{id:id}/purge", history.purge, "POST"),
             at("/overview", overview.overview),
+            at("/map", document_map.document_map),
+            at("/map.json", document_map.points),
             at("/connect", overview.connect),
+            at("/backups", maintenance.backups, "GET", "POST"),
+            at("/doctor", maintenance.doctor, "GET", "POST"),
+            at("/keys", maintenance.keys),
             at("/events", live.events),
             at("/sign-in", entry.sign_in, "GET", "POST"),
             at("/sign-out", entry.sign_out, "POST"),

@@ -263,7 +263,7 @@ class Ingestion:
         lease.end(job.id)
         self._ends.publish(job.id)
         kind = draft.doc_type if draft else job.kind
-        self._instruments.ingested(kind, outcome)
+        self._instruments.ingested(kind, outcome, lease.seconds(job.id))
         size = {"chunks": len(draft.chunks)} if draft else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         if outcome != "gave_up":

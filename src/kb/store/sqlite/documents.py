@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import apsw
+import numpy as np
+
 from kb.api.errors import ModelChanged
 from kb.lexical.segment import segmented
 from kb.store.rows import NOBODY, Extent, Filter
@@ -29,8 +32,6 @@ from kb.store.sqlite.statements import statements
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import apsw
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.access import Limit
@@ -84,6 +85,16 @@ class SqliteDocuments:
     def chunk_places(self, document_id: int) -> list[ChunkPlace]:
         """Return where a document's chunks stand, in order."""
         return mapped(chunk_place_of, self._execute(self._sql["select_chunk_places"], (document_id,)))
+
+    def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """Return at most so many chunks of each of these documents, the first ones, with the document before each."""
+        if not document_ids:  # which carray refuses
+            return []
+        wanted = np.array(document_ids, np.int64)
+        pairs: list[tuple[int, int]] = self._execute(
+            self._sql["select_first_chunks"], (apsw.carray(wanted), most)
+        ).fetchall()
+        return pairs
 
     def extent(self, document_id: int) -> Extent:
         """Return how much there is of a document."""

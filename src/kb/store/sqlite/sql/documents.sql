@@ -22,6 +22,10 @@ WHERE chunks.document_id = ? AND chunk_index >= ? ORDER BY chunk_index LIMIT ?
 SELECT chunks.id, chunk_index AS "index", COALESCE(heading, '[]') AS heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id WHERE chunks.document_id = ? ORDER BY chunk_index
 
+-- name: select_first_chunks
+-- The first chunks of the documents of an array of ids.
+SELECT document_id, id FROM carray(?) CROSS JOIN chunks ON document_id = value AND chunk_index < ?
+
 -- name: select_chunks_between
 -- The chunks that hold characters of a document from one to before another.
 SELECT
