@@ -279,6 +279,13 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(answer).encode())
         return None
 
+    def do_PUT(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; charset=UTF-8")
+        self.end_headers()
+        self.wfile.write(f"{self.path} was sent {body.decode()}".encode())
+
     def log_message(self, *_):
         pass
 
@@ -298,6 +305,10 @@ def test_a_service_is_sent_the_file_in_a_form_of_the_operators_wording(reader, s
     assert 'name="files"; filename="file"' in text
     assert "the words" in text
     assert "to_formats" in text
+
+
+def test_a_service_is_sent_the_file_itself_as_tika_wants_it(reader, service):
+    assert reader(f".doc={service}/tika#@")(b"the words", "old.doc") == ("text", "/tika was sent the words")
 
 
 def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):
