@@ -244,7 +244,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
     )
-    queue_outdated(store, originals, settings.staging_dir)
+    queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
     worker.start()
     stack.callback(worker.stop)
     if settings.backup_dir:

@@ -29,22 +29,22 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 Json = Annotated[bool, typer.Option("--json", help="Print the engine's JSON, and nothing else.")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tags", metavar="A,B", help="Tags, with commas between them.", autocompletion=complete_tags),
+    typer.Option("--tags", metavar="A,B", help="Tags, separated by commas.", autocompletion=complete_tags),
 ]
 AnyTag = Annotated[
     list[str] | None,
-    typer.Option("--any", metavar="A,B", help="Only with one of these tags at least.", autocompletion=complete_tags),
+    typer.Option("--any", metavar="A,B", help="Only with at least one of these tags.", autocompletion=complete_tags),
 ]
 NoTag = Annotated[
     list[str] | None,
     typer.Option("--not", metavar="A,B", help="Only without these tags.", autocompletion=complete_tags),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it can be found; say so if that fails.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is searchable; say so if that fails.")]
 Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated."),
 ]
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links to files outside of the folder, too.")]
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Also follow links to files outside the folder.")]
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id.")]
 Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documents' ids.")]
 IdsOnly = Annotated[bool, typer.Option("--ids", help="Print the documents' ids, one a line, and nothing else.")]
