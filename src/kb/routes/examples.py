@@ -16,6 +16,9 @@ DOCUMENT = {
     "date": "2025-11-02",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": None,
+    "source": None,
+    "replaces": None,
+    "replaced_by": None,
 }
 PASSAGE = {
     "chunk_id": 1042,
@@ -88,7 +91,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "KeyList": {"keys": [KEY]},
     "AuditList": {"lines": [AUDIT_LINE], "next_cursor": "1207"},
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
-    "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
+    "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"], "source": "the keeper"},
     "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},
     "Move": {"source_path": "/home/ada/notes/lighthouse.md"},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
@@ -128,7 +131,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "results": [
             PASSAGE
             | {"document_id": 42, "more": []}
-            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash")}
+            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces")}
         ],
         "omitted": 0,
         "pending": 0,

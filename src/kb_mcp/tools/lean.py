@@ -25,6 +25,11 @@ def date_of(document: JSON) -> str:
     return date
 
 
+def origin(found: JSON) -> JSON:
+    """Return where a document comes from, and what took its place."""
+    return given(source=found.get("source"), replaced_by=found.get("replaced_by"))
+
+
 def place_of(place: JSON) -> JSON:
     """Return page and heading; the line only where there is neither."""
     found = given(page=place["page"], heading=place["heading"])
@@ -52,6 +57,7 @@ def search_result(found: JSON) -> JSON:
             source_path=found["source_path"],
             place=place_of(found["place"]),
             date=date_of(found),
+            **origin(found),
         ),
         "tags": found["tags"],
         "score": round(found["score"], 3),
@@ -72,6 +78,8 @@ def document(found: JSON) -> JSON:
             doc_type=found["doc_type"],
             source_path=found["source_path"],
             content_hash=found["content_hash"] if note else None,
+            replaces=found.get("replaces"),
+            **origin(found),
         ),
     }
 

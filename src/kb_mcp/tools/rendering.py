@@ -60,7 +60,8 @@ def head(result: JSON, passage: JSON) -> str:
     number = f"[{'note' if is_note else 'document'} {result['document_id']}{chunk}]"
     title = quoted(result["title"]) if "title" in result else ""
     where = place_text(passage["place"]) if not is_note or passage["index"] else ""
-    return joined([" ".join(filter(None, (number, title, where, quoted_date(result)))), tags_text(result)])
+    place = " ".join(filter(None, (number, title, where, quoted_date(result))))
+    return joined([place, tags_text(result), *origin(result)])
 
 
 def document_text(data: JSON) -> str:
@@ -71,9 +72,10 @@ def document_text(data: JSON) -> str:
     kind = "note" if data.get("doc_type") == "note" else "document"
     version = f"version {data['content_hash'][:16]}" if "content_hash" in data else ""
     path = quoted(data["source_path"]) if "source_path" in data else ""
+    name = f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}"
     lines = [
         fenced_notice(begin, end),
-        joined([f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}", path, tags_text(data), version]),
+        joined([name, path, tags_text(data), version, *origin(data)]),
     ]
     if len(chunks) < data["chunk_count"] and chunks:
         first, last = chunks[0], chunks[-1]
@@ -90,7 +92,8 @@ def list_text(data: JSON) -> str:
     documents = data["documents"]
     lines = [f"{QUOTES_NOTICE} Each line: id, date, title, tags."] if documents else []
     lines += [
-        joined([f"{each['id']} {quoted_date(each)} {quoted(each['title'], 80)}", tags_text(each)]) for each in documents
+        joined([f"{each['id']} {quoted_date(each)} {quoted(each['title'], 80)}", tags_text(each), *origin(each)])
+        for each in documents
     ]
     lines += [data["rest"]] if "rest" in data else []
     return "\n".join(lines) or "There is no such document."
@@ -201,6 +204,13 @@ def tags_text(document: JSON) -> str:
     """Return the tags; those that are more than a word in quotes."""
     tags = ", ".join(tag if SIMPLE_TAG.fullmatch(tag) else quoted(tag, 60) for tag in document["tags"])
     return f"tags {tags}" if tags else ""
+
+
+def origin(document: JSON) -> list[str]:
+    """Return where a document comes from, what it replaced, and what replaced it: that first."""
+    replaced_by = [f"replaced by {document['replaced_by']}"] if "replaced_by" in document else []
+    replaces = [f"replaces {document['replaces']}"] if "replaces" in document else []
+    return [*replaced_by, *replaces, *([f"from {quoted(document['source'], 80)}"] if "source" in document else [])]
 
 
 def place_text(place: JSON) -> str:

@@ -321,4 +321,5 @@ def _hit(document: Document, chunk: Chunk) -> Hit:
         document.created_at,
         document.updated_at,
         document.date,
+        document.source,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kb.store.rows import HistoryCounts
 from kb.store.sqlite.former_page import STOOD
+from kb.store.sqlite.replacements import pass_on
 from kb.store.sqlite.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.sqlite.statements import statements
 
@@ -43,6 +44,12 @@ class SqliteHistory:
             self._begin_later(self._documents.now)
         columns = field_values(author) | {"id": document_id, "now": self._documents.now}
         self._execute(self._sql["begin_version"], columns)
+
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Let what replaces a document replace what that does: the document is to stand behind it."""
+        for (later,) in self._execute("SELECT id FROM documents WHERE replaces = ?", (document_id,)).fetchall():
+            self.keep(later, author)
+        pass_on(self._execute, document_id, for_good=False)
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return the versions of a document, newest first, also of one in the bin."""
