@@ -21,13 +21,14 @@ def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = 
 
     What is in the bin is passed over. Documents that replace each other replace nothing.
     """
-    wanted = {"ids": json.dumps(sorted(ids)), "moment": moment(instant) if instant else FOREVER}
-    links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], wanted).fetchall()
+    wanted = sorted(ids)
+    at = {"ids": json.dumps(wanted), "moment": moment(instant) if instant else FOREVER}
+    links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], at).fetchall()
     there = {later for _, later, is_there in links if is_there}
     direct: dict[int, list[int]] = {}
     for replaced, later, _ in links:
         direct.setdefault(replaced, []).append(later)
-    found = {each: _reached(direct, each) for each in direct}
+    found = {each: _reached(direct, each) for each in wanted if each in direct}
     return {
         each: present
         for each, later in found.items()
