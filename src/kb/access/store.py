@@ -310,7 +310,7 @@ class CallerHistory(Part):
 
     inner: History
     open = frozenset({"has_bin", "begins", "chunks"})
-    by_id = frozenset({"keep"})
+    by_id = frozenset({"keep", "author"})
     changes: ClassVar = {"restore": "restore", "unlink": "update"}
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:

@@ -329,7 +329,8 @@ class Passage(Reply):
 class SearchResult(Passage):
     """A passage and its document; `more` has the document's next best passages when grouped by document.
 
-    `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one.
+    `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
+    is the name of the key that made the document what it is, `client` the program.
     """
 
     document_id: int
@@ -343,6 +344,8 @@ class SearchResult(Passage):
     updated_at: Timestamp | None
     source: str | None
     replaced_by: int | None
+    by: str | None
+    client: str | None
 
 
 class UnknownWord(Reply):
@@ -396,10 +399,15 @@ class Chunk(Reply):
 
 
 class DocumentWithChunks(Document):
-    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for."""
+    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for.
+
+    `by` is the name of the key that made it what it is, `client` the program.
+    """
 
     chunks: list[Chunk]
     chunk_count: int
+    by: str | None
+    client: str | None
 
 
 class DocumentList(Reply):

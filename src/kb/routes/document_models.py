@@ -29,7 +29,10 @@ def model_of(services: Services, document: rows.Document) -> Document:
         return model
 
 
-def with_chunks(document: Document, chunks: Sequence[rows.Chunk], count: int) -> DocumentWithChunks:
-    """Return the document with some of its chunks, and how many it has."""
+def with_chunks(
+    document: Document, chunks: Sequence[rows.Chunk], count: int, author: rows.Author
+) -> DocumentWithChunks:
+    """Return the document with some of its chunks, how many it has, and who made it what it is."""
     models = [Chunk.model_validate(chunk) for chunk in chunks]
-    return DocumentWithChunks(**dict(document), chunks=models, chunk_count=count)
+    by = {"by": author.by, "client": author.client}
+    return DocumentWithChunks(**dict(document), **by, chunks=models, chunk_count=count)

@@ -133,13 +133,14 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
             start, limit = _stretch(query, document_id, lambda: places)
             end = None if limit is None else start + limit
             [former] = models_of(tx, [version.document], query.as_of)
-            return with_chunks(former, every[start:end], len(every))
+            return with_chunks(former, every[start:end], len(every), version.author)
         document = existing_document(tx, document_id)
         start, limit = _stretch(query, document_id, lambda: tx.documents.chunk_places(document_id))
         chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
         [model] = models_of(tx, [document])
-    return with_chunks(model, chunks, count)
+        author = tx.history.author(document_id)
+    return with_chunks(model, chunks, count, author)
 
 
 def _stretch(

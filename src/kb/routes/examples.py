@@ -20,6 +20,7 @@ DOCUMENT = {
     "replaces": None,
     "replaced_by": None,
 }
+AUTHOR = {"by": "laptop-agent", "client": "kb/3.0.0 (mcp; claude-code 2.1.0)"}
 PASSAGE = {
     "chunk_id": 1042,
     "index": 0,
@@ -130,7 +131,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchReply": {
         "results": [
             PASSAGE
-            | {"document_id": 42, "more": []}
+            | {"document_id": 42, "more": [], **AUTHOR}
             | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces")}
         ],
         "omitted": 0,
@@ -140,7 +141,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
-    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
     "DocumentText": {
         "document_id": 42,

@@ -46,6 +46,8 @@ class Passage:
     created_at: str
     updated_at: str | None
     source: str | None = None
+    by: str | None = None
+    client: str | None = None
     successors: Sequence[int] = ()
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
@@ -73,6 +75,8 @@ class Passage:
             created_at=hit.created_at,
             updated_at=hit.updated_at,
             source=hit.source,
+            by=hit.author.by,
+            client=hit.author.client,
             successors=successors,
         )
 

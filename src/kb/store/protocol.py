@@ -140,6 +140,9 @@ class History(Protocol):
         """Return versions with a number below `before`, newest first, also those of a document in the bin."""
 
     def version(self, document_id: int, number: int) -> Version | None: ...
+    def author(self, document_id: int) -> Author:
+        """Return who made a document what it is."""
+
     def at(self, document_id: int, instant: datetime) -> Version | None:
         """Return the version of a document that stood at a moment, if there was one."""
 

@@ -150,7 +150,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk and what a search result says of its document."""
+    """A chunk and what a search result says of its document; `author` made that what it is."""
 
     chunk_id: int
     index: int
@@ -165,6 +165,7 @@ class Hit:
     updated_at: str | None
     date: str | None = None
     source: str | None = None
+    author: Author = NOBODY
 
 
 @dataclass(frozen=True, slots=True)

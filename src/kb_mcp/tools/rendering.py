@@ -41,6 +41,10 @@ def search_text(data: JSON) -> str:
     passages = [each["text"] for result in results for each in (result, *result.get("more", ()))]
     begin, end = fence_for(passages)
     lines = [fenced_notice(begin, end)] if results else []
+    authors = {result.get("by", "") for result in results}
+    if len(results) > 1 and len(authors) == 1 and (author := authors.pop()):
+        lines.append(f"All added or changed last by {quoted(author, 60)}.")
+        results = [{name: value for name, value in result.items() if name != "by"} for result in results]
     lines += [data["rest"]] if not results and "rest" in data else []
     lines += [data["weak"]] if "weak" in data else []
     for result in results:
@@ -207,10 +211,12 @@ def tags_text(document: JSON) -> str:
 
 
 def origin(document: JSON) -> list[str]:
-    """Return where a document comes from, what it replaced, and what replaced it: that first."""
+    """Return what replaced a document, what it replaced, where it comes from, and who brought it in."""
     replaced_by = [f"replaced by {document['replaced_by']}"] if "replaced_by" in document else []
     replaces = [f"replaces {document['replaces']}"] if "replaces" in document else []
-    return [*replaced_by, *replaces, *([f"from {quoted(document['source'], 80)}"] if "source" in document else [])]
+    source = [f"from {quoted(document['source'], 80)}"] if "source" in document else []
+    by = [f"by {quoted(document['by'], 60)}"] if "by" in document else []
+    return [*replaced_by, *replaces, *source, *by]
 
 
 def place_text(place: JSON) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.rows import HistoryCounts
+from kb.store.rows import NOBODY, HistoryCounts
 from kb.store.sqlite.former_page import STOOD
 from kb.store.sqlite.replacements import pass_on
 from kb.store.sqlite.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
@@ -62,6 +62,10 @@ class SqliteHistory:
         """Return a version of a document, if it is kept."""
         found = self._current("id = ? AND version = ?", document_id, number)
         return next(iter(found or self._former("document_id = ? AND number = ?", document_id, number)), None)
+
+    def author(self, document_id: int) -> Author:
+        """Return who made a document what it is."""
+        return next((version.author for version in self._current("id = ?", document_id)), NOBODY)
 
     def at(self, document_id: int, instant: datetime) -> Version | None:
         """Return the version of a document that stood at a moment, if there was one."""

@@ -138,6 +138,8 @@ def hit_of(
     updated_at: str | None,
     date: str | None,
     source: str | None,
+    changed_by: str | None,
+    changed_with: str | None,
 ) -> Hit:
     return Hit(
         chunk_id,
@@ -153,6 +155,7 @@ def hit_of(
         iso(updated_at),
         date,
         source,
+        Author(changed_by, changed_with),
     )
 
 
