@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kb.store.sqlite.row_mapping import Execute, moment
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 FOREVER: Final = "9999"
@@ -25,15 +26,9 @@ def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = 
     at = {"ids": json.dumps(wanted), "moment": moment(instant) if instant else FOREVER}
     links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], at).fetchall()
     there = {later for _, later, is_there in links if is_there}
-    direct: dict[int, list[int]] = {}
-    for replaced, later, _ in links:
-        direct.setdefault(replaced, []).append(later)
-    found = {each: _reached(direct, each) for each in wanted if each in direct}
-    return {
-        each: present
-        for each, later in found.items()
-        if each not in later and (present := [id_ for id_ in later if id_ in there])
-    }
+    found = _successors({later: replaced for replaced, later, _ in links})
+    present = {each: [later for later in found[each] if later in there] for each in wanted if each in found}
+    return {each: later for each, later in present.items() if later}
 
 
 def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:
@@ -44,12 +39,23 @@ def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:
         execute(sql[name], {"id": document_id, "other": other})
 
 
-def _reached(direct: Mapping[int, Sequence[int]], start: int) -> list[int]:
-    """Return what can be reached by links, the nearest first."""
-    reached = dict.fromkeys(direct[start])
-    queue = list(reached)
-    for each in queue:
-        new = [later for later in direct.get(each, ()) if later not in reached]
-        reached |= dict.fromkeys(new)
-        queue += new
-    return queue
+def _successors(replaced: Mapping[int, int]) -> dict[int, list[int]]:
+    """Return the direct and indirect successors of each document, given what each document replaced.
+
+    It begins with those that nothing replaced, and so never comes to a circle.
+    """
+    direct: dict[int, list[int]] = {}
+    for later, earlier in replaced.items():
+        direct.setdefault(earlier, []).append(later)
+    waiting = {each: len(later) for each, later in direct.items()}
+    found: dict[int, list[int]] = {}
+    done = [each for each in replaced if each not in direct]
+    for each in done:
+        if (earlier := replaced.get(each)) is None:
+            continue
+        waiting[earlier] -= 1
+        if not waiting[earlier]:
+            further = chain.from_iterable(found.get(later, ()) for later in direct[earlier])
+            found[earlier] = [*direct[earlier], *further]
+            done.append(earlier)
+    return found
