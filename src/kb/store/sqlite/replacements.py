@@ -51,11 +51,12 @@ def _successors(replaced: Mapping[int, int]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     done = [each for each in replaced if each not in direct]
     for each in done:
-        if (earlier := replaced.get(each)) is None:
+        if each not in replaced:
             continue
-        waiting[earlier] -= 1
-        if not waiting[earlier]:
-            further = chain.from_iterable(found.get(later, ()) for later in direct[earlier])
-            found[earlier] = [*direct[earlier], *further]
-            done.append(earlier)
+        before = replaced[each]
+        waiting[before] -= 1
+        if not waiting[before]:
+            further = chain.from_iterable(found.get(later, ()) for later in direct[before])
+            found[before] = [*direct[before], *further]
+            done.append(before)
     return found
