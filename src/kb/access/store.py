@@ -244,6 +244,16 @@ class CallerDocuments(Part):
             raise path_refusal(source_path, self.tx.limit)
         return document
 
+    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+        """Return what replaced documents, of that what the caller may see."""
+        found = self.inner.successors(document_ids, as_of)
+        if self.tx.limit is None:
+            return found
+        every = {later for each in found.values() for later in each}
+        mine = {later for later in every if self.get(later) or self.tx.history.binned(later)}
+        kept = {each: [id_ for id_ in later if id_ in mine] for each, later in found.items()}
+        return {each: later for each, later in kept.items() if later}
+
     def check_path(self, source_path: str | None) -> None:
         """Refuse a path that content may not be sent to.
 
@@ -300,8 +310,8 @@ class CallerHistory(Part):
 
     inner: History
     open = frozenset({"has_bin", "begins", "chunks"})
-    by_id = frozenset({"keep"})
-    changes: ClassVar = {"restore": "restore"}
+    by_id = frozenset({"keep", "author"})
+    changes: ClassVar = {"restore": "restore", "unlink": "update"}
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:
         self.tx.check(document_id)

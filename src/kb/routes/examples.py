@@ -16,7 +16,11 @@ DOCUMENT = {
     "date": "2025-11-02",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": None,
+    "source": None,
+    "replaces": None,
+    "replaced_by": None,
 }
+AUTHOR = {"by": "laptop-agent", "client": "kb/3.0.0 (mcp; claude-code 2.1.0)"}
 PASSAGE = {
     "chunk_id": 1042,
     "index": 0,
@@ -88,7 +92,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "KeyList": {"keys": [KEY]},
     "AuditList": {"lines": [AUDIT_LINE], "next_cursor": "1207"},
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
-    "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
+    "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"], "source": "the keeper"},
     "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},
     "Move": {"source_path": "/home/ada/notes/lighthouse.md"},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
@@ -127,8 +131,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchReply": {
         "results": [
             PASSAGE
-            | {"document_id": 42, "more": []}
-            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash")}
+            | {"document_id": 42, "more": [], **AUTHOR}
+            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces")}
         ],
         "omitted": 0,
         "pending": 0,
@@ -137,7 +141,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
-    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
     "DocumentText": {
         "document_id": 42,

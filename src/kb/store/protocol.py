@@ -73,6 +73,12 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
+    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+        """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
+
+        Those that nothing replaced are left out. What is in the bin is passed over.
+        """
+
     def add(
         self,
         content: Content,
@@ -130,10 +136,16 @@ class History(Protocol):
     def keep(self, document_id: int, author: Author) -> None:
         """Keep the document as it stands, before the author changes it in this transaction."""
 
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Let what replaces a document replace what that does: the document is to stand behind it."""
+
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return versions with a number below `before`, newest first, also those of a document in the bin."""
 
     def version(self, document_id: int, number: int) -> Version | None: ...
+    def author(self, document_id: int) -> Author:
+        """Return who made a document what it is."""
+
     def at(self, document_id: int, instant: datetime) -> Version | None:
         """Return the version of a document that stood at a moment, if there was one."""
 

@@ -161,6 +161,8 @@ def document_row(document: Row) -> Row:
         **document,
         "title": plain(document["title"], 200) or "Untitled",
         "path": plain(document["source_path"] or "", 200),
+        "source": plain(document.get("source") or "", 200),
+        "replaced_by": document.get("replaced_by"),
         "when": document["updated_at"] or document["created_at"],
     }
 

@@ -169,7 +169,8 @@ class Ingestion:
 
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
-            return draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
+            note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
+            return replace(note, source=job.source, replaces=job.replaces)
         return draft_file(
             self._staging / job.staged,
             job.filename or "",

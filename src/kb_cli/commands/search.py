@@ -123,7 +123,8 @@ def print_results(results: list[dict[str, Any]]) -> None:
 def print_heading(rank: int, result: dict[str, Any]) -> None:
     """Print which document a passage is from, where it stands there, and where that came from."""
     facts = [f"id {result['document_id']}", format_place(result["place"]), f"score {result['score']:.3f}"]
-    more = [fact for fact in (result.get("date"), output.format_tags(result)) if fact]
+    replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
+    more = [fact for fact in (result.get("date"), output.format_tags(result), replaced) if fact]
     title = Styled(f"{rank:>2}  ", DIM) + Styled(output.one_line(result["title"]), BOLD)
     where = Styled(output.one_line(" · ".join(facts + more)), CYAN)
     output.print_styled(title, indent(where) if output.is_terminal() else Styled(INDENT) + where)

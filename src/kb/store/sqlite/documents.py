@@ -15,6 +15,7 @@ from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import admits, changed, former_versions, ids_within, merged
+from kb.store.sqlite.replacements import pass_on, successors
 from kb.store.sqlite.row_mapping import (
     Execute,
     array,
@@ -145,6 +146,10 @@ class SqliteDocuments:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
 
+    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+        """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
+        return successors(self._execute, document_ids, as_of)
+
     def add(
         self,
         content: Content,
@@ -197,6 +202,7 @@ class SqliteDocuments:
             self.delete(part)
         for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():
             self.delete(part)
+        pass_on(self._execute, document_id, for_good=True)
         self._forget(document_id)
         self._execute(statements("jobs")["delete_parts"], (document_id,))
         self._execute(statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
@@ -325,4 +331,6 @@ def _columns(content: Content) -> dict[str, object]:
         "own_tags": array(content.own_tags),
         "filename": content.filename or None,
         "title_given": content.title_given,
+        "source": content.source,
+        "replaces": content.replaces,
     }
