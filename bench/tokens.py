@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import quicktok
 from fastmcp import Client
 
-from bench.serving import DATA, add_all, collection, serving
+from bench.collection import DATA, collection
+from bench.serving import add_all, serving
 from kb.client.client import EngineClient
 
 if TYPE_CHECKING:
