@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.collection import collection
 from bench.peers import basic_memory, kb, mcp_memory_service
 from bench.peers.embeddings import embeddings_served
-from bench.serving import collection
 from bench.tokens import SCOPE, count
 
 if TYPE_CHECKING:
