@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kb.api.errors import Invalid
-from kb_mcp.tools.moments import day, moment
+from kb.api.moments import day, moment
 
 
 @pytest.mark.parametrize("text", ["9999 years ago", "0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00"])

@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.errors import Changed, Invalid, KbError
+from kb.api.moments import day, moment
 from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import refused_change
 from kb_mcp.tools.empty import nothing_found, retried
-from kb_mcp.tools.moments import day, moment
 from kb_mcp.tools.rendering import quoted
 
 if TYPE_CHECKING:
