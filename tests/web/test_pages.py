@@ -324,3 +324,23 @@ def test_a_preview_that_takes_long_keeps_nobody_waiting(read, site):
             answered += 1
     assert preview.result().status_code == 200
     assert answered > 3
+
+
+@pytest.mark.web
+def test_results_show_what_markdown_says_without_its_signs_and_tasks_have_boxes(read, site):
+    reader = read(f"{site.url}/?q=carburettor impeller ropes&tag=spring")
+    [shown] = {each.text_content() for each in reader.page.xpath("//*[@class='snippet']")}
+    assert "Wanderer" in shown
+    assert "impeller" in shown
+    assert not re.search(r"\*\*|---|```|\[ \]|# Boat", shown)
+    items = read(f"{site.url}/d/{site.ids['Boat']}").page.xpath("//article//li/text()")
+    assert [each.strip() for each in items] == ["☐ ropes", "☑ flares"]
+
+
+@pytest.mark.web
+def test_a_mail_stands_under_its_head(read, site):
+    page = read(f"{site.url}/d/{site.ids['boat/moorings.eml']}").page
+    head = dict(zip(page.xpath("//dl/dt/text()"), (each.text_content() for each in page.xpath("//dl/dd")), strict=True))
+    assert head["From"] == "Anna <anna@example.org>"
+    assert head["Subject"] == "Moorings in May"
+    assert "ninth of May" in page.xpath("//div[contains(@class, 'text')]//p")[0].text
