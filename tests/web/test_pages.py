@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from lxml import html
 
+from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.web.conftest import pages
 from tests.web.proxy import proxied
@@ -190,6 +191,17 @@ def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, 
         reader.submit("/tags$", add="proxied")
         assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}"
         assert "proxied" in reader.text
+
+
+@pytest.mark.web
+def test_a_browser_keeps_scripts_and_the_stylesheet_until_they_are_others(read, site):
+    links = read(f"{site.url}/map").page.xpath("//script/@src | //link[@rel='stylesheet']/@href")
+    assert len(links) == 3
+    for link in links:
+        assert "immutable" in httpx2.get(link).headers["cache-control"]
+        assert "cache-control" not in httpx2.get(link.partition("?")[0]).headers
+    marks = {link.partition("?")[2] for link in links}
+    assert marks == {assets()}
 
 
 @pytest.mark.web
