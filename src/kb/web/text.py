@@ -25,7 +25,9 @@ _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of what follows them."""
 
 
-_SIGNS: Final = re.compile(r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|\*\*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )")
+_SIGNS: Final = re.compile(
+    r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|\*\*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )"
+)
 """What Markdown makes tables, blocks of code, headings, tasks and strong words of."""
 
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
