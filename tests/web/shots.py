@@ -52,10 +52,12 @@ def shoot_readme(browser, url, folder):
     folder.mkdir(parents=True, exist_ok=True)
     size = {"width": 1100, "height": 720, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     for look in ("light", "dark"):
         theme(browser, look)
         browser.get(f"{url}/?q=when are the moorings renewed&mode=")
         shoot(browser, folder / f"search-{look}.png")
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": False})
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     theme(browser, "")
 

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from lxml import html
 
+from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.web.conftest import pages
 from tests.web.proxy import proxied
@@ -193,6 +194,17 @@ def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, 
 
 
 @pytest.mark.web
+def test_a_browser_keeps_scripts_and_the_stylesheet_until_they_are_others(read, site):
+    links = read(f"{site.url}/map").page.xpath("//script/@src | //link[@rel='stylesheet']/@href")
+    assert len(links) == 3
+    for link in links:
+        assert "immutable" in httpx2.get(link).headers["cache-control"]
+        assert "cache-control" not in httpx2.get(link.partition("?")[0]).headers
+    marks = {link.partition("?")[2] for link in links}
+    assert marks == {assets()}
+
+
+@pytest.mark.web
 def test_systems_are_told_how_to_search_and_share(site):
     manifest = httpx2.get(f"{site.url}/manifest.webmanifest").json()
     assert manifest["share_target"]["action"] == "new"
@@ -324,3 +336,23 @@ def test_a_preview_that_takes_long_keeps_nobody_waiting(read, site):
             answered += 1
     assert preview.result().status_code == 200
     assert answered > 3
+
+
+@pytest.mark.web
+def test_results_show_what_markdown_says_without_its_signs_and_tasks_have_boxes(read, site):
+    reader = read(f"{site.url}/?q=carburettor impeller ropes&tag=spring")
+    [shown] = {each.text_content() for each in reader.page.xpath("//*[@class='snippet']")}
+    assert "Wanderer" in shown
+    assert "impeller" in shown
+    assert not re.search(r"\*\*|---|```|\[ \]|# Boat", shown)
+    items = read(f"{site.url}/d/{site.ids['Boat']}").page.xpath("//article//li/text()")
+    assert [each.strip() for each in items] == ["☐ ropes", "☑ flares"]
+
+
+@pytest.mark.web
+def test_a_mail_stands_under_its_head(read, site):
+    page = read(f"{site.url}/d/{site.ids['boat/moorings.eml']}").page
+    head = dict(zip(page.xpath("//dl/dt/text()"), (each.text_content() for each in page.xpath("//dl/dd")), strict=True))
+    assert head["From"] == "Anna <anna@example.org>"
+    assert head["Subject"] == "Moorings in May"
+    assert "ninth of May" in page.xpath("//div[contains(@class, 'text')]//p")[0].text

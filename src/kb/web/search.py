@@ -180,14 +180,14 @@ def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> li
         {
             **document_row(each),
             "href": href(each, each["document_id"], asked.query),
-            "snippet": snippet(each["text"], each["highlights"]),
+            "snippet": snippet(each["doc_type"], each["text"], each["highlights"]),
             "place": place(each["place"]),
             "words": sorted(matched(each["text"], each["highlights"])),
             "bars": {name: scale[name](each[name]) for name in scale},
             "more": [
                 {
                     "href": href(other, each["document_id"], asked.query),
-                    "snippet": snippet(other["text"], other["highlights"]),
+                    "snippet": snippet(each["doc_type"], other["text"], other["highlights"]),
                     "place": place(other["place"]),
                 }
                 for other in each["more"]
