@@ -84,8 +84,11 @@ HELP: Final = (
     "as engine_url and api_key, and in profiles there such as "
     "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what is in effect."
 )
-EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
-    f"{code:>3}  {meaning}" for code, meaning in exit_codes.MEANINGS.items()
+EPILOG: Final = (
+    "\b\nOther names:\n"
+    + "\n".join(f"  {name:<4}  {command}" for name, command in ALIASES.items())
+    + "\n\n\b\nExit codes:\n"
+    + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exit_codes.MEANINGS.items())
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -119,9 +120,15 @@ def readable(fetched: Fetched, address: str) -> Fetched:
         return fetched._replace(why_whole=f"it is larger than {READABLE_BYTES >> 20} MiB")
     fetched.content.seek(0)
     command = [sys.executable, "-P", "-m", "kb_cli.sync.readable", without_userinfo(address)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
     with suppress(subprocess.TimeoutExpired):
         done = subprocess.run(  # noqa: S603 - our own program
-            command, input=fetched.content.read(), capture_output=True, timeout=READABLE_SECONDS, check=False
+            command,
+            input=fetched.content.read(),
+            capture_output=True,
+            timeout=READABLE_SECONDS,
+            env=environment,
+            check=False,
         )
         if done.returncode == 0 and done.stdout:
             return fetched._replace(content=io.BytesIO(done.stdout))

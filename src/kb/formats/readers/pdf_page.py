@@ -66,7 +66,10 @@ def _is_scan(page: pypdfium2.PdfPage, characters: int) -> bool:
         return False
     width, height = page.get_size()
     pictures = (item for item in page.get_objects(max_depth=1) if _holds_picture(page, item))
-    covered = sum(_area(*item.get_bounds()) for item in pictures)
+    try:
+        covered = sum(_area(*item.get_bounds()) for item in pictures)
+    except pypdfium2.PdfiumError:  # one of its objects is damaged, and the rest of the page may not be
+        return False
     return bool(covered > (_MOST_OF_PAGE if characters else _MUCH_OF_PAGE) * width * height)
 
 
