@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
-"""What has no place in a header, or would end what stands in brackets there."""
+"""What has no place in a header, or could pass as the brackets at its end."""
 
 _user_agent: ContextVar[str] = ContextVar("user_agent", default="")
 
@@ -38,7 +38,7 @@ def for_client(on_call: Around) -> Around:
     def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
         client = "" if method == "GET" or path == "search" else client_name()
         with on_call(method, path) as headers:
-            yield {**headers, "User-Agent": f"{USER_AGENT} (mcp; {client})"} if client else headers
+            yield {**headers, "User-Agent": f"{USER_AGENT} {client} (mcp)"} if client else headers
 
     return around
 
