@@ -18,7 +18,7 @@ SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long \
   test-crash test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -181,6 +181,10 @@ bench-pages: .venv/dev.stamp
 # What answers over MCP cost a model in tokens.
 bench-tokens: .venv/dev.stamp
 	$(BIN)/python -m bench.tokens
+
+# The same beside other memories, which KB_PEERS has in environments of their own.
+bench-peers: .venv/dev.stamp
+	$(BIN)/python -m bench.peers
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality

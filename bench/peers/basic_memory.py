@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
 LOG = Path(os.devnull)
+SETTLED_SECONDS = 10
+"""How long after the last note its vectors may be made."""
 
 
 @asynccontextmanager
@@ -45,6 +48,7 @@ async def add(agent: Client[Any], documents: Mapping[str, str]) -> None:
     for name, text in documents.items():
         note = {"title": name.replace("/", " "), "content": text, "directory": "turns", "project": "main"}
         await agent.call_tool("write_note", note)
+    await asyncio.sleep(SETTLED_SECONDS)
 
 
 async def search(agent: Client[Any], query: str, top: int) -> str:

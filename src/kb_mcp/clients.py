@@ -12,7 +12,7 @@ from fastmcp.server.dependencies import get_context
 from kb.api.versions import USER_AGENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from starlette.types import Scope
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
-"""What has no place in a header, or would end what stands in brackets there."""
+"""What has no place in a header, or could pass as the brackets at its end."""
 
-_user_agent: ContextVar[str] = ContextVar("user_agent", default="")
+_headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", default=())
+"""Those of the request."""
 
 
-def note_user_agent(scope: Scope) -> None:
-    """Remember what a request's header says."""
-    headers = dict(scope.get("headers", ()))
-    _user_agent.set(headers.get(b"user-agent", b"").decode("latin-1"))
+def note_headers(scope: Scope) -> None:
+    """Remember what a request says of the program that makes it."""
+    _headers.set(scope.get("headers", ()))
 
 
 def for_client(on_call: Around) -> Around:
@@ -38,7 +38,7 @@ def for_client(on_call: Around) -> Around:
     def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
         client = "" if method == "GET" or path == "search" else client_name()
         with on_call(method, path) as headers:
-            yield {**headers, "User-Agent": f"{USER_AGENT} (mcp; {client})"} if client else headers
+            yield {**headers, "User-Agent": f"{USER_AGENT} {client} (mcp)"} if client else headers
 
     return around
 
@@ -50,5 +50,5 @@ def client_name() -> str:
     except RuntimeError:  # no call of a tool, such as an upload to its address
         params = None
     info = params.client_info if params else None
-    said = f"{info.name} {info.version}" if info else _user_agent.get()
+    said = f"{info.name} {info.version}" if info else dict(_headers.get()).get(b"user-agent", b"").decode("latin-1")
     return UNSAFE.sub("_", said)[:MAX_CLIENT].strip()

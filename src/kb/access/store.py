@@ -311,7 +311,15 @@ class CallerHistory(Part):
     inner: History
     open = frozenset({"has_bin", "begins", "chunks"})
     by_id = frozenset({"keep", "author"})
-    changes: ClassVar = {"restore": "restore", "unlink": "update"}
+    changes: ClassVar = {"restore": "restore"}
+
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Unlink a document, also from what replaced it beyond the limit, which loses nothing else."""
+        self.tx.check(document_id)
+        documents = self.tx.inner.documents
+        later = [documents.get(each) for each in documents.successors([document_id]).get(document_id, ())]
+        self.inner.unlink(document_id, author)
+        self.tx.record("update", [each.id for each in later if each and each.replaces == document_id])
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:
         self.tx.check(document_id)

@@ -20,7 +20,7 @@ DOCUMENT = {
     "replaces": None,
     "replaced_by": None,
 }
-AUTHOR = {"by": "laptop-agent", "client": "kb/3.0.0 (mcp; claude-code 2.1.0)"}
+AUTHOR = {"by": "laptop-agent", "client": "kb/3.0.0 claude-code 2.1.0 (mcp)"}
 PASSAGE = {
     "chunk_id": 1042,
     "index": 0,

@@ -13,6 +13,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from kb.api import models
 from kb.api.errors import Changed, Invalid, KbError
 from kb.api.moments import day, moment
+from kb_mcp.auth import current_name
+from kb_mcp.clients import client_name
 from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import refused_change
@@ -105,6 +107,7 @@ class DocumentTools:
                 self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
             )
         data = self._limiter.search_results(reply)
+        data["results"] = lean.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
             *map(_misspelling, reply["unknown"]),

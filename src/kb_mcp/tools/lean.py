@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MARKS: Final = "#*_-> \t\n"
 """What Markdown puts before the words of a first line."""
 
-AGENT: Final = re.compile(r"\(mcp; ([^)]+)\)")
+AGENT: Final = re.compile(r"kb/\S+ (.+) \(mcp\)")
 """Where the gateway says which agent it asks for."""
 
 UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
@@ -39,8 +39,15 @@ def origin(found: JSON) -> JSON:
 
 def author_of(found: JSON) -> str:
     """Return which key, or else which agent, made a document what it is; nothing of keys without a name."""
-    name, client = found.get("by") or "", AGENT.search(found.get("client") or "")
+    name, client = found.get("by") or "", AGENT.fullmatch(found.get("client") or "")
     return name if not UNNAMED.fullmatch(name) else client[1] if client else ""
+
+
+def without_own(results: list[JSON], reader: str) -> list[JSON]:
+    """Return results without their author where that is the reader of all of them, who need not be told."""
+    if any(each.get("by") != reader for each in results):
+        return results
+    return [{name: value for name, value in each.items() if name != "by"} for each in results]
 
 
 def place_of(place: JSON) -> JSON:
