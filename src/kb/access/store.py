@@ -213,7 +213,7 @@ class CallerDocuments(Part):
     """See `kb.store.protocol.Documents`."""
 
     inner: Documents
-    open = frozenset({"cursor_after", "file_hashes", "take_unneeded_files"})
+    open = frozenset({"has_successors", "cursor_after", "file_hashes", "take_unneeded_files"})
     by_id = frozenset({"chunks", "chunks_between", "chunk_places", "extent", "stamp", "parts"})
     changes: ClassVar = {"replace": "update", "rename": "update"}
 

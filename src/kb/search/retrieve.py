@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
@@ -32,6 +32,8 @@ IN_CONTEXT = 50
 Successors = Mapping[int, Sequence[int]]
 """What replaced documents, the nearest first."""
 
+SuccessorsOf = Callable[[Iterable[int]], Successors]
+
 
 class Retriever:
     """Finds what answers a query at one moment of the store.
@@ -41,7 +43,7 @@ class Retriever:
         query: what to look for.
         vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
         instruments: the instruments.
-        successors: answers for documents what replaced them, the nearest first.
+        successors: answers for documents what replaced them, the nearest first; None where nothing was replaced.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Retriever:
         query: Query,
         vector: Future[NDArray[np.float32]] | None,
         instruments: Instruments,
-        successors: Callable[[Iterable[int]], Successors] = lambda _: {},
+        successors: SuccessorsOf | None = None,
     ) -> None:
         self._index = index
         self._where = query.where
@@ -87,6 +89,8 @@ class Retriever:
         return np.array(in_succession(order.tolist(), documents, self._successors), np.int64)
 
     def _with_successors(self, found: Candidates, top: int) -> Candidates:
+        if self._successors_of is None:
+            return found
         documents = self._index.documents_of(found.ids)
         self._successors = self._successors_of(set(documents))
         if not self._successors:

@@ -24,9 +24,11 @@ from kb.store.rows import Filter, VectorSpace
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Executor
+    from datetime import datetime
 
     from kb.embed.protocol import Embedder
     from kb.search.recall import RecallMonitor
+    from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
@@ -128,7 +130,7 @@ class SearchService:
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
                 vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
-            successors = partial(tx.documents.successors, as_of=query.where.as_of)
+            successors = successors_in(tx, query.where.as_of)
             retriever = Retriever(index, query, vector, self._instruments, successors)
             found = find(retriever, top)
             if not found and query != query.without_phrases:
@@ -150,7 +152,7 @@ class SearchService:
         vector = Future[NDArray[np.float32]]()
         vector.set_result(mean_vector(tx, document_id))
         query = Query(text="", words=(), where=Filter())
-        retriever = Retriever(tx.index, query, vector, self._instruments, tx.documents.successors)
+        retriever = Retriever(tx.index, query, vector, self._instruments, successors_in(tx))
         found = best_documents(retriever, top + 1)
         others = [passage for passage in found if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
@@ -176,6 +178,11 @@ class SearchService:
 
 def _count_tokens(embedder: Embedder, text: str) -> int:
     return embedder.count_tokens(text) - embedder.spec.special_tokens
+
+
+def successors_in(tx: Transaction, as_of: datetime | None = None) -> SuccessorsOf | None:
+    """Return what answers for documents what replaced them; None while nothing was ever replaced."""
+    return partial(tx.documents.successors, as_of=as_of) if tx.documents.has_successors() else None
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:

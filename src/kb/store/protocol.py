@@ -73,6 +73,9 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
+    def has_successors(self) -> bool:
+        """Return whether any document replaces another one, or ever did."""
+
     def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
 

@@ -15,7 +15,7 @@ from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import admits, changed, former_versions, ids_within, merged
-from kb.store.sqlite.replacements import pass_on, successors
+from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.row_mapping import (
     Execute,
     array,
@@ -145,6 +145,10 @@ class SqliteDocuments:
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
+
+    def has_successors(self) -> bool:
+        """Return whether any document replaces another one, or ever did."""
+        return has_successors(self._execute)
 
     def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
         """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""

@@ -17,6 +17,11 @@ FOREVER: Final = "9999"
 """Later than every moment that is stored."""
 
 
+def has_successors(execute: Execute) -> bool:
+    """Return whether any document replaces another one, or ever did."""
+    return bool(execute(statements("replacements")["has_links"]).get)
+
+
 def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = None) -> dict[int, list[int]]:
     """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
 

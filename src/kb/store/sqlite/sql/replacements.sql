@@ -1,5 +1,11 @@
 -- Documents in the place of others.
 
+-- name: has_links
+-- Whether any document stands in the place of another one, or ever did.
+SELECT
+  EXISTS (SELECT 1 FROM documents WHERE replaces IS NOT NULL)
+  OR EXISTS (SELECT 1 FROM versions WHERE replaces IS NOT NULL)
+
 -- name: select_links
 -- What stood at a moment in the place of documents, for their ids in a JSON array, and of these in turn, and whether it was
 -- there or in the bin.
