@@ -282,6 +282,18 @@ def test_what_is_similar_to_a_document_is_what_the_engine_says(read, site):
 
 
 @pytest.mark.web
+def test_a_note_that_was_replaced_leads_to_what_replaced_it_and_says_where_it_is_from(read, site):
+    old = write(site, text="The anchor chain is forty metres.", source="the \u202eowner", tags=["chain"])
+    new = write(site, text="The anchor chain is fifty metres.", replaces=old, tags=["chain"])
+    for page in (f"d/{old}", "documents?tag=chain", "?q=anchor+chain&tag=chain"):
+        shown = read(f"{site.url}/{page}").page
+        assert f"/d/{new}" in [link[-len(f"/d/{new}") :] for link in shown.xpath("//a[@class='replaced']/@href")], page
+        [source] = shown.xpath("//*[@class='from']/text()")
+        assert source.startswith("from the "), page
+        assert "\u202e" not in source, page
+
+
+@pytest.mark.web
 def test_a_note_that_is_saved_unchanged_stays_as_it_is(read, site):
     title, text = "Two  spaces and \u200fa turn", "\n\nIt begins with empty lines."
     note = write(site, title=title, text=text)
