@@ -7,14 +7,14 @@ from fastmcp import Client
 from mcp_types import Implementation
 
 from tests.conftest import MCP_KEY
-from tests.mcp.conftest import ERAS, call
+from tests.mcp.conftest import ERAS, call, noted
 
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_what_an_agent_writes_names_the_agent_wherever_it_is_shown(server, engine, word, mode):
     info = Implementation(name="harbour agent (beta)", version="1.2")
     async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode=mode, client_info=info) as agent:
-        note = (await call(agent, "kb_addnote", text=f"{word} by the agent", tags=[word]))["document_id"]
+        note = (await noted(agent, text=f"{word} by the agent", tags=[word]))["document_id"]
         await call(agent, "kb_update_note", document_id=note, append="And more.")
         own = await engine.add_note(text=f"{word} by hand", tags=[word], wait=30)
         found = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
@@ -42,7 +42,7 @@ async def test_what_is_all_of_another_agent_says_so_once_and_of_the_reader_not_a
 
     async with connected("writer") as writer, connected("reader") as reader:
         for number in range(3):
-            await call(writer, "kb_addnote", text=f"{word} number {number}", tags=[word])
+            await noted(writer, text=f"{word} number {number}", tags=[word])
         texts = [
             (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
             for agent in (writer, reader)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tests.mcp.conftest import call, refusal
+from tests.mcp.conftest import noted, refusal
 
 
 async def test_a_note_replaces_another_one_and_both_say_so(agent, word):
-    first = await call(agent, "kb_addnote", text=f"{word}: Harbor uses MySQL.", tags=[word], source="Ada, by phone")
+    first = await noted(agent, text=f"{word}: Harbor uses MySQL.", tags=[word], source="Ada, by phone")
     old = first["document_id"]
-    new = (await call(agent, "kb_addnote", text=f"{word}: Harbor uses PostgreSQL.", tags=[word], replaces=old))[
-        "document_id"
-    ]
+    new = (await noted(agent, text=f"{word}: Harbor uses PostgreSQL.", tags=[word], replaces=old))["document_id"]
     found = await agent.call_tool("kb_search", {"query": f"{word} does Harbor use MySQL", "tags": [word]})
     heads = [line for line in found.content[0].text.splitlines() if line.startswith("[note")]
     assert [head.split("]")[0] for head in heads] == [f"[note {new}", f"[note {old}"]
@@ -27,10 +25,10 @@ async def test_a_note_replaces_another_one_and_both_say_so(agent, word):
 
 async def test_what_was_replaced_is_no_longer_named_as_alike(agent, word):
     text = f"{word}: the ferry to the island leaves at {{}} in the morning"
-    old = (await call(agent, "kb_addnote", text=text.format("six")))["document_id"]
-    new = await call(agent, "kb_addnote", text=text.format("seven"), replaces=old)
+    old = (await noted(agent, text=text.format("six")))["document_id"]
+    new = await noted(agent, text=text.format("seven"), replaces=old)
     assert old not in new.get("alike", [])
-    alike = (await call(agent, "kb_addnote", text=text.format("eight")))["alike"]
+    alike = (await noted(agent, text=text.format("eight")))["alike"]
     assert new["document_id"] in alike
     assert old not in alike
 
