@@ -42,7 +42,7 @@ def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
         Invalid: it is none, or could be several.
     """
     found = _read(text, field, zone)
-    return found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if found else None
+    return found.astimezone(UTC).isoformat().replace("+00:00", "Z") if found else None
 
 
 def day(text: str, field: str) -> str | None:
