@@ -18,7 +18,7 @@ SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long \
   test-crash test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -97,7 +97,7 @@ test-web: .venv/dev.stamp tests/web/node_modules/.stamp
 
 # The pictures in the README.
 pictures: .venv/dev.stamp
-	KB_PICTURES=1 $(BIN)/pytest -q -m web tests/web/test_looks.py -k readme
+	KB_PICTURES=1 $(BIN)/pytest -q -m browser tests/docs/test_pictures.py
 
 # The images and the stack, where Docker is to be had; tests/images/engine.sh brings it to a Debian machine.
 test-images: .venv/dev.stamp
@@ -176,10 +176,15 @@ bench-scale: .venv/dev.stamp
 
 bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
+	$(BIN)/python -m bench.in_browser
 
 # What answers over MCP cost a model in tokens.
 bench-tokens: .venv/dev.stamp
 	$(BIN)/python -m bench.tokens
+
+# The same beside other memories, which KB_PEERS has in environments of their own.
+bench-peers: .venv/dev.stamp
+	$(BIN)/python -m bench.peers
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality

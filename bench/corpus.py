@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.serving import collection
+from bench.collection import collection
 from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_space import DEFAULT_SPACE

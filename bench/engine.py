@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.serving import add_all, collection, serving
+from bench.collection import collection
+from bench.serving import add_all, serving
 from kb.client.client import EngineClient
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder

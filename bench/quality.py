@@ -11,10 +11,10 @@ import asyncio
 import sys
 import time
 
-from bench.serving import Collection, add_all, collection, serving
+from bench.collection import Collection, collection
+from bench.serving import add_all, serving
 from kb.client.client import EngineClient
 from kb_cli.evaluation.measures import Mean, mean
-from kb_cli.evaluation.questions import Question
 from kb_cli.evaluation.run import ask
 
 FLOORS = {"scifact": 0.72}
@@ -23,12 +23,7 @@ FLOORS = {"scifact": 0.72}
 
 async def scores(client: EngineClient, wanted: Collection, mode: str) -> tuple[Mean, Mean]:
     """Mean nDCG@10 and recall@100."""
-    asked = [
-        Question(query, text["text"], dict(grades), tags=(text["scope"],) if "scope" in text else ())
-        for query, grades in wanted.judgements.items()
-        if (text := wanted.queries.get(query))
-    ]
-    outcomes = [(await ask(client, question, mode)).measures for question in asked]
+    outcomes = [(await ask(client, question, mode)).measures for question in wanted.questions]
     return mean([each.ndcg for each in outcomes]), mean([each.recall for each in outcomes])
 
 

@@ -1,9 +1,8 @@
-"""What the benchmarks share: a real server in a process of its own, and the test collections."""
+"""What the benchmarks share: a real server in a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import subprocess
@@ -22,28 +21,7 @@ if TYPE_CHECKING:
 
     from kb.client.client import EngineClient
 
-DATA = Path(os.environ.get("KB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CONNECTIONS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """Documents and queries by id, and which documents answer which query: `judgements[query][document] = grade`."""
-
-    name: str
-    documents: dict[str, dict[str, str]]
-    queries: dict[str, dict[str, str]]
-    judgements: dict[str, dict[str, int]]
-
-
-def collection(name: str) -> Collection:
-    """A folder of the test data, in BEIR's form."""
-    folder = DATA / name
-    judgements: dict[str, dict[str, int]] = {}
-    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
-        query, document, grade = line.split("\t")
-        judgements.setdefault(query, {})[document] = int(grade)
-    return Collection(name, _records(folder / "corpus.jsonl"), _records(folder / "queries.jsonl"), judgements)
 
 
 @contextmanager
@@ -103,8 +81,13 @@ def launched(command: Sequence[str], **environment: str) -> Iterator[Server]:
             process.wait()
 
 
-async def add_all(client: EngineClient, documents: Iterable[tuple[str, dict[str, str]]]) -> None:
-    """Send documents as notes, each under its id as the path and with its scope as a tag; wait until all are done."""
+async def add_all(
+    client: EngineClient, documents: Iterable[tuple[str, dict[str, str]]], connections: int = CONNECTIONS
+) -> None:
+    """Send documents as notes, each under its id as the path and with its scope as a tag; wait until all are done.
+
+    One connection keeps their order.
+    """
     todo = ((path, document) for path, document in documents if document["text"].strip())
 
     async def send() -> None:
@@ -116,16 +99,11 @@ async def add_all(client: EngineClient, documents: Iterable[tuple[str, dict[str,
                 tags=[document["scope"]] if "scope" in document else [],
             )
 
-    await asyncio.gather(*(send() for _ in range(CONNECTIONS)))
+    await asyncio.gather(*(send() for _ in range(connections)))
     while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
         await asyncio.sleep(0.05)
     if queue["failed"]:
         raise RuntimeError(f"{queue['failed']} documents failed")
-
-
-def _records(path: Path) -> dict[str, dict[str, str]]:
-    records = (json.loads(line) for line in path.read_text().splitlines())
-    return {record["_id"]: record for record in records}
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:

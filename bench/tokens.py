@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import quicktok
 from fastmcp import Client
 
-from bench.serving import DATA, add_all, collection, serving
+from bench.collection import DATA, collection
+from bench.serving import add_all, serving
 from kb.client.client import EngineClient
 
 if TYPE_CHECKING:
@@ -175,9 +176,10 @@ async def tool_list(agent: Client[Any]) -> bool:
     )
 
 
-async def fill(engine: EngineClient) -> None:
+async def fill(engine: EngineClient, agent: Client[Any]) -> None:
+    """Let the agent keep notes, and a person conversations and files."""
     for text in DECISIONS:
-        await engine.add_note(text=text, tags=["harbor", "memory"])
+        await agent.call_tool("kb_addnote", {"text": text, "tags": ["harbor", "memory"]})
     turns = collection("locomo_turns").documents.items()
     await add_all(engine, ((path, each) for path, each in turns if each.get("scope") == SCOPE))
     for path in sorted((DATA / "files").iterdir()):
@@ -189,7 +191,7 @@ async def fill(engine: EngineClient) -> None:
 async def measure(url: str) -> bool:
     """Print every figure; return whether all are within their limits."""
     async with EngineClient(url) as engine, Client(f"{url}/mcp") as agent:
-        await fill(engine)
+        await fill(engine, agent)
         notes = await searched(agent, engine, islice(DECISIONS, 0, None, 4), tags=["memory"])
         files = await searched(agent, engine, FILE_QUESTIONS, tags=["file"])
         listed = await agent.call_tool("kb_list", {"tags": ["harbor"], "limit": 40})

@@ -42,17 +42,31 @@ from kb.ingest.stop import Stop
 from kb.maintenance.inbox import Inbox
 from kb.maintenance.restore import complete_restore
 from kb.maintenance.schedule import BackupSchedule
+from kb.maintenance.tasks import MaintenanceTasks
 from kb.parser.confine import forbid_inspection
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
-from kb.routes import access, documents, history, jobs, notes, page_pictures, reembed, search, status
+from kb.routes import (
+    access,
+    document_map,
+    documents,
+    history,
+    jobs,
+    maintenance,
+    notes,
+    page_pictures,
+    reembed,
+    search,
+    status,
+)
 from kb.routes.dependencies import Services
 from kb.routes.docs import STATIC, add_docs
 from kb.routes.limits import most_bytes
 from kb.routes.openapi import describe
 from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.queue import TurnQueue
+from kb.search.document_map import DocumentMap
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings, listed
@@ -148,7 +162,7 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
         async def identify(token: str) -> Caller | None:
             if caller := await of_settings(token):
                 return caller
-            key = await run_in_threadpool(keyring.identify, digest_of(token))  # it may write when it was used
+            key = await run_in_threadpool(keyring.identify, digest_of(token))  # it may wait for a write
             return key.caller if key else None
 
         return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))
@@ -162,7 +176,19 @@ def api_router(settings: Settings) -> APIRouter:
     router = APIRouter(
         dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
     )
-    for module in (search, jobs, documents, page_pictures, notes, history, reembed, status, access):
+    for module in (
+        search,
+        jobs,
+        documents,
+        page_pictures,
+        document_map,
+        notes,
+        history,
+        reembed,
+        maintenance,
+        status,
+        access,
+    ):
         router.include_router(module.router)
     return router
 
@@ -196,6 +222,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
+    stack.callback(keyring.flush)
     complete_restore(settings)
     found, space, wanted = open_models(settings, instruments)
     embedder = ActiveModel(found)
@@ -217,7 +244,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
     )
-    queue_outdated(store, originals, settings.staging_dir)
+    queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
     worker.start()
     stack.callback(worker.stop)
     if settings.backup_dir:
@@ -253,6 +280,9 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         pictures,
         reembedder,
         TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        stack.enter_context(DocumentMap(store)),
+        stack.enter_context(MaintenanceTasks(settings)),
+        instruments,
     )
 
 

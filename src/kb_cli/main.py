@@ -82,10 +82,13 @@ HELP: Final = (
     "kb talks to the engine at KB_ENGINE_URL, or else to the one that runs on this machine "
     "(http://127.0.0.1:8000), with the key KB_API_KEY. Both can also stand in ~/.config/kb/config.toml, "
     "as engine_url and api_key, and in profiles there such as "
-    "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what counts."
+    "[profiles.work], of which --profile or KB_PROFILE chooses one. 'kb config' shows what is in effect."
 )
-EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
-    f"{code:>3}  {meaning}" for code, meaning in exit_codes.MEANINGS.items()
+EPILOG: Final = (
+    "\b\nOther names:\n"
+    + "\n".join(f"  {name:<4}  {command}" for name, command in ALIASES.items())
+    + "\n\n\b\nExit codes:\n"
+    + "\n".join(f"{code:>3}  {meaning}" for code, meaning in exit_codes.MEANINGS.items())
 )
 
 

@@ -26,6 +26,7 @@ from kb.client.telemetry import outgoing
 from kb.settings import listed, reveal
 from kb.telemetry.tracing import start_tracing
 from kb_mcp.auth import CallerMiddleware, key_verifier, on_behalf, with_named_keys
+from kb_mcp.clients import for_client
 from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
 from kb_mcp.middleware.arguments import NormalizeArguments
 from kb_mcp.middleware.body import BoundedBody
@@ -66,7 +67,7 @@ def create_app(context: Context | None = None) -> Starlette:
     configure_fastmcp()
     registry = CollectorRegistry()
     tracer, stop_tracing = start_tracing("kb-gateway")
-    client = engine_client(settings, context.engine, on_behalf(outgoing(tracer)))
+    client = engine_client(settings, context.engine, for_client(on_behalf(outgoing(tracer))))
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
 
     @asynccontextmanager

@@ -17,6 +17,7 @@ from kb.api.errors import Forbidden, KbError, NotFound, SettingError, Unauthoriz
 from kb.asgi.bearer import CALLER
 from kb.asgi.keys import identify_by
 from kb.settings import listed
+from kb_mcp.clients import note_headers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -132,5 +133,6 @@ class CallerMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
+        note_headers(scope)
         with acting_as(scope.get(CALLER, ANYONE)):
             await self.app(scope, receive, send)

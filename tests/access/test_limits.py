@@ -399,3 +399,26 @@ def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start
         refused = Api(server.url, None)("POST", "keys", json={"name": "useless"})
         assert refused.status_code == 409
         assert "KB_API_KEY" in refused.json()["detail"]
+
+
+def test_a_note_replaces_none_that_it_may_not_see_and_tells_of_none(admin, tagged, word):
+    own, other = admin.note(f"{word} own", tags=["work"]), admin.note(f"{word} of others", tags=["home"])
+    none = 10**15
+    there, not_there = (
+        tagged("POST", "jobs", json={"text": f"{word} new", "replaces": each}) for each in (other, none)
+    )
+    assert there.status_code == 404
+    assert without_id(there, other) == without_id(not_there, none)
+    later = admin.note(f"{word} later", tags=["home"], replaces=own)
+    back = admin.note(f"{word} back at work", tags=["work"], replaces=other)
+    seen = tagged.ok("POST", "search", json={"query": word, "fts_only": True, "top": 100})["results"]
+    by = {each["document_id"]: each["replaced_by"] for each in seen}
+    assert (by[own], by[back]) == (None, None)
+    for caller, links in ((tagged, {own: (None, None), back: (None, None)}), (admin, {own: (None, later)})):
+        for document_id, (replaces, replaced_by) in links.items():
+            document = caller.ok("GET", f"documents/{document_id}")
+            assert (document["replaces"], document["replaced_by"]) == (replaces, replaced_by)
+    newest = tagged.note(f"{word} newest", replaces=own)
+    assert tagged.ok("GET", f"documents/{own}")["replaced_by"] == newest
+    assert tagged.ok("PATCH", f"notes/{back}", json={"text": f"{word} changed"})["replaces"] is None
+    assert admin.ok("GET", f"documents/{back}")["replaces"] == other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
@@ -168,6 +169,23 @@ def test_what_a_client_needs_is_written_into_its_file_beside_what_is_there(outsi
     refused = outside("mcp", "cursor", "--write")
     assert (refused.returncode, file.read_text()) == (2, "// a comment\n{}")
     assert outside("mcp", "--write").returncode == outside("mcp", "zed", "--write").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "table"),
+    [
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+        ("opencode", ".config/opencode/opencode.json", "mcp"),
+        ("gemini", ".gemini/settings.json", "mcpServers"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),
+        ("lmstudio", ".lmstudio/mcp.json", "mcpServers"),
+        ("copilot-cli", ".copilot/mcp-config.json", "mcpServers"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="Claude Desktop has its file elsewhere")
+def test_each_client_with_a_file_of_json_gets_what_it_is_told_to_paste(outside, printed, client, file, table):
+    assert outside("mcp", client, "--write").returncode == 0
+    assert "kb" in json.loads((outside.folder / file).read_text())[table]
 
 
 @pytest.mark.parametrize("client", ["lmstudio", "copilot-cli", "cline"])

@@ -187,3 +187,16 @@ def test_a_misspelt_option_is_no_text(kb, tag, word):
     assert text_of(kb, note) == f"before {tag}"
     assert kb("updatenote", note, "--", word).returncode == 0
     assert text_of(kb, note) == word
+
+
+def test_a_note_replaces_another_one_and_says_where_it_comes_from(kb, tag):
+    old = kb.note(f"{tag} the mill is open", "--source", "the miller")
+    new = kb.note(f"{tag} the mill is shut", "--replaces", old)
+    assert kb.json("get", new)["replaces"] == old
+    shown = kb("get", old).stdout
+    assert "from         the miller\n" in shown
+    assert f"replaced by  {new}\n" in shown
+    assert f"replaced by {new}" in kb("search", tag, "-n", "2").stdout
+    ended = kb("addnote", "x", "--replaces", "999999999")
+    assert ended.returncode != 0
+    assert ended.stderr.startswith("kb: replaces: There is no document")

@@ -196,6 +196,8 @@ def test_filters_by_tag_place_and_time(kb, folder, tag):
     assert titles("--any", "two,three") == [note]
     assert titles("--under", "papers/deep") == titles("--path", "papers/deep/cat.txt") == [cat]
     assert titles("--after", "2020-01-31", "--before", "2999-01-01") == titles()
+    assert titles("--after", "last week") == titles()
+    assert titles("--before", "3 days ago") == []
     assert titles("--before", "2020-01-31T12:00") == []
     assert kb("search", "x", "--after", "lately").returncode == 2
 
@@ -246,3 +248,23 @@ def test_what_the_engine_matched_stands_out_and_not_only_the_same_letters(kb, ta
     _, shown = kb.in_terminal("search", "run", "--tags", tag)
     assert f"{ESCAPE}[1;31mrunning{ESCAPE}[0m" in shown
     assert f"{ESCAPE}[1;31mruns{ESCAPE}[0m" in shown
+
+
+def test_a_date_of_a_notes_own_filters_and_orders(kb, tag):
+    for day in ("2021-05-03", "2024-02-29", "2019-12-31"):
+        kb.note(f"---\ndate: {day}\n---\nThe ferry was late. {day} {tag}", "--title", day, "--tags", tag)
+
+    def titles(*options):
+        return [each["title"] for each in kb.json("search", "ferry", "--tags", tag, *options)["results"]]
+
+    assert titles("--newest") == ["2024-02-29", "2021-05-03", "2019-12-31"]
+    assert titles("--newest", "--dated-after", "2020") == ["2024-02-29", "2021-05-03"]
+    assert titles("--dated-before", "May 2021") == ["2019-12-31"]
+    listed = kb.json("list", "--tags", tag, "--dated-after", "2024-02")["documents"]
+    assert [each["title"] for each in listed] == ["2024-02-29"]
+
+
+def test_a_date_that_is_none_is_refused_with_examples(kb):
+    ended = kb("search", "x", "--dated-after", "lately")
+    assert ended.returncode == 2
+    assert "'lately' is no date that is understood; write it like 2026, 2026-11, 2026-11-17" in ended.stderr

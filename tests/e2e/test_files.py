@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,12 @@ def test_a_sentence_of_each_file_is_among_the_first_three_with_its_place(kb, add
         assert f"page {places[0]['page']} /" in kb("search", sentence, "-n", 3).stdout
     elif places[0]["heading"]:
         assert places[0]["heading"][-1] in kb("search", sentence, "-n", 3).stdout
+
+
+def test_questions_of_strangers_find_their_files_and_passages(kb, added):
+    outcomes = json.loads(kb("eval", Path(__file__).with_name("questions.yaml"), "--json").stdout)["both"]
+    places = [outcome["place"] or len(outcomes) for outcome in outcomes]
+    assert len(places) == 60
+    assert sum(place == 1 for place in places) >= 51
+    assert sum(place <= 3 for place in places) >= 57
+    assert sum(outcome["has_passage"] for outcome in outcomes) >= 51

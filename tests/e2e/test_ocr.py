@@ -12,7 +12,9 @@ import httpx2
 import pytest
 
 from tests.conftest import without_settings
-from tests.support.scans import photo, scan
+from tests.support.eventually import eventually
+from tests.support.pdf import pdf
+from tests.support.scans import bound, photo, scan
 
 pytestmark = [
     pytest.mark.requirement("E-10"),
@@ -83,3 +85,30 @@ def pages_with(server, word, kind):
     answer = httpx2.post(f"{server.url}/api/v1/search", json=query).json()
     paths = (hit["source_path"] for hit in answer["results"])
     return {path.rpartition("/")[2].partition(".")[0] for path in paths if f"/{kind}/" in path}
+
+
+def test_pages_that_were_passed_over_are_found_with_their_number_once_there_is_ocr(start_server, tmp_path):
+    file = tmp_path / "minutes.pdf"
+    file.write_bytes(bound(pdf("Minutes of the harbour board"), scan("The crane is to be repainted in October")))
+    with start_server(tmp_path / "data", KB_APPS="api") as server:
+        assert kb(server, "add", file, "--wait").returncode == 0
+        [hit] = hits(server, "harbour board")
+        assert "[Page 2 is a picture: OCR is not done.]" in hit["text"]
+        assert hits(server, "crane repainted") == []
+        before = json.loads(kb(server, "get", "1", "--json").stdout)
+    with start_server(tmp_path / "data", KB_APPS="api", KB_OCR="1") as server:
+        [hit] = eventually("it is read again", lambda: hits(server, "crane repainted"), bool)
+        assert (hit["document_id"], hit["place"]["page"]) == (1, 2)
+        after = json.loads(kb(server, "get", "1", "--json").stdout)
+        assert [after[name] for name in ("created_at", "updated_at")] == [
+            before[name] for name in ("created_at", "updated_at")
+        ]
+        assert "is a picture" not in kb(server, "get", "1", "--text").stdout
+        jobs = httpx2.get(f"{server.url}/api/v1/jobs").json()["jobs"]
+    with start_server(tmp_path / "data", KB_APPS="api", KB_OCR="1") as server:
+        assert httpx2.get(f"{server.url}/api/v1/jobs").json()["jobs"] == jobs
+
+
+def hits(server, query):
+    answer = httpx2.post(f"{server.url}/api/v1/search", json={"query": query, "fts_only": True}).json()
+    return answer["results"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from kb.api import key_models, models
+from kb.api import key_models, models, overview_models
 from kb.routes.examples import EXAMPLES
 
 ROUTES = """
@@ -25,6 +25,7 @@ documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags
 documents  GET     /documents/{document_id}/pages/{number}.png
+documents  GET     /map
 notes      PATCH   /notes/{document_id}
 history    GET     /documents/{document_id}/history
 history    GET     /documents/{document_id}/history/{number}
@@ -35,6 +36,9 @@ history    GET     /bin
 history    POST    /undo
 reembed    GET     /reembed
 reembed    POST    /reembed
+maintenance GET    /maintenance
+maintenance POST   /maintenance
+status     GET     /activity
 status     GET     /status
 keys       GET     /keys
 keys       POST    /keys
@@ -88,7 +92,7 @@ def test_every_body_has_an_example(description, operations):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_is_an_example_of(name):
-    model = getattr(models, name, None) or getattr(key_models, name)
+    model = next(getattr(module, name) for module in (models, key_models, overview_models) if hasattr(module, name))
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
 
 

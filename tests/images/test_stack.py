@@ -8,6 +8,7 @@ import json
 import subprocess
 import threading
 import time
+from functools import partial
 
 import httpx2
 import pytest
@@ -17,6 +18,7 @@ from tests.conftest import free_port
 from tests.images.conftest import PROJECT, VERSION, output_of
 from tests.support.eventually import eventually_async
 from tests.support.pdf import pdf
+from tests.support.scans import bound, scan
 
 pytestmark = pytest.mark.images
 RESTORE = ("restore", "-o", "/data/kb.db", "file:///replica")
@@ -62,14 +64,19 @@ async def test_an_agent_adds_a_note_and_finds_it_also_after_the_stack_went_down_
     assert found["results"][0]["document_id"] == document
 
 
+async def uploaded(agent, filename, content):
+    """The id of a new file's document."""
+    upload = await call(agent, "kb_upload_start", filename=filename, total_size=len(content))
+    data = base64.b64encode(content).decode()
+    await call(agent, "kb_upload_chunk", upload_id=upload["upload_id"], data=data, chunk_index=0)
+    job = await call(agent, "kb_upload_finish", upload_id=upload["upload_id"])
+    return await done(agent, job["job_id"])
+
+
 async def test_a_file_is_parsed_in_the_locked_container(stack):
     content = pdf("Quarterly report of the lighthouse", "The lamp was replaced in March")
     async with stack.agent() as agent:
-        upload = await call(agent, "kb_upload_start", filename="lamp.pdf", total_size=len(content))
-        data = base64.b64encode(content).decode()
-        await call(agent, "kb_upload_chunk", upload_id=upload["upload_id"], data=data, chunk_index=0)
-        job = await call(agent, "kb_upload_finish", upload_id=upload["upload_id"])
-        document = await done(agent, job["job_id"])
+        document = await uploaded(agent, "lamp.pdf", content)
         found = await call(agent, "kb_search", query="when was the lamp replaced")
     assert found["results"][0]["document_id"] == document
     assert "lamp was replaced in March" in found["results"][0]["text"]
@@ -329,3 +336,22 @@ async def test_a_lost_database_comes_back_from_its_replica(stack):
     async with stack.agent() as agent:
         assert (await call(agent, "kb_get", document_id=kept))["id"] == kept
     stack.inside("engine", "kb", "doctor")
+
+
+async def test_an_image_with_ocr_reads_scans_in_the_locked_container_and_those_it_had_before(stack):
+    content = bound(pdf("Letter with an enclosure"), scan("The dredger leaves the harbour on Thursday"))
+    async with stack.agent() as agent:
+        before = await uploaded(agent, "enclosure.pdf", content)
+    stack.environment |= {"KB_OCR": "1", "KB_VERSION": f"{VERSION}-ocr"}
+    stack.compose("up", "--build", "--detach", "--wait", "--no-deps", "engine")
+    async with stack.agent() as agent:
+        document = await uploaded(agent, "scan.pdf", scan("Anchors are inspected by the diver each spring"))
+        found = await call(agent, "kb_search", query="who inspects anchors")
+        assert found["results"][0]["document_id"] == document
+        assert "Anchors are inspected" in found["results"][0]["text"]
+        search = partial(call, agent, "kb_search", query="dredger leaves the harbour")
+        found = await eventually_async("it is read again", search, lambda found: "dredger" in str(found["results"][:1]))
+        assert found["results"][0]["document_id"] == before
+    [inspected] = json.loads(output_of("docker", "image", "inspect", f"kb-engine:{VERSION}-ocr"))
+    print(f"the image with OCR has {inspected['Size'] / 1e6:.0f} MB")
+    del stack.environment["KB_OCR"]

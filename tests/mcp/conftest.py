@@ -94,3 +94,13 @@ async def done(client, accepted):
     ended = await eventually_async("the job has ended", job, lambda job: job["status"] in ("done", "failed"))
     assert ended["status"] == "done", ended
     return ended["document_id"]
+
+
+async def noted(client, **note):
+    """What is said of a note that can be found within the second that it is waited for: it is sent until it is."""
+    for _ in range(20):
+        accepted = await call(client, "kb_addnote", **note)
+        if "document_id" in accepted:
+            return accepted
+        await done(client, accepted)
+    raise TimeoutError

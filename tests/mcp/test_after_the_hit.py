@@ -16,7 +16,7 @@ from fastmcp import Client
 from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle
-from tests.mcp.conftest import call, done, refusal
+from tests.mcp.conftest import call, done, noted, refusal
 from tests.support.pdf import pdf
 
 PAGES = 60
@@ -283,8 +283,8 @@ async def test_what_is_in_the_knowledge_base_is_in_the_instructions_and_the_stat
 
 
 async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same_or_the_contrary(agent, word):
-    ferry = await call(agent, "kb_addnote", text=f"The {word} ferry leaves the southern pier at six.")
-    later = await call(agent, "kb_addnote", text=f"The {word} ferry leaves the southern pier at seven.")
+    ferry = await noted(agent, text=f"The {word} ferry leaves the southern pier at six.")
+    later = await noted(agent, text=f"The {word} ferry leaves the southern pier at seven.")
     assert ferry["document_id"] in later["alike"]
-    other = await call(agent, "kb_addnote", text="Boil the potatoes for twenty minutes and mash them with butter.")
+    other = await noted(agent, text="Boil the potatoes for twenty minutes and mash them with butter.")
     assert ferry["document_id"] not in other.get("alike", [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kb_mcp.tools.answer_limiter import NOTICE
@@ -31,7 +33,7 @@ async def test_history_says_who_came_by_the_gateway(agent, engine, word):
     id_ = await done(agent, await call(agent, "kb_addnote", text=word))
     [version] = (await engine.history(id_))["versions"]
     assert version["client"].startswith("kb/")
-    assert version["client"].endswith("(mcp)")
+    assert re.search(r" \(mcp(; .+)?\)$", version["client"])
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def poisoned(start_server, tmp_path_factory):
 
 
 async def fill(server):
-    """The ids of the documents: each payload in a text, in a title, in a tag and in a file's name, sender and heading."""
+    """The ids of the documents: each payload in a text, a title and a tag, a source, a file's name, sender and heading."""
     ids = []
     async with EngineClient(server.url, KEY) as engine:
         for name, payload in PAYLOADS.items():
@@ -65,14 +65,17 @@ async def fill(server):
                 f"From: {clean_tag(payload)} <a@b.example>\nSubject: {clean_tag(payload)}\n\npoison {name}\n{payload}"
             )
             page = f"# {clean_tag(payload)}\n\npoison {name}\n\n{payload}\n"
+            replaced = await engine.add_note(text=f"poison replaced {name}", tags=["poison"], wait=60)
+            origin = {"source": clean_name(payload), "replaces": replaced["document_id"]}
             for accepted in (
                 await engine.add_note(text=text, tags=["poison"], wait=60),
+                await engine.add_note(text=f"poison from {name}", **origin, tags=["poison"], wait=60),
                 await engine.add_note(text=f"poison titled {name}", **tagged, wait=60),
                 await added(engine, f"{clean_tag(payload)[:60]}.eml", mail.replace("\x00", "")),
                 await added(engine, f"{name}.md", page.replace("\x00", "")),
             ):
                 ids += [accepted["document_id"]] if accepted.get("document_id") else []
-    assert len(ids) >= TOTAL
+    assert len(set(ids)) >= TOTAL
     return ids
 
 
@@ -107,23 +110,40 @@ def check(text):
 async def test_no_document_speaks_outside_of_its_fence_in_any_answer_of_any_tool(poisoned, mode):
     server, ids = poisoned
     async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode=mode) as agent:
-        calls = [
-            ("kb_search", {"query": "poison", "top": 100, "tags": ["poison"]}),
-            ("kb_search", {"query": MARK, "top": 100}),
-            ("kb_search", {"query": "poison", "group_by": "document", "top": 50}),
-            ("kb_list", {"tags": ["poison"], "limit": 200}),
-            ("kb_list", {"doc_type": "eml"}),
-            ("kb_jobs", {"limit": 500}),
-            ("kb_status", {}),
-            *(("kb_get", {"document_id": each}) for each in ids),
-        ]
+        calls = calls_of_every_tool(ids, mode)
+        assert {tool.name for tool in await agent.list_tools()} == {tool for tool, _ in calls} | SILENT
         for tool, arguments in calls:
             result = await agent.call_tool(tool, arguments)
             check(result.content[0].text)
-            assert next(iter(result.structured_content)) == "notice"
-        for each in ids[:4]:
-            changed = await agent.call_tool("kb_update_note", {"document_id": each, "tags_add": [f"{mode}-seen"]})
-            check(changed.content[0].text)
+            if tool not in OF_NO_DOCUMENT:
+                assert next(iter(result.structured_content)) == "notice", tool
+
+
+OF_NO_DOCUMENT = {"kb_addnote", "kb_upload_start"}
+SILENT = {"kb_upload_chunk", "kb_upload_finish", "kb_delete"}
+"""The first two answer numbers alone; what is deleted has a test of its own."""
+
+
+def calls_of_every_tool(ids, mode):
+    return [
+        ("kb_search", {"query": "poison", "top": 100, "tags": ["poison"]}),
+        ("kb_search", {"query": MARK, "top": 100}),
+        ("kb_search", {"query": "poison", "group_by": "document", "top": 50}),
+        ("kb_search", {"query": MARK[:-1] + "N"}),
+        ("kb_search", {"query": "poison", "tags": ["poisn"]}),
+        ("kb_list", {"tags": ["poison"], "limit": 200}),
+        ("kb_list", {"doc_type": "eml"}),
+        ("kb_list", {"tags": [f"{MARK} trusted"]}),
+        ("kb_jobs", {"limit": 500}),
+        ("kb_status", {}),
+        ("kb_addnote", {"text": f"poison once more {mode}"}),
+        ("kb_upload_start", {"filename": f"{mode}.txt", "text": f"poison in a file {mode}"}),
+        *(("kb_get", {"document_id": each}) for each in ids),
+        *(("kb_get", {"document_id": each, "query": MARK, "around": 1}) for each in ids[::7]),
+        *(("kb_update_note", {"document_id": each, "tags_add": [f"{mode}-seen"]}) for each in ids[:4]),
+        *(("kb_history", {"document_id": each}) for each in ids[:12]),
+        *(("kb_history", {"document_id": each, "action": "show", "version": 1}) for each in ids[:12]),
+    ]
 
 
 async def test_what_is_deleted_speaks_no_more_than_what_is_read(poisoned):

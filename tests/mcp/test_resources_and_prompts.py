@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 
+import httpx2
 import pytest
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
@@ -10,6 +11,7 @@ from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, done
+from tests.support.pdf import pdf
 
 
 async def test_a_document_is_a_resource(agent, word):
@@ -43,7 +45,23 @@ async def test_a_long_text_is_read_part_by_part(agent, word):
 
 async def test_templates_say_what_can_be_read(agent):
     templates = [template.uri_template for template in await agent.list_resource_templates()]
-    assert templates == ["kb://documents/{id}{?from_chunk}", "kb://documents/{id}/text{?start}"]
+    assert templates == [
+        "kb://documents/{id}{?from_chunk}",
+        "kb://documents/{id}/text{?start}",
+        "kb://documents/{id}/pages/{page}.png{?chunk}",
+    ]
+
+
+async def test_a_page_of_a_pdf_is_a_picture_with_a_passage_marked(agent, server, word):
+    sent = {"files": {"file": ("lease.pdf", pdf(f"The {word} ends in March.", f"The deposit of {word} is due."))}}
+    with httpx2.Client(base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as engine:
+        document = engine.post("jobs", params={"wait": 30}, timeout=60, **sent).json()["document_id"]
+        for suffix in ("", "?chunk=1"):
+            [picture] = await agent.read_resource(f"kb://documents/{document}/pages/2.png{suffix}")
+            drawn = engine.get(f"documents/{document}/pages/2.png{suffix}").content
+            assert picture.mime_type == "image/png"
+            assert base64.b64decode(picture.blob) == drawn
+        assert drawn.startswith(b"\x89PNG")
 
 
 async def test_documents_changed_last_are_offered_first(agent, word):
@@ -62,6 +80,9 @@ async def test_documents_changed_last_are_offered_first(agent, word):
         (f"kb://documents/{'9' * 5000}", "^id: must be a number of at most 18 digits"),
         (f"kb://documents/1/text?start={'9' * 19}", "^start: must be a number of at most 18 digits"),
         ("kb://documents/1/text?start=-1", "start: must be a number"),
+        ("kb://documents/999999/pages/1.png", "There is no document 999999"),
+        ("kb://documents/1/pages/x.png", "page: must be a number"),
+        ("kb://documents/1/pages/1.png?chunk=x", "chunk: must be a number"),
         ("kb://elsewhere", "not found"),
     ],
 )

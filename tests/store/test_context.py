@@ -10,9 +10,9 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.search.fusion import rank
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
+from kb.search.service import best_passages
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.context import NOBODY, ContextReader
 from kb.store.sqlite.statements import statements
@@ -55,7 +55,7 @@ def found(store, text, where=EVERY, **legs):
     query = Query.parse(text, where, **legs)
     with store.read() as tx:
         retriever = Retriever(tx.index, query, vector if query.text else None, Instruments())
-        passages = retriever.passages(rank(retriever.candidates(100), 100))
+        passages = best_passages(retriever, 100)
     return {passage.document_id: passage for passage in passages}
 
 

@@ -304,3 +304,37 @@ def test_an_export_without_versions_and_one_that_is_given_again_are_taken(data, 
     third = RealData(tmp_path / "third", model_files)
     assert import_folder(third.settings, old, lambda _: None).added == 2
     assert list(verify_data(third.settings)) == []
+
+
+def test_what_replaces_what_and_comes_from_where_comes_along(tmp_path, model_files, embedder):
+    data, empty, full = (RealData(tmp_path / name, model_files) for name in ("data", "empty", "full"))
+    links = {1: None, 2: 4, 3: 1, 4: None, 5: 3}
+    with data.open() as store:
+        for number in links:
+            write(store, embedder, f"Note {number}.", f"/{number}")
+        for number, replaced in links.items():
+            write(
+                store, embedder, f"Note {number} said again.", f"/{number}", source=f"Ada {number}", replaces=replaced
+            )
+        with store.write() as tx:
+            tx.history.discard(3, NOBODY)
+    with full.open() as store:
+        write(store, embedder, "Was here before.", "/before")
+    export(data.settings, tmp_path / "export", as_notes=False)
+    for other, shift in ((empty, 0), (full, 5)):
+        import_folder(other.settings, tmp_path / "export", lambda _: None)
+        with other.open() as store, store.read() as tx:
+            ids = {number: tx.documents.at_path(f"/{number}").id for number in (1, 2, 4, 5)}
+            assert shift or set(ids.values()) == {1, 2, 4, 5}
+            assert tx.documents.successors(ids.values()) == {ids[1]: [ids[5]], ids[4]: [ids[2]]}
+            assert {tx.documents.get(each).source for each in ids.values()} == {"Ada 1", "Ada 2", "Ada 4", "Ada 5"}
+            [binned] = tx.history.bin(limit=9)
+            assert (binned.document.replaces, tx.documents.get(ids[5]).replaces) == (ids[1], binned.document.id)
+            assert tx.history.version(binned.document.id, 1).document.replaces is None
+        assert list(verify_data(other.settings)) == []
+
+
+def write(store, embedder, text, path, **origin):
+    made = replace(embed_draft(draft_note(text, None, embedder), embedder), **origin)
+    with store.write() as tx:
+        save(tx, made, path, [])

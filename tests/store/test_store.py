@@ -626,3 +626,27 @@ def test_characters_are_the_same_whether_all_of_a_document_is_read_or_a_part(sto
     with store.read() as tx:
         whole = excerpt(tx.documents.chunks(document_id), "characters", start, end)
         assert excerpt_of_characters(tx.documents, document_id, start, end) == whole
+
+
+def test_the_first_chunks_of_documents_are_found_with_their_documents(store):
+    one, other = add(store, "one ", "two ", "three "), add(store, "four ", seed=9)
+    with store.read() as tx:
+        firsts = tx.documents.chunk_ids([other, one, 999], 2)
+        assert sorted(document for document, _ in firsts) == [one, one, other]
+        assert {chunk for _, chunk in firsts} <= {
+            chunk.id for each in (one, other) for chunk in tx.documents.chunks(each)
+        }
+        assert tx.documents.chunk_ids([], 2) == []
+
+
+def test_the_generation_is_another_one_after_each_change_of_vectors_and_of_these_alone(store):
+    def generation():
+        with store.read() as tx:
+            return tx.generation
+
+    before = generation()
+    document_id = add(store, "one ")
+    added = generation()
+    with store.write() as tx:
+        tx.documents.change_tags(document_id, add=["kept"], remove=[])
+    assert before != added == generation()

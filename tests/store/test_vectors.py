@@ -14,10 +14,10 @@ import pytest
 import sqlite_vec
 from hypothesis import settings
 
-from kb.search.fusion import rank
 from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.retrieve import Retriever
+from kb.search.service import best_passages
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.rebuild import rebuild
@@ -515,9 +515,9 @@ def fused(store):
         vector = Future()
         vector.set_result(unit(100))
         query = Query("text", ("text",), EVERY)
-        ranked = rank(Retriever(tx.index, query, vector, Instruments()).candidates(400), 1)
-        assert all(np.isfinite(each.score) for each in ranked)
-        return [each.chunk_id for each in ranked]
+        passages = best_passages(Retriever(tx.index, query, vector, Instruments()), 1)
+        assert all(np.isfinite(each.score) for each in passages)
+        return [each.chunk_id for each in passages]
 
 
 @pytest.mark.parametrize("table", ["vector_codes", "vector_copies", "vector_mean"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import random
 import textwrap
+from contextlib import closing
 
+import pypdfium2
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 SIZE, MARGIN, TYPE_SIZE = (1240, 900), 90, 30
@@ -38,3 +41,28 @@ def scan(*texts, seed=0):
     file = io.BytesIO()
     first.save(file, "PDF", resolution=150, save_all=True, append_images=rest, quality=70)
     return file.getvalue()
+
+
+def bound(*files):
+    """A PDF of the pages of several."""
+    with pypdfium2.PdfDocument.new() as whole:
+        for file in files:
+            with pypdfium2.PdfDocument(file) as part:
+                whole.import_pages(part)
+        out = io.BytesIO()
+        whole.save(out)
+    return out.getvalue()
+
+
+def stamp(file, text):
+    """A PDF with a line printed on its first page."""
+    with pypdfium2.PdfDocument(file) as document, closing(document[0]) as page:
+        item = pypdfium2.raw.FPDFPageObj_NewTextObj(document, b"Helvetica", 9.0)
+        units = (text + "\0").encode("utf-16-le")
+        pypdfium2.raw.FPDFText_SetText(item, ctypes.cast(units, ctypes.POINTER(ctypes.c_ushort)))
+        pypdfium2.raw.FPDFPageObj_Transform(item, 1, 0, 0, 1, 20, 20)
+        pypdfium2.raw.FPDFPage_InsertObject(page, item)
+        page.gen_content()
+        out = io.BytesIO()
+        document.save(out)
+    return out.getvalue()

@@ -1,6 +1,7 @@
 """Programs and services beside kb that read what it has no reader for: what they may do, and what becomes of it."""
 
 import http.server
+import io
 import json
 import os
 import shlex
@@ -11,6 +12,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pypdfium2
 import pytest
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
@@ -19,7 +21,7 @@ from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
-from tests.support.scans import photo, scan
+from tests.support.scans import bound, photo, scan, stamp
 
 pytestmark = [
     pytest.mark.requirement("E-10"),
@@ -86,6 +88,40 @@ def test_each_page_of_a_scan_is_a_picture_for_the_extractor_and_keeps_its_number
     read = reader(f"image={script('head -c 4 | tail -c 3; echo; echo found')}")
     assert read(scan("one", "two"), "a.pdf") == ("pdf", "PNG found PNG found")
     assert [section.page for section in read.sections] == [1, 2]
+
+
+MIXED = bound(pdf("typed one"), scan("two"), pdf("typed three"), scan("four", "five"), pdf("typed six"))
+
+
+def test_scans_amid_pages_of_text_are_read_in_their_places(reader, script):
+    read = reader(f"image={script('head -c 4 | tail -c 3; echo; echo found')}")
+    assert read(MIXED, "a.pdf") == ("pdf", "typed one PNG found typed three PNG found PNG found typed six")
+    assert [section.page for section in read.sections] == [1, 2, 3, 4, 5, 6]
+
+
+def test_without_ocr_a_document_says_which_of_its_pages_are_pictures(reader):
+    _, text = reader("audio=cat")(MIXED, "a.pdf")
+    assert text == "[Pages 2, 4 to 5 are pictures: OCR is not done.] typed one typed three typed six"
+    _, text = reader("")(bound(pdf("typed"), scan("two")), "a.pdf")
+    assert text == "[Page 2 is a picture: OCR is not done.] typed"
+
+
+def test_a_page_that_an_extractor_fails_on_costs_no_other(reader, script):
+    turned = pypdfium2.PdfDocument(MIXED)
+    turned[1].set_rotation(90)
+    out = io.BytesIO()
+    turned.save(out)
+    fails = "test $(head -c 20 | tail -c 4 | od -An -tu4 --endian=big) -gt 2000 || exit 3; echo found"
+    _, text = reader(f"image={script(fails)}")(out.getvalue(), "a.pdf")
+    remark = "[Page 2 is a picture: its extractor /bin/sh failed (exit status 3).]"
+    assert text == f"{remark} typed one typed three found found typed six"
+
+
+def test_a_page_that_is_a_picture_but_for_a_stamp_is_a_scan(reader, script):
+    stamped = stamp(scan("words of the scan"), "Case 26-1042 Document 7 Page 1 of 9")
+    assert "[Page 1 is a picture" in reader("")(stamped, "a.pdf")[1]
+    _, text = reader(f"image={script('echo found')}")(stamped, "a.pdf")
+    assert text == "Case 26-1042 Document 7 Page 1 of 9 found"
 
 
 def test_a_pdf_with_text_needs_no_extractor(reader):
@@ -161,14 +197,14 @@ def test_what_an_extractor_left_behind_does_not_hold_it_up(reader, script):
     before = time.monotonic()
     assert reader(f"image={script('echo found; sleep 47126 &')}")(JPEG, "a.jpg") == ("text", "found")
     assert time.monotonic() - before < 5
-    assert not _running("sleep 47126")
+    eventually("none is left", lambda: _running("sleep 47126"), lambda left: not left)
 
 
 def test_an_extractor_that_closes_its_output_before_it_ends_has_not_failed(reader, script):
     assert reader(f"image={script('echo found; exec >&-; sleep 0.3')}")(JPEG, "a.jpg") == ("text", "found")
     with pytest.raises(Unreadable, match="took more than 1 seconds"):
         reader(f"image={script('echo found; exec >&-; sleep 47128')}", seconds=1)(JPEG, "a.jpg")
-    assert not _running("sleep 47128")
+    eventually("none is left", lambda: _running("sleep 47128"), lambda left: not left)
 
 
 def test_an_extractor_that_prints_without_end_meets_the_limit(reader):
@@ -193,7 +229,7 @@ def test_an_extractor_ends_when_the_engine_stops(tmp_path):
         threading.Thread(target=stop, args=(box,)).start()
         with pytest.raises(Stopped):
             box.extract(path, "a.jpg")
-    assert not _running("sleep 47127")
+    eventually("none is left", lambda: _running("sleep 47127"), lambda left: not left)
 
 
 def test_an_extractor_may_read_no_documents_write_nowhere_and_reach_nobody(reader, script, tmp_path, monkeypatch):
@@ -243,6 +279,13 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(answer).encode())
         return None
 
+    def do_PUT(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; charset=UTF-8")
+        self.end_headers()
+        self.wfile.write(f"{self.path} was sent {body.decode()}".encode())
+
     def log_message(self, *_):
         pass
 
@@ -262,6 +305,10 @@ def test_a_service_is_sent_the_file_in_a_form_of_the_operators_wording(reader, s
     assert 'name="files"; filename="file"' in text
     assert "the words" in text
     assert "to_formats" in text
+
+
+def test_a_service_is_sent_the_file_itself_as_tika_wants_it(reader, service):
+    assert reader(f".doc={service}/tika#@")(b"the words", "old.doc") == ("text", "/tika was sent the words")
 
 
 def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):

@@ -10,7 +10,10 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from kb.access.keyring import FILE, Keyring, digest_of
+from kb.api.access import Limit
 from tests.conftest import ALL_APPS, KEY
+from tests.support.eventually import eventually
 from tests.support.pdf import pdf
 
 WAIT = 15
@@ -90,16 +93,29 @@ class Site:
 
     def __init__(self, server, key=None):
         self.url = server.url
+        self.data = server.log.parent
         self.key = key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.engine = httpx2.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60)
         self.ids = fill(self.engine)
+        self.examine()
+
+    def examine(self):
+        """Have something to show of what the doctor found."""
+        self.engine.post("maintenance", json={"action": "examine"})
+        eventually("it has ended", lambda: self.engine.get("maintenance").json()["tasks"][0]["ended_at"])
 
 
 @pytest.fixture(scope="session")
 def site(start_server, tmp_path_factory):
-    """Pages without a key."""
-    with start_server(tmp_path_factory.mktemp("web"), KB_APPS=ALL_APPS) as server:
+    """Pages without a key; there are some all the same, from a time when one was set."""
+    folder, backups = tmp_path_factory.mktemp("web"), tmp_path_factory.mktemp("backups")
+    keys = Keyring(folder / FILE)
+    keys.make("reader", "read", Limit())
+    _, token = keys.make("diary", "write", Limit(("diary",), "/home/ada/diary/"))
+    keys.identify(digest_of(token))
+    keys.flush()
+    with start_server(folder, KB_APPS=ALL_APPS, KB_BACKUP_DIR=str(backups)) as server:
         opened = Site(server)
         yield opened
         opened.engine.close()
@@ -151,10 +167,22 @@ def browser(one_browser):
     assert [each for each in wrong if not any(word in each for word in one_browser.expected)] == []
 
 
-def hosts_asked(browser):
+def asked(browser):
+    """The addresses that were asked for since the last look."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
-    return {urlsplit(url).hostname for url in sent if urlsplit(url).scheme in ("http", "https", "ws")}
+    return [parts for parts in map(urlsplit, sent) if parts.scheme in ("http", "https", "ws")]
+
+
+def hosts_asked(browser):
+    return {parts.hostname for parts in asked(browser)}
+
+
+def places_asked(browser, url):
+    """The paths that a server was asked for, and nobody else anything."""
+    parts = asked(browser)
+    assert {each.netloc for each in parts} == {urlsplit(url).netloc}
+    return {each.path for each in parts}
 
 
 def find(browser, selector, text=""):
@@ -195,6 +223,10 @@ def pages(ids):
         "jobs": "jobs",
         "bin": "bin",
         "overview": "overview",
+        "map": "map?by=tag",
+        "keys": "keys",
+        "backups": "backups",
+        "doctor": "doctor",
         "connect": "connect",
         "sign-in": "sign-in",
         "missing": "nowhere",

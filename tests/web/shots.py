@@ -15,6 +15,7 @@ def theme(browser, name):
     still = {"name": "prefers-reduced-motion", "value": "reduce"}  # what is half way to a colour has less contrast
     features = [{"name": "prefers-color-scheme", "value": name}, still]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")  # it is drawn
 
 
 def width(browser, pixels):
@@ -51,10 +52,12 @@ def shoot_readme(browser, url, folder):
     folder.mkdir(parents=True, exist_ok=True)
     size = {"width": 1100, "height": 720, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     for look in ("light", "dark"):
         theme(browser, look)
         browser.get(f"{url}/?q=when are the moorings renewed&mode=")
         shoot(browser, folder / f"search-{look}.png")
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": False})
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     theme(browser, "")
 

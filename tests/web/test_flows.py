@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import pytest
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -11,7 +13,8 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import KEY
 from tests.support.eventually import eventually
-from tests.web.conftest import find
+from tests.web.conftest import find, pages, places_asked
+from tests.web.proxy import proxied
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]  # warnings are the browser driver's own
 
@@ -194,6 +197,118 @@ def test_pages_that_show_the_state_follow_it(browser, site):
     time.sleep(2)  # the page listens
     site.engine.post("jobs", params={"wait": 30}, json={"text": f"Something new at {time.time()}."}).raise_for_status()
     eventually("the page has counted it", lambda: find(browser, ".figures b")[0].text != before)
+
+
+DRAWN = """const [x, y] = arguments, canvas = document.querySelector("#map"), r = devicePixelRatio;
+return canvas.getContext("2d").getImageData(x * r - 2, y * r - 2, 4, 4).data.some((each) => each > 0)"""
+SPOT = """const done = arguments[0], list = [...document.querySelectorAll("#in-view a")];
+fetch("map.json").then((each) => each.json()).then((found) => {
+  const [box, point] = [document.querySelector("#map").getBoundingClientRect(), found.documents[0]];
+  done([28 + (point.x + 1) / 2 * (box.width - 56), 28 + (1 - point.y) / 2 * (box.height - 56), point.id, point.title]);
+});"""
+
+
+def test_the_map_is_drawn_pointed_at_and_opened(browser, site):
+    browser.get(f"{site.url}/map")
+    find(browser, ".map.drawn")
+    x, y, document, title = browser.execute_async_script(SPOT)
+    eventually("there is a point", lambda: browser.execute_script(DRAWN, x, y))
+    canvas = find(browser, "#map")[0]
+    middle = canvas.rect["width"] / 2, canvas.rect["height"] / 2
+    place = ActionChains(browser).move_to_element_with_offset(canvas, round(x - middle[0]), round(y - middle[1]))
+    place.perform()
+    assert find(browser, "#tip strong", title)
+    place.click().perform()
+    eventually("it is open", lambda: browser.current_url.endswith(f"/d/{document}"))
+
+
+def test_the_map_is_moved_with_keys_and_lists_what_is_in_view(browser, site):
+    browser.get(f"{site.url}/map")
+    find(browser, ".map.drawn")
+    every = int(find(browser, "#tally", "in view")[0].text.split()[0].replace(",", ""))
+    assert every >= len(site.ids) - 1, "the scan has no text"
+    press(browser, "+", "+", "+")
+    eventually("fewer are in view", lambda: int(find(browser, "#tally")[0].text.split()[0].replace(",", "")) < every)
+    assert "z=" in browser.current_url
+    find(browser, "#map")[0].send_keys(*[Keys.ARROW_RIGHT] * 4)
+    eventually("it has moved to the right", lambda: float(parse_qs(urlsplit(browser.current_url).query)["x"][0]) > 0.05)
+    browser.get(browser.current_url)
+    find(browser, ".map.drawn")
+    assert int(find(browser, "#tally", "in view")[0].text.split()[0].replace(",", "")) < every, "the address holds it"
+    press(browser, "0")
+    find(browser, "#legend button", "PDF")[0].click()
+    eventually("PDFs alone are in view", lambda: {each.text for each in find(browser, "#in-view .meta")} == {"PDF"})
+    find(browser, "#in-view a")[0].click()
+    assert find(browser, "article h1")
+
+
+def test_a_backup_is_made_and_verified(browser, site):
+    browser.get(f"{site.url}/backups")
+    before = len(find(browser, "tbody tr"))
+    find(browser, ".primary", "Back up now")[0].click()
+    assert find(browser, ".good", "The backup was made")
+    assert len(find(browser, "tbody tr")) == before + 1
+    find(browser, "button", "Verify all")[0].click()
+    assert find(browser, ".good", "whole")
+
+
+def test_what_is_wrong_is_examined_shown_and_mended_after_a_question(browser, site):
+    site.data.joinpath("kb.db.new").touch()
+    browser.get(f"{site.url}/doctor")
+    find(browser, ".primary", "Examine")[0].click()
+    assert find(browser, ".found-wrong", "kb.db.new was cut off")
+    find(browser, "button", "Mend what can be now")[0].click()
+    browser.switch_to.alert.accept()
+    assert find(browser, ".good", "All is well")
+    assert not site.data.joinpath("kb.db.new").exists()
+
+
+def test_keys_are_listed_with_their_last_use(browser, guarded):
+    made = httpx2.post(f"{guarded.url}/api/v1/keys", headers={"Authorization": f"Bearer {KEY}"}, json={"name": "phone"})
+    browser.expected = ("401",)
+    browser.get(f"{guarded.url}/keys")
+    find(browser, "[name=key]")[0].send_keys(KEY, Keys.ENTER)
+    assert "never" in find(browser, "tbody tr", "phone")[0].text
+    httpx2.get(f"{guarded.url}/api/v1/tags", headers={"Authorization": f"Bearer {made.json()['key']}"})
+    browser.get(f"{guarded.url}/keys")
+    assert "just now" in find(browser, "tbody tr", "phone")[0].text
+    assert made.json()["key"] not in browser.page_source
+
+
+def test_all_of_it_works_below_the_path_that_a_proxy_serves_the_pages_at(browser, site, tmp_path):
+    with proxied(site.url, "/tools/kb") as top:
+        browser.expected = ("404", "410")
+        for place in pages(site.ids).values():
+            browser.get(f"{top}/{place}")
+            assert find(browser, "main")
+        browser.get(f"{top}/")
+        press(browser, "carburettor", Keys.ARROW_DOWN)
+        find(browser, ".results mark")
+        press(browser, Keys.ENTER)
+        assert find(browser, "article h1", "Boat")
+        browser.get(f"{top}/map")
+        assert find(browser, ".map.drawn")
+        find(browser, "#in-view a")[0].click()
+        assert find(browser, "article h1")
+        browser.get(f"{top}/d/{site.ids['boat/lease.pdf']}?chunk=1&q=deposit")
+        image = find(browser, ".looks img")[0]
+        eventually(
+            "the page is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100
+        )
+        file = tmp_path / "windlass.md"
+        file.write_text("# Windlass\n\nThe windlass lifts the anchor.\n")
+        browser.get(f"{top}/add")
+        browser.find_element(By.CSS_SELECTOR, "input[name=file]").send_keys(str(file))
+        find(browser, "#sent li.done a", "windlass.md")[0].click()
+        assert find(browser, "article h1", "Windlass")
+        browser.get(f"{top}/overview")
+        before = find(browser, ".figures b")[0].text
+        find(browser, "body")
+        time.sleep(2)  # the page listens
+        site.engine.post("jobs", params={"wait": 30}, json={"text": f"Below a path at {time.time()}."})
+        eventually("the page has counted it", lambda: find(browser, ".figures b")[0].text != before)
+        browser.get("about:blank")
+        assert {place for place in places_asked(browser, top) if not place.startswith("/tools/kb/")} == set()
 
 
 def test_the_key_is_asked_for_once_and_never_shown(browser, guarded):

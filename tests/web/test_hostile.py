@@ -7,6 +7,7 @@ import base64
 import pytest
 
 from tests.conftest import ALL_APPS
+from tests.support.pdf import pdf
 from tests.web.conftest import find
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
@@ -59,6 +60,15 @@ FILES = {
     "zalgo.txt": ("Z" + "\u0300\u0316\u0489" * 300 + " text\n").encode() * 30,
     "controls.txt": "bell \x07 escape \x1b[31m null- feed \x0c line \u2028 paragraph \u2029 end\n".encode() * 5,
     "nested.md": ("> " * 300 + "deep\n\n" + "- " * 200 + "deep\n").encode(),
+    "frames.html": f"<meta http-equiv=refresh content='0;url=javascript:{RUN}'><object data=//evil.example></object><embed src=//evil.example><iframe src='javascript:parent.{RUN}'></iframe><form action=//evil.example><button formaction='javascript:{RUN}'>words</button></form>".encode(),
+    "turned.md": f"# \u202e\u2067{'txet ' * 40}\u2066<script>{RUN}</script>\n\nwords that \u202eturn and never turn back\n".encode(),
+    "box.mbox": b"From a@example.org Mon May  4 10:00:00 2026\n"
+    + MAIL
+    + b"\nFrom b@example.org Tue May  5 10:00:00 2026\n"
+    + MAIL,
+    "script.pdf": pdf(f"Words and {RUN}").replace(
+        b"/Type /Catalog", b"/Type /Catalog /OpenAction << /S /JavaScript /JS (app.alert\\(1\\)) >>"
+    ),
     "utf7.html": b"+ADw-script+AD4-" + RUN.encode() + b"+ADw-/script+AD4- words",
 }
 
@@ -96,7 +106,7 @@ def hostile(start_server, tmp_path_factory):
 
 def test_nothing_of_a_document_is_executed_and_every_page_holds_together(browser, hostile):
     server, ids = hostile
-    assert len(SCRIPTS) + len(LINKS) + len(FILES) >= 38
+    assert len(SCRIPTS) + len(LINKS) + len(FILES) >= 40
     assert len(ids) >= 36
     places = [
         "",
@@ -104,6 +114,10 @@ def test_nothing_of_a_document_is_executed_and_every_page_holds_together(browser
         "jobs",
         "overview",
         "bin",
+        "map",
+        "keys",
+        "backups",
+        "doctor",
         "?q=words",
         "?q=<script>window.hurt=1</script>",
         "?q=words&group=1",
@@ -126,7 +140,7 @@ def test_nothing_of_a_document_is_executed_and_every_page_holds_together(browser
         assert browser.execute_script("return window.hurt") is None, place
         assert (
             browser.execute_script(
-                "return document.querySelectorAll('iframe, object, embed, base, main script, main style, main img').length"
+                "return document.querySelectorAll('iframe, object, embed, base, main script, main style, main img:not([src*=\".png\"])').length"
             )
             == 0
         ), place

@@ -12,11 +12,10 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.web.conftest import find, pages
-from tests.web.shots import WIDTHS, shoot, shoot_readme, theme, width
+from tests.web.shots import WIDTHS, shoot, theme, width
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
 AXE = ROOT / "tests/web/node_modules/axe-core/axe.min.js"
-KEPT = ROOT / "docs" / "pictures"
 LONGEST_PAGE = 100_000
 LONGEST_SCRIPT = 40_000
 REFUSED = ("401", "404", "410")
@@ -54,15 +53,6 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     theme(browser, "")
     assert wrong == {}
-
-
-def test_the_pictures_of_the_readme_are_made_by_a_command(browser, site, tmp_path):
-    """KB_PICTURES=1 keeps them: make pictures."""
-    shoot_readme(browser, site.url, KEPT if os.environ.get("KB_PICTURES") else tmp_path)
-    made = {each.name for each in (KEPT if os.environ.get("KB_PICTURES") else tmp_path).iterdir()}
-    readme = (ROOT / "README.md").read_text()
-    assert {name for name in made if f"docs/pictures/{name}" in readme} == made
-    assert {each.name for each in KEPT.iterdir()} == made
 
 
 def test_a_page_weighs_little(site):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import httpx2
 import pytest
 from lxml import html
 
+from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.web.conftest import pages
+from tests.web.proxy import proxied
 
 PAGE = {"Accept": "text/html"}
 
@@ -180,44 +179,6 @@ def test_every_page_forbids_what_it_does_not_need(site):
         assert headers["referrer-policy"] == "no-referrer"
 
 
-@contextmanager
-def proxied(url, prefix):
-    """A proxy that serves the pages below a path, and tells them nothing of it."""
-
-    class Proxy(BaseHTTPRequestHandler):
-        def _pass(self):
-            assert self.path.startswith(prefix)
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            kept = {name: value for name, value in self.headers.items() if name not in ("Content-Length", "Connection")}
-            answer = httpx2.request(self.command, url + self.path.removeprefix(prefix), content=body, headers=kept)
-            self.send_response(answer.status_code)
-            for name, value in answer.headers.multi_items():
-                if name not in ("transfer-encoding", "connection", "content-length"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
-
-        def do_GET(self):
-            self._pass()
-
-        def do_POST(self):
-            self._pass()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}{prefix}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.mark.web
 def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, site):
     with proxied(site.url, "/tools/kb") as top:
@@ -230,6 +191,17 @@ def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, 
         reader.submit("/tags$", add="proxied")
         assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}"
         assert "proxied" in reader.text
+
+
+@pytest.mark.web
+def test_a_browser_keeps_scripts_and_the_stylesheet_until_they_are_others(read, site):
+    links = read(f"{site.url}/map").page.xpath("//script/@src | //link[@rel='stylesheet']/@href")
+    assert len(links) == 3
+    for link in links:
+        assert "immutable" in httpx2.get(link).headers["cache-control"]
+        assert "cache-control" not in httpx2.get(link.partition("?")[0]).headers
+    marks = {link.partition("?")[2] for link in links}
+    assert marks == {assets()}
 
 
 @pytest.mark.web
@@ -310,6 +282,18 @@ def test_what_is_similar_to_a_document_is_what_the_engine_says(read, site):
 
 
 @pytest.mark.web
+def test_a_note_that_was_replaced_leads_to_what_replaced_it_and_says_where_it_is_from(read, site):
+    old = write(site, text="The anchor chain is forty metres.", source="the \u202eowner", tags=["chain"])
+    new = write(site, text="The anchor chain is fifty metres.", replaces=old, tags=["chain"])
+    for page in (f"d/{old}", "documents?tag=chain", "?q=anchor+chain&tag=chain"):
+        shown = read(f"{site.url}/{page}").page
+        assert f"/d/{new}" in [link[-len(f"/d/{new}") :] for link in shown.xpath("//a[@class='replaced']/@href")], page
+        [source] = shown.xpath("//*[@class='from']/text()")
+        assert source.startswith("from the "), page
+        assert "\u202e" not in source, page
+
+
+@pytest.mark.web
 def test_a_note_that_is_saved_unchanged_stays_as_it_is(read, site):
     title, text = "Two  spaces and \u200fa turn", "\n\nIt begins with empty lines."
     note = write(site, title=title, text=text)
@@ -364,3 +348,23 @@ def test_a_preview_that_takes_long_keeps_nobody_waiting(read, site):
             answered += 1
     assert preview.result().status_code == 200
     assert answered > 3
+
+
+@pytest.mark.web
+def test_results_show_what_markdown_says_without_its_signs_and_tasks_have_boxes(read, site):
+    reader = read(f"{site.url}/?q=carburettor impeller ropes&tag=spring")
+    [shown] = {each.text_content() for each in reader.page.xpath("//*[@class='snippet']")}
+    assert "Wanderer" in shown
+    assert "impeller" in shown
+    assert not re.search(r"\*\*|---|```|\[ \]|# Boat", shown)
+    items = read(f"{site.url}/d/{site.ids['Boat']}").page.xpath("//article//li/text()")
+    assert [each.strip() for each in items] == ["☐ ropes", "☑ flares"]
+
+
+@pytest.mark.web
+def test_a_mail_stands_under_its_head(read, site):
+    page = read(f"{site.url}/d/{site.ids['boat/moorings.eml']}").page
+    head = dict(zip(page.xpath("//dl/dt/text()"), (each.text_content() for each in page.xpath("//dl/dd")), strict=True))
+    assert head["From"] == "Anna <anna@example.org>"
+    assert head["Subject"] == "Moorings in May"
+    assert "ninth of May" in page.xpath("//div[contains(@class, 'text')]//p")[0].text

@@ -7,7 +7,6 @@ import json
 import re
 import secrets
 import threading
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 FILE: Final = "keys.json"
 USED_SECONDS: Final = 60
-"""How often it is written when keys were used last."""
+"""How long after a use it is written when keys were used last: no request waits for that."""
 
 OF_SETTINGS: Final = re.compile("[0-9a-f]{8}")
 """What the keys of the settings are called: no other key is called so."""
@@ -71,7 +70,7 @@ class Keyring:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._written_at = float("-inf")
+        self._timer: threading.Timer | None = None
         try:
             self._keys = {key.name: key for key in _read(path)}
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -135,6 +134,16 @@ class Keyring:
             self._write({other: kept for other, kept in self._keys.items() if other != name})
         return key
 
+    def flush(self) -> None:
+        """Write when keys were used last, if one was since that was written."""
+        with self._lock:
+            if self._timer is None:
+                return
+            self._timer.cancel()
+            self._timer = None
+            with suppress(OSError):  # a full disk keeps nobody out
+                _write(self._path, self._keys.values())
+
     def _existing(self, name: str) -> NamedKey:
         if name not in self._keys:
             raise NotFound(f"There is no key {name!r}.")
@@ -145,10 +154,10 @@ class Keyring:
             if key.name not in self._keys:  # revoked meanwhile
                 return key
             key = self._keys[key.name] = replace(self._keys[key.name], used_at=_now())
-            if time.monotonic() - self._written_at >= USED_SECONDS:
-                self._written_at = time.monotonic()
-                with suppress(OSError):  # a full disk keeps nobody out
-                    _write(self._path, self._keys.values())
+            if self._timer is None:
+                self._timer = threading.Timer(USED_SECONDS, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
         return key
 
     def _write(self, keys: dict[str, NamedKey]) -> None:

@@ -213,7 +213,7 @@ class CallerDocuments(Part):
     """See `kb.store.protocol.Documents`."""
 
     inner: Documents
-    open = frozenset({"cursor_after", "file_hashes", "take_unneeded_files"})
+    open = frozenset({"has_successors", "cursor_after", "file_hashes", "take_unneeded_files"})
     by_id = frozenset({"chunks", "chunks_between", "chunk_places", "extent", "stamp", "parts"})
     changes: ClassVar = {"replace": "update", "rename": "update"}
 
@@ -243,6 +243,16 @@ class CallerDocuments(Part):
         if document and not self.tx.sees(document):
             raise path_refusal(source_path, self.tx.limit)
         return document
+
+    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+        """Return what replaced documents, of that what the caller may see."""
+        found = self.inner.successors(document_ids, as_of)
+        if self.tx.limit is None:
+            return found
+        every = {later for each in found.values() for later in each}
+        mine = {later for later in every if self.get(later) or self.tx.history.binned(later)}
+        kept = {each: [id_ for id_ in later if id_ in mine] for each, later in found.items()}
+        return {each: later for each, later in kept.items() if later}
 
     def check_path(self, source_path: str | None) -> None:
         """Refuse a path that content may not be sent to.
@@ -300,8 +310,16 @@ class CallerHistory(Part):
 
     inner: History
     open = frozenset({"has_bin", "begins", "chunks"})
-    by_id = frozenset({"keep"})
+    by_id = frozenset({"keep", "author"})
     changes: ClassVar = {"restore": "restore"}
+
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Unlink a document, also from what replaced it beyond the limit, which loses nothing else."""
+        self.tx.check(document_id)
+        documents = self.tx.inner.documents
+        later = [documents.get(each) for each in documents.successors([document_id]).get(document_id, ())]
+        self.inner.unlink(document_id, author)
+        self.tx.record("update", [each.id for each in later if each and each.replaces == document_id])
 
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[rows.Version]:
         self.tx.check(document_id)

@@ -167,6 +167,20 @@ class NoKeySet(KbError):
     code = "no-key-set"
 
 
+class NoBackupFolder(KbError):
+    """Set KB_BACKUP_DIR first: backups go there. 'kb backup DIR' makes one without it."""
+
+    status = 409
+    code = "no-backup-folder"
+
+
+class AtWork(KbError):
+    """Something is done with the data already; wait until it is over."""
+
+    status = 409
+    code = "at-work"
+
+
 class HistoryGone(KbError):
     """History does not go back so far."""
 

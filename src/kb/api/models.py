@@ -79,6 +79,10 @@ def _in_utc(instant: datetime) -> datetime:
         raise PydanticCustomError("instant", "must be a moment of the years 1 to 9999 in UTC") from None
 
 
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def whole(value: object) -> object:
     """Return a whole number as an integer: JSON does not tell 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -110,6 +114,8 @@ THREAD: Final = "thread:"
 
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
 MAX_TITLE: Final = 500
+MAX_SOURCE: Final = 500
+Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
@@ -195,6 +201,8 @@ class NoteRequest(Request):
     tags: Tags = []
     source_path: SourcePath | None = None
     thread: Annotated[Tag | None, Field(description="What it is a part of: becomes the tag `thread:…`.")] = None
+    source: Annotated[Source | None, Field(description="Where it comes from: an address, a book, a person.")] = None
+    replaces: Annotated[DocumentId | None, Field(description="The note whose place it takes.")] = None
 
     @property
     def all_tags(self) -> list[str]:
@@ -319,7 +327,11 @@ class Passage(Reply):
 
 
 class SearchResult(Passage):
-    """A passage and its document; `more` has the document's next best passages when grouped by document."""
+    """A passage and its document; `more` has the document's next best passages when grouped by document.
+
+    `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
+    is the name of the key that made the document what it is, `client` the program.
+    """
 
     document_id: int
     title: str
@@ -330,6 +342,10 @@ class SearchResult(Passage):
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
+    source: str | None
+    replaced_by: int | None
+    by: str | None
+    client: str | None
 
 
 class UnknownWord(Reply):
@@ -353,7 +369,11 @@ class SearchReply(Reply):
 
 
 class Document(Reply):
-    """A document without its text. `date` is the one that it gives itself, as written."""
+    """A document without its text. `date` is the one that it gives itself, as written.
+
+    `source` is where a note comes from, in the words of who added it. `replaces` is the note whose place it took, and
+    `replaced_by` the one that took its own: the last one, if that was replaced, too.
+    """
 
     id: int
     title: str
@@ -364,6 +384,9 @@ class Document(Reply):
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
+    source: str | None
+    replaces: int | None
+    replaced_by: int | None = None
 
 
 class Chunk(Reply):
@@ -376,10 +399,15 @@ class Chunk(Reply):
 
 
 class DocumentWithChunks(Document):
-    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for."""
+    """A document with its text in chunks: all `chunk_count` of them, or those that were asked for.
+
+    `by` is the name of the key that made it what it is, `client` the program.
+    """
 
     chunks: list[Chunk]
     chunk_count: int
+    by: str | None
+    client: str | None
 
 
 class DocumentList(Reply):

@@ -211,6 +211,10 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk))).content
 
+    async def map(self) -> JSON:
+        """GET /map: where the documents lie in a plane."""
+        return await self._call("GET", "map")
+
     async def delete_document(self, document_id: int, *, purge: bool = False, why: str | None = None) -> JSON:
         """DELETE /documents/{id}: to the bin; with `purge` for good, also from the bin."""
         params = _given(purge="true" if purge else None, why=why)
@@ -297,6 +301,10 @@ class EngineClient:
         """DELETE /keys/{name}."""
         return await self._call("DELETE", f"keys/{quote(name, safe='')}", repeatable=False)
 
+    async def own_rights(self) -> JSON:
+        """GET /key: what the key may do that is sent."""
+        return await self._call("GET", "key")
+
     async def identify_key(self, digest: str) -> JSON:
         """POST /key/identify: whose key a text is that has this SHA-256."""
         return await self._call("POST", "key/identify", json={"digest": digest})
@@ -316,6 +324,18 @@ class EngineClient:
     async def reembed(self, action: str) -> JSON:
         """POST /reembed: `start`, `stop`, `resume`, `rollback` or `finish`."""
         return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
+
+    async def maintenance(self) -> JSON:
+        """GET /maintenance: the backups, and what was done with the data."""
+        return await self._call("GET", "maintenance")
+
+    async def maintain(self, action: str) -> JSON:
+        """POST /maintenance: `back-up`, `verify`, `examine` or `mend`, in the background."""
+        return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
+
+    async def activity(self) -> JSON:
+        """GET /activity: the last hour."""
+        return await self._call("GET", "activity")
 
     async def status(self) -> JSON:
         """GET /status."""

@@ -1,4 +1,4 @@
-"""Files that an older reader took for something else are read again, from what was kept of them."""
+"""Files that an older reader, or one without OCR, made something else of are read again, from what was kept of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import NotFound
 from kb.documents.staging import stage
 from kb.formats.readers.front_matter import FENCES, front_matter
+from kb.formats.scans import BEGINNING, lacks_ocr
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:
@@ -21,20 +22,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MARKDOWN: Final = "markdown"
+PDF: Final = "pdf"
 FIRST_CHUNKS: Final = 20
 """In how many chunks of a document its front matter ends, if it ever does."""
 
 
-def queue_outdated(store: Store, originals: Originals, staging: Path) -> None:
-    """Queue the Markdown files whose front matter was indexed as text. To be called before anything else is queued.
+def queue_outdated(store: Store, originals: Originals, staging: Path, *, reads_pictures: bool) -> None:
+    """Queue files of which more, or less, is to be read now. To be called before anything else is queued.
 
-    What waits already may be newer than these files: then it is left for the next start.
+    These are Markdown files whose front matter was indexed as text, and where `reads_pictures`, PDFs of which some
+    pages were passed over as pictures. What waits already may be newer than these files: then it is left for the next
+    start.
     """
     with store.write() as tx:
-        outdated = [] if tx.jobs.pending() else list(_with_front_matter(tx))
+        outdated = [] if tx.jobs.pending() else [*_with_front_matter(tx), *(_with_scans(tx) if reads_pictures else ())]
         queued = sum(_queue(tx, document, originals, staging) for document in outdated)
     if queued:
-        logger.info("reading %s Markdown files again, whose front matter was indexed as text", queued)
+        logger.info("reading %s files again: front matter was indexed as text, or pages were not read", queued)
+
+
+def _with_scans(tx: Transaction) -> Iterator[Document]:
+    for document_id in tx.documents.beginning_with(PDF, [BEGINNING]):
+        [first, *_] = tx.documents.chunks(document_id, limit=1)
+        document = tx.documents.get(document_id)
+        if document and lacks_ocr(first.text):
+            yield document
 
 
 def _with_front_matter(tx: Transaction) -> Iterator[Document]:

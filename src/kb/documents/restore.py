@@ -106,6 +106,8 @@ def content_of(
         filename=document.filename,
         title_given=document.title_given,
         space=VectorSpace.of(embedder.spec),
+        source=document.source,
+        replaces=document.replaces,
     )
     return embed_draft(draft, embedder, checkpoint)
 

@@ -36,18 +36,21 @@ def save(
     """
     given, tags = tags, [*tags, *content.own_tags]
     document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
-    is_changed = same is None or _has_other_title(content, same) or _reads_otherwise(tx, content, same)
     if document is None and source_path is not None:
         document = tx.documents.at_path(source_path)
+    content = _linked(tx, content, document, author)
     if document is None:
         return tx.documents.add(content, source_path, tags, part_of, author), False
+    is_said = same is None or _has_other_title(content, same) or _comes_otherwise(content, same)
+    is_changed = is_said or _reads_otherwise(tx, content, document)
     outdated = set(document.own_tags) if is_changed else set[str]()
-    is_reread = is_changed and same is not None and not given and not _has_other_title(content, same)
+    is_reread = is_changed and not is_said and not given
     has_other_tags = set(document.tags).difference(outdated).union(tags) != set(document.tags)
     if not is_reread and (is_changed or has_other_tags):
         tx.history.keep(document.id, author)
     if is_changed:
-        tx.documents.replace(document.id, without_given_tags(content, document, given))
+        kept = replace(content, source=content.source or (same.source if same else None))
+        tx.documents.replace(document.id, without_given_tags(kept, document, given))
     elif content.filename and content.filename != document.filename:
         tx.documents.rename(document.id, content.filename)
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
@@ -60,6 +63,26 @@ def without_given_tags(content: Content, document: Document, given: Sequence[str
     """Return content that asks only for tags that no one gave the document: theirs stay when it no longer asks."""
     by_hand = {*document.tags, *given}.difference(document.own_tags)
     return replace(content, own_tags=tuple(tag for tag in content.own_tags if tag not in by_hand))
+
+
+def _linked(tx: Transaction, content: Content, document: Document | None, author: Author) -> Content:
+    """Return content that replaces a document that is there, and another than its own; or what its own replaces.
+
+    Where its own was replaced by that one before, it stands behind it from now on: what was said last holds.
+    """
+    wanted = content.replaces
+    if document is None:
+        return content if wanted is None or tx.documents.get(wanted) else replace(content, replaces=None)
+    if wanted in (None, document.id) or tx.documents.get(wanted) is None:
+        return replace(content, replaces=document.replaces)
+    if wanted in tx.documents.successors([document.id]).get(document.id, ()):
+        tx.history.unlink(document.id, author)
+    return content
+
+
+def _comes_otherwise(content: Content, document: Document) -> bool:
+    """Return whether the content comes from somewhere else, or replaces another document."""
+    return content.source not in (None, document.source) or content.replaces != document.replaces
 
 
 def _has_other_title(content: Content, document: Document) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kb.api.errors import JobDone, KeyReused, NotRetryable
+from kb.api.errors import JobDone, KeyReused, NotANote, NotFound, NotRetryable
 from kb.api.models import NOTE, JobAccepted, JobDropped
-from kb.documents.lookup import existing_job
+from kb.documents.lookup import existing_job, missing_document
 from kb.documents.staging import discard, stage
 from kb.store.rows import NOBODY, NewJob
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.api.models import FileRequest, NoteRequest
-    from kb.store.protocol import Store
+    from kb.store.protocol import Store, Transaction
     from kb.store.rows import Author, Job
+
+
+LATER: Final = ("thread", "source", "replaces")
+"""The fields that notes had not always: without them a note's hash is what it was."""
 
 
 def submit_note(
@@ -27,6 +31,7 @@ def submit_note(
 
     Raises:
         KeyReused: the key came with something else before.
+        NotFound, NotANote: it is to replace what is not there, or is no note.
     """
     job = NewJob(
         NOTE,
@@ -35,9 +40,11 @@ def submit_note(
         _distinct(note.all_tags),
         text=note.text,
         idempotency_key=idempotency_key,
-        request_hash=_sha256(note.model_dump_json(exclude=None if note.thread else {"thread"})),
+        request_hash=_sha256(note.model_dump_json(exclude={name for name in LATER if getattr(note, name) is None})),
         content_hash=_sha256(note.text),
         author=author,
+        source=note.source,
+        replaces=note.replaces,
     )
     accepted, _ = _submit(store, job)
     return accepted
@@ -123,10 +130,23 @@ def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
     with store.write() as tx:
         before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
         if before is None:
+            if job.replaces is not None:
+                _check_replaced(tx, job.replaces)
             return JobAccepted(job_id=tx.jobs.add(job), status="queued"), True
     if before.request_hash != job.request_hash:
         raise KeyReused
     return receipt(before), False
+
+
+def _check_replaced(tx: Transaction, document_id: int) -> None:
+    document = tx.documents.get(document_id)
+    if document is None:
+        raise NotFound(f"replaces: {missing_document(tx, document_id).detail}")
+    if document.doc_type != NOTE:
+        raise NotANote(
+            f"replaces: document {document_id} is of type {document.doc_type}: only notes are replaced so; a file is by"
+            " adding it again under its path (kb add PATH)."
+        )
 
 
 def _why_not_retried(job: Job) -> str:

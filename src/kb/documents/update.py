@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Changed, Invalid, NotANote, TooManyTags
@@ -87,7 +87,8 @@ def update_note(
                 return present, tx.documents.chunks(document_id)
             tx.history.keep(document_id, author)
             if content is not None:
-                tx.documents.replace(document_id, without_given_tags(content, present, change.tags_add))
+                kept = replace(content, source=present.source, replaces=present.replaces)
+                tx.documents.replace(document_id, without_given_tags(kept, present, change.tags_add))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
             if (add or remove) and len(changed.tags) > limits.max_tags:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,19 @@ class Attachment:
     data: bytes
 
 
+class Scan(NamedTuple):
+    """A page that shows a picture and next to no text, and the headings it stands under."""
+
+    page: int
+    heading: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """A document's text. `sections` partition it: in order, without a gap or an overlap.
 
     `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
-    written.
+    written. `scans` are the pages whose text would have to be read from pictures, in order.
     """
 
     title: str | None
@@ -38,6 +46,7 @@ class Extracted:
     tags: tuple[str, ...] = ()
     date: str | None = None
     aliases: tuple[str, ...] = ()
+    scans: tuple[Scan, ...] = ()
 
     @classmethod
     def of_text(cls, text: str, title: str | None = None) -> Extracted:

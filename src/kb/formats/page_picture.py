@@ -7,6 +7,7 @@ import struct
 import zlib
 from contextlib import closing
 from ctypes import byref, c_int
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
@@ -133,8 +134,16 @@ def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> li
     if not found:
         return []
     first, last = letters[found.start][1], letters[found.stop - 1][1]  # what stands between letters is marked, too
+    first -= _signs(reversed(characters[:first]), reversed(_LETTER.split(passage)[0]))
+    last += _signs(characters[last + 1 :], _LETTER.split(passage)[-1])
     boxes = (_box(text, index) for index in range(first, last + 1) if not characters[index].isspace())
     return list(_lines(filter(None, boxes)))
+
+
+def _signs(beside: Iterable[str], wanted: Iterable[str]) -> int:
+    """Return how many of the signs beside a letter, such as quotes, are those that the passage has there."""
+    signs = takewhile(lambda pair: pair[0] == pair[1] and not pair[0].isspace(), zip(beside, wanted, strict=False))
+    return sum(1 for _ in signs)
 
 
 def find_passage(page: str, passage: str, place: float) -> range:

@@ -44,7 +44,7 @@ class Draft:
     """A document that lacks only its vectors: `inputs` is what the model shall read, one text a chunk.
 
     `attachments` came inside its file; `own_tags` and `date` are what it says of itself. `space` is that of the model
-    whose window the chunks fit.
+    whose window the chunks fit. `source` and `replaces` are as in `Content`.
     """
 
     doc_type: str
@@ -58,6 +58,8 @@ class Draft:
     filename: str | None = None
     title_given: bool = False
     space: VectorSpace | None = None
+    source: str | None = None
+    replaces: int | None = None
 
 
 def draft_note(
@@ -173,6 +175,8 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
             draft.filename,
             draft.title_given,
             draft.space,
+            draft.source,
+            draft.replaces,
         )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]

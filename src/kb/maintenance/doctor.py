@@ -80,7 +80,7 @@ def mend(settings: Settings, found: Examined, on_chunks: Callable[[int, int], No
         for lock in (settings.data_dir / "kb.lock", database_lock(path)):
             stack.enter_context(sole_user(lock))
         if Remedy.FILES in needed:
-            _mend_files(settings)
+            mend_files(settings)
         if Remedy.ROWS in needed:
             mend_rows(path)
         if Remedy.CODES in needed:
@@ -221,7 +221,8 @@ def _late_backup(settings: Settings) -> Iterator[str]:
         yield f"there is no backup in {settings.backup_dir} of the last {2 * settings.backup_hours:g} hours"
 
 
-def _mend_files(settings: Settings) -> None:
+def mend_files(settings: Settings) -> None:
+    """Remove what was cut off, and hide what other accounts can read; for who has the data directory's lock."""
     path = database_path(settings.database_url, settings.data_dir)
     for each in _cut_off(path, settings):
         shutil.rmtree(each) if each.is_dir() else each.unlink()

@@ -166,6 +166,8 @@ def _fields(document: Document) -> dict[str, Any]:
         "updated_at": document.updated_at,
         "tags": list(document.tags),
         "own_tags": list(document.own_tags),
+        "source": document.source,
+        "replaces": document.replaces,
     }
 
 
@@ -211,6 +213,8 @@ def _markdown(each: Leaving) -> str:
         "tags": list(document.tags),
         "date": document.date,
         "source_path": document.source_path,
+        "source": document.source,
+        "replaces": document.replaces,
         "created": document.created_at,
         "updated": document.updated_at,
     }

@@ -101,6 +101,8 @@ class Arriving:
             document.date,
             document.filename,
             document.title_given,
+            source=document.source,
+            replaces=document.replaces,
         )
 
 
@@ -139,6 +141,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
                     arrival.write(tx, part, vectors)
                 on_documents(arrival.imported.added + arrival.imported.there)
             with store.write() as tx:
+                arrival.link(tx)
                 skip_ids(tx, about["last_document_id"])
                 if arrival.is_into_new and "history_begins" in about:
                     begin_history(tx, about["history_begins"])
@@ -156,6 +159,7 @@ class _Arrival:
         self.is_into_new = False
         self._ids: dict[int, int] = {}
         self._new: set[int] = set()
+        self._unlinked: dict[int, int] = {}
 
     def keep_originals(self, part: Sequence[Arriving]) -> None:
         """Copy the files that documents came from.
@@ -183,9 +187,17 @@ class _Arrival:
         made = iter(np.split(vectors, ends))
         for each in part:
             own = [next(made) for _ in each.held]
-            document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, each.content(own[0]))
+            content = replace(each.content(own[0]), replaces=self._became(each.document.replaces))
+            document_id = self._discarded(tx, each) if each.binned else self._save(tx, each, content)
             if document_id is not None:
                 self._add_versions(tx, each, document_id, own[1:])
+
+    def link(self, tx: SqliteTransaction) -> None:
+        """Let documents replace what came after them."""
+        for document_id, exported in self._unlinked.items():
+            tx.connection.execute(
+                "UPDATE documents SET replaces = ? WHERE id = ?", (self._became(exported), document_id)
+            )
 
     def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:
         """Write what is known of a document in the bin; return its id if it was not there."""
@@ -196,7 +208,7 @@ class _Arrival:
             self._ids[each.document.id] = there
             return None
         self.imported.added += 1
-        added = add_binned(tx, each.binned, self._part(each.binned.binned.part_of))
+        added = add_binned(tx, each.binned, self._became(each.binned.binned.part_of))
         self._ids[each.document.id] = added
         return added
 
@@ -209,11 +221,12 @@ class _Arrival:
             if former.chunks is not None:
                 contents[number] = add_former_content(tx, document_id, former.chunks, next(made))
             content_id = contents.get(number if former.chunks_of is None else former.chunks_of)
-            add_version(tx, document_id, former, self._part(former.part_of), content_id)
+            replaces = self._became(former.version.document.replaces)
+            add_version(tx, document_id, former, self._became(former.part_of), content_id, replaces)
 
-    def _part(self, part_of: int | None) -> int | None:
-        """Return what became of the document that one came in."""
-        return self._ids.get(part_of, part_of if self.is_into_new else None) if part_of else None
+    def _became(self, exported: int | None) -> int | None:
+        """Return what became of a document."""
+        return self._ids.get(exported, exported if self.is_into_new else None) if exported else None
 
     def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int | None:
         """Write a document, or find the one that is there; return its id if it is new."""
@@ -225,6 +238,8 @@ class _Arrival:
             added = add_exact(tx, document, content, part_of, each.number, each.author)
             self._new.add(added)
             self._ids[document.id] = added
+            if document.replaces and content.replaces is None:
+                self._unlinked[added] = document.replaces
             return added
         self.imported.there += 1
         self._ids[document.id], _ = save(tx, content, document.source_path, document.tags, part_of=part_of)

@@ -8,13 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb.api.errors import Stopped, Unreadable
-from kb.formats.extracted import Extracted, Section
+from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.formats.extracted import Extracted, Scan
 from kb.formats.opaque import Opaque
+from kb.formats.scans import NO_OCR, with_pages, with_remark
 from kb.parser.extractor_run import ExtractorRun
 from kb.parser.sandbox import Limits, Sandbox, environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kb.parser.extractors import Extractor, Extractors
 
 
@@ -56,7 +59,7 @@ class ExtractingSandbox(Sandbox):
         if extractor := self.extractors.of_name(filename):
             return self._read(extractor, path, filename, characters, deadline)
         try:
-            return super().extract(path, filename, is_part=is_part)
+            doc_type, extracted = self._parse(path, filename, is_part=is_part)
         except Opaque as opaque:
             if extractor := self.extractors.of_kind(opaque.kind):
                 return self._read(extractor, path, filename, characters, deadline)
@@ -64,6 +67,10 @@ class ExtractingSandbox(Sandbox):
             if extractor is None or opaque.kind != "scan":
                 raise
             return self._read_pages(extractor, path, opaque.pages, characters, deadline)
+        extractor = self.extractors.of_kind("image")
+        if extractor is None:
+            return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
+        return doc_type, self._read_scans(extractor, path, extracted, characters, deadline)
 
     def _read_pages(
         self, extractor: Extractor, path: Path, count: int, characters: int, deadline: float
@@ -71,20 +78,46 @@ class ExtractingSandbox(Sandbox):
         """Return what an extractor for pictures finds on the pages of a PDF."""
         if count > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(count))
-        text, sections = "", list[Section]()
+        found = dict[Scan, str]()
         for number in range(1, count + 1):
-            with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png", dir=self.folder) as picture:
-                picture.write(self.picture_to_read(path, number))
-                picture.flush()
-                page = self._read(extractor, Path(picture.name), "page.png", characters, deadline, may_be_empty=True)
-            if found := page[1].text:
-                sections.append(Section(len(text), len(text) + len(found) + 1, page=number))
-                text += f"{found}\n"
-            if len(text) > characters:
-                raise Unreadable(self.limits.too_many_characters(characters))
-        if not text:
+            found[Scan(number)] = self._read_page(extractor, path, number, characters, deadline)
+            self._check_length(found.values(), characters)
+        if not any(found.values()):
             raise Unreadable(f"its extractor {extractor.name} found no text")
-        return "pdf", Extracted(None, text, tuple(sections))
+        return "pdf", with_pages(Extracted(None, "", ()), found)
+
+    def _read_scans(
+        self, extractor: Extractor, path: Path, extracted: Extracted, characters: int, deadline: float
+    ) -> Extracted:
+        """Return a document with what an extractor finds on those of its pages that are pictures.
+
+        A page that it fails on is named, and costs none of the others.
+        """
+        found, failed, reason = dict[Scan, str](), list[Scan](), ""
+        for scan in extracted.scans:
+            if failed and time.monotonic() >= deadline:
+                failed.append(scan)
+                continue
+            try:
+                found[scan] = self._read_page(extractor, path, scan.page, characters, deadline)
+            except OutOfReach:
+                raise
+            except Unreadable as error:
+                failed.append(scan)
+                reason = error.detail
+            self._check_length([extracted.text, *found.values()], characters)
+        return with_remark(with_pages(extracted, found), failed, reason)
+
+    def _read_page(self, extractor: Extractor, path: Path, number: int, characters: int, deadline: float) -> str:
+        with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png", dir=self.folder) as picture:
+            picture.write(self.picture_to_read(path, number))
+            picture.flush()
+            page = self._read(extractor, Path(picture.name), "page.png", characters, deadline, may_be_empty=True)
+        return page[1].text
+
+    def _check_length(self, texts: Iterable[str], characters: int) -> None:
+        if sum(map(len, texts)) > characters:
+            raise Unreadable(self.limits.too_many_characters(characters))
 
     def _read(
         self,

@@ -1,7 +1,7 @@
 """An extractor that is a service: `python -m kb.parser.post ADDRESS` sends it standard input and prints its answer.
 
 The part of the address behind `#`, which no server sees, says what form is sent: `file=@&format=text` is the file as
-`file`, and a field. Without it the file is sent as `file`.
+`file`, and a field. Without it the file is sent as `file`. `@` alone is no form, but the file itself, by PUT.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from kb.parser.launch import NOT_NOW
@@ -26,6 +26,10 @@ BUSY: Final = (429, 502, 503, 504)
 FILE: Final = "@"
 TEXT_KEYS: Final = ("text", "md_content", "text_content")
 """Where services of this kind put the text in JSON, at the top or in a `document`."""
+
+
+Request: TypeAlias = tuple[str, "list[bytes | BinaryIO]", dict[str, str]]
+"""A method, a body in parts, and headers."""
 
 
 class Away(Exception):
@@ -52,19 +56,16 @@ def ask(address: str, file: BinaryIO) -> bytes:
         ValueError: it refuses the file, or gives no text.
     """
     parts = urlsplit(address)
-    boundary = secrets.token_hex(16)
-    fields = parse_qsl(parts.fragment, keep_blank_values=True) or [("file", FILE)]
+    method, form, headers = as_file(file) if parts.fragment == FILE else as_form(parts.fragment, file)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}", "Accept": "text/plain, */*;q=0.5"}
-    form = list(make_form(fields, file, boundary))
-    headers["Content-Length"] = str(sum(map(size_of, form)))
+    headers = {**headers, "Accept": "text/plain, */*;q=0.5", "Content-Length": str(sum(map(size_of, form)))}
     try:
         connection.connect()
     except OSError as error:
         raise Away(f"{type(error).__name__}: {error}") from error
-    connection.request("POST", target, (block for part in form for block in blocks_of(part)), headers)
+    connection.request(method, target, (block for part in form for block in blocks_of(part)), headers)
     answer = connection.getresponse()
     body = answer.read()
     if answer.status in BUSY:
@@ -73,6 +74,22 @@ def ask(address: str, file: BinaryIO) -> bytes:
         raise ValueError(f"it answered {answer.status}")
     is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
     return text_in(json.loads(body)).encode() if is_json else body
+
+
+def as_file(file: BinaryIO) -> Request:
+    """Return how a file is sent as it is."""
+    return "PUT", [file], {"Content-Type": "application/octet-stream"}
+
+
+def as_form(named: str, file: BinaryIO) -> Request:
+    """Return how a file is sent in a form."""
+    boundary = secrets.token_hex(16)
+    fields = parse_qsl(named, keep_blank_values=True) or [("file", FILE)]
+    return (
+        "POST",
+        list(make_form(fields, file, boundary)),
+        {"Content-Type": f"multipart/form-data; boundary={boundary}"},
+    )
 
 
 def make_form(fields: Sequence[tuple[str, str]], file: BinaryIO, boundary: str) -> Iterable[bytes | BinaryIO]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from kb.api.models import MAX_TITLE, Tag
-from kb.formats.extracted import Attachment, Extracted, Section
+from kb.formats.extracted import Attachment, Extracted, Scan, Section
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
 
@@ -99,13 +99,14 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
         "tags": extracted.tags,
         "date": extracted.date,
         "aliases": extracted.aliases,
+        "scans": extracted.scans,
     }
 
 
 class Reply(BaseModel):
     """A document as a message: its types are these, whoever wrote it.
 
-    A section is its start, its end, its heading path and its page.
+    A section is its start, its end, its heading path and its page, a scan its page and its heading path.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -118,6 +119,7 @@ class Reply(BaseModel):
     tags: list[str]
     date: str | None
     aliases: list[str]
+    scans: list[Annotated[tuple[Annotated[int, Field(ge=1)], list[str]], Strict(strict=False)]]
 
 
 def check(message: dict[str, Any]) -> Reply:
@@ -162,6 +164,7 @@ def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, 
         tuple(dict.fromkeys(_tags(reply.tags, max_tag_chars)))[:max_tags],
         _date(reply.date),
         tuple(_first(MAX_ALIASES, (_line(alias, MAX_TITLE) for alias in reply.aliases))),
+        tuple(_scans(reply)),
     )
 
 
@@ -179,6 +182,15 @@ def _sections(reply: Reply) -> Iterator[Section]:
         position = end
     if position != len(reply.text) or "\0" in reply.text:
         raise Malformed(f"sections: they end at {position} of {len(reply.text)} characters, or one is a NUL")
+
+
+def _scans(reply: Reply) -> Iterator[Scan]:
+    page_before = 0
+    for page, heading in reply.scans:
+        if page <= page_before:
+            raise Malformed(f"scans: page {page} follows page {page_before}")
+        yield Scan(page, _path(heading))
+        page_before = page
 
 
 def _path(headings: Sequence[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.formats.opaque import Kind, Opaque
+from kb.formats.scans import NO_OCR, with_remark
 from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
 
 if TYPE_CHECKING:
@@ -176,8 +177,13 @@ class Sandbox:
             Unreadable: the file gives no text, or reading it went over a limit or killed the parser.
             Stopped: `stop` was called.
         """
+        doc_type, extracted = self._parse(path, filename, is_part=is_part)
+        return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
+
+    def _parse(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
         doc_type, extracted = self._ask(lambda process: process.extract(path, filename, is_part=is_part))
-        pages = max((section.page or 0 for section in extracted.sections), default=0)
+        numbers = [*(each.page or 0 for each in extracted.sections), *(each.page for each in extracted.scans)]
+        pages = max(numbers, default=0)
         if pages > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(pages))
         return doc_type, extracted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Protocol, cast
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,20 +13,33 @@ from kb.access.store import CallerStore
 from kb.api.access import ANYONE, ON_BEHALF_OF, Caller, Right
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import Why
+from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.asgi.bearer import CALLER
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.ingest.stop import Stop
 from kb.routes.queue import TurnQueue
+from kb.search.document_map import DocumentMap
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store
 from kb.store.rows import Author
+from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
 
 MAX_ID = 2**63 - 1
+
+
+class MaintenanceTasks(Protocol):
+    """What is done with the data as a whole."""
+
+    def state(self) -> Maintenance:
+        """Return how things are."""
+
+    def begin(self, action: MaintenanceAction) -> Maintenance:
+        """Begin something; return how things are then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,9 @@ class Services:
     pages: PagePictures
     reembedder: Reembedder
     picture_queue: TurnQueue
+    map: DocumentMap
+    maintenance: MaintenanceTasks
+    instruments: Instruments
 
 
 async def services_of(request: Request) -> Services:

@@ -21,7 +21,6 @@ from kb.api.models import (
     DEFAULT_PAGE,
     UPDATED_AFTER,
     AsOf,
-    Chunk,
     Deleted,
     DocType,
     Document,
@@ -47,6 +46,7 @@ from kb.documents.move import move
 from kb.documents.staging import BLOCK_SIZE
 from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, ServicesDep, check_right
+from kb.routes.document_models import model_of, models_of, with_chunks
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import links_to_document, problems
@@ -112,7 +112,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1]) if more else None
         total = tx.documents.count(where) if query.total else None
-    documents = [Document.model_validate(document) for document in page[:limit]]
+        documents = models_of(tx, page[:limit], query.as_of)
     return DocumentList(documents=documents, next_cursor=next_cursor, total=total)
 
 
@@ -132,12 +132,15 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
             places = [rows.ChunkPlace(each.id, each.index, each.place.heading, each.place.page) for each in every]
             start, limit = _stretch(query, document_id, lambda: places)
             end = None if limit is None else start + limit
-            return with_chunks(version.document, every[start:end], len(every))
+            [former] = models_of(tx, [version.document], query.as_of)
+            return with_chunks(former, every[start:end], len(every), version.author)
         document = existing_document(tx, document_id)
         start, limit = _stretch(query, document_id, lambda: tx.documents.chunk_places(document_id))
         chunks = tx.documents.chunks(document_id, start, limit)
         count = tx.documents.extent(document_id).chunks
-    return with_chunks(document, chunks, count)
+        [model] = models_of(tx, [document])
+        author = tx.history.author(document_id)
+    return with_chunks(model, chunks, count, author)
 
 
 def _stretch(
@@ -213,7 +216,7 @@ def as_attachment(filename: str) -> str:
 )
 def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
     """Say where a document comes from now: its file was renamed or moved. It keeps its id, dates, tags and text."""
-    return Document.model_validate(move(services.store, document_id, change.source_path, author))
+    return model_of(services, move(services.store, document_id, change.source_path, author))
 
 
 @router.delete(
@@ -261,7 +264,7 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
         max_tags=services.settings.max_tags,
         author=author,
     )
-    return Document.model_validate(document)
+    return model_of(services, document)
 
 
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
@@ -269,9 +272,3 @@ def list_tags(services: ServicesDep) -> TagList:
     """Every tag in use, and how many documents carry it."""
     with services.store.read() as tx:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])
-
-
-def with_chunks(document: rows.Document, chunks: Sequence[rows.Chunk], count: int) -> DocumentWithChunks:
-    """Return the document with some of its chunks, and how many it has."""
-    models = [Chunk.model_validate(chunk) for chunk in chunks]
-    return DocumentWithChunks(**dict(Document.model_validate(document)), chunks=models, chunk_count=count)

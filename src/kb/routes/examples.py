@@ -16,7 +16,11 @@ DOCUMENT = {
     "date": "2025-11-02",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": None,
+    "source": None,
+    "replaces": None,
+    "replaced_by": None,
 }
+AUTHOR = {"by": "laptop-agent", "client": "kb/3.0.0 claude-code 2.1.0 (mcp)"}
 PASSAGE = {
     "chunk_id": 1042,
     "index": 0,
@@ -46,7 +50,7 @@ JOB = {
     "started_at": "2026-01-31T12:00:00.010Z",
     "finished_at": "2026-01-31T12:00:00.090Z",
 }
-
+MINUTE = {"count": 12, "p50_ms": 9.4, "p95_ms": 31.0}
 VERSION = {
     "number": 2,
     "at": "2026-02-01T09:30:00.000Z",
@@ -88,7 +92,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "KeyList": {"keys": [KEY]},
     "AuditList": {"lines": [AUDIT_LINE], "next_cursor": "1207"},
     "SearchRequest": {"query": "when is the lamp lit", "top": 5, "tags": ["sea"]},
-    "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"]},
+    "NoteRequest": {"text": "The lamp is lit at six.", "title": "Lighthouse", "tags": ["sea"], "source": "the keeper"},
     "NoteUpdate": {"old": "at six", "new": "at seven in winter", "tags_add": ["winter"]},
     "Move": {"source_path": "/home/ada/notes/lighthouse.md"},
     "TagChange": {"add": ["winter"], "remove": ["draft"]},
@@ -127,8 +131,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "SearchReply": {
         "results": [
             PASSAGE
-            | {"document_id": 42, "more": []}
-            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash")}
+            | {"document_id": 42, "more": [], **AUTHOR}
+            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces")}
         ],
         "omitted": 0,
         "pending": 0,
@@ -137,7 +141,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
-    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1},
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
     "DocumentText": {
         "document_id": 42,
@@ -154,6 +158,53 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "JobList": {"jobs": [JOB], "next_cursor": "7"},
     "TagList": {"tags": [{"tag": "sea", "documents": 3}, {"tag": "work", "documents": 1}]},
     "ReembedRequest": {"action": "start"},
+    "DocumentMap": {
+        "documents": [
+            {"id": 42, "title": "Harbour", "doc_type": "markdown", "tags": [0, 1], "x": -0.1372, "y": 0.8041},
+        ],
+        "total": 42,
+        "tags": [{"tag": "sea", "documents": 3}, {"tag": "work", "documents": 1}],
+        "is_current": True,
+    },
+    "MaintenanceRequest": {"action": "back-up"},
+    "Maintenance": {
+        "backup_dir": "/backups",
+        "backup_hours": 24.0,
+        "backup_keep": 7,
+        "backups": [
+            {
+                "name": "2026-02-01T09-30-00.000000Z",
+                "made_at": "2026-02-01T09:30:00.000000+00:00",
+                "version": "3.0.0",
+                "documents": 42,
+                "files": 12,
+                "fault": None,
+            }
+        ],
+        "tasks": [
+            {
+                "action": "examine",
+                "begun_at": "2026-02-01T09:30:00.000Z",
+                "ended_at": "2026-02-01T09:30:07.120Z",
+                "step": None,
+                "faults": [],
+                "findings": [
+                    {
+                        "check": "leftovers",
+                        "faults": ["/data/kb.db.new was cut off"],
+                        "remedy": "kb doctor --fix removes or changes it",
+                        "is_notice": False,
+                        "is_mendable": True,
+                    }
+                ],
+                "error": None,
+            }
+        ],
+    },
+    "Activity": {
+        "searches": MINUTE | {"minutes": [MINUTE]},
+        "ingestions": {"count": 0, "p50_ms": None, "p95_ms": None, "minutes": []},
+    },
     "Reembedding": {
         "in_use": "all-MiniLM-L6-v2 in fp32 (weights 53aa51172d14)",
         "wanted": "all-MiniLM-L6-v2 in int8 (weights 53aa51172d14)",

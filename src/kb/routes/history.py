@@ -30,6 +30,7 @@ from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import plan, undo
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, Services, ServicesDep
+from kb.routes.document_models import model_of
 from kb.routes.limits import page_size
 from kb.routes.notes import hashes_in
 from kb.routes.problems import links_to_document, problems
@@ -140,7 +141,7 @@ def revert_document(
         author,
         services.stop.check,
     )
-    return Document.model_validate(document)
+    return model_of(services, document)
 
 
 @router.post(
@@ -151,7 +152,8 @@ def revert_document(
 )
 def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
     """Bring a document back from the bin, with the attachments that were deleted with it."""
-    return Document.model_validate(restore(services.store, services.embedder, document_id, author, services.stop.check))
+    restored = restore(services.store, services.embedder, document_id, author, services.stop.check)
+    return model_of(services, restored)
 
 
 @router.get("/bin", summary="List the bin", dependencies=[READ])

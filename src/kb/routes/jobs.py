@@ -45,7 +45,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
         "description": "The job is accepted.",
         "links": {"job": {"operationId": "get_job", "parameters": {"job_id": "$response.body#/job_id"}}},
     },
-    **problems(400, 409, 413, 415, 507),
+    **problems(400, 404, 409, 413, 415, 507),
 }
 
 

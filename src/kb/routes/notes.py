@@ -12,7 +12,7 @@ from kb.api.models import DocumentWithChunks, NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.update import NoteChange, NoteLimits, update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
-from kb.routes.documents import with_chunks
+from kb.routes.document_models import models_of, with_chunks
 from kb.routes.limits import check_note, check_tags
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
@@ -53,7 +53,9 @@ def patch_note(
     note, chunks = update_note(
         services.store, services.embedder, document_id, change, limits, services.stop.check, author
     )
-    return with_chunks(note, chunks, len(chunks))
+    with services.store.read() as tx:
+        [model] = models_of(tx, [note])
+        return with_chunks(model, chunks, len(chunks), tx.history.author(document_id))
 
 
 def check_change(update: NoteUpdate) -> None:

@@ -18,6 +18,7 @@ from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import Passage
 from kb.search.query import Query as SearchQuery
+from kb.search.succession import in_succession
 from kb.store.own_day import own_day
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
@@ -57,7 +58,10 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         explain=request.explain,
     )
     if request.sort == "recent":
-        answer.results.sort(key=dated, reverse=True)
+        newest_first = sorted(answer.results, key=dated, reverse=True)
+        successors = {passage.document_id: passage.successors for passage in newest_first}
+        documents = [passage.document_id for passage in newest_first]
+        answer = replace(answer, results=in_succession(newest_first, documents, successors))
     return SearchReply.model_validate(answer)
 
 

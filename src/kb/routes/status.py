@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from kb import __version__
 from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status
-from kb.routes.dependencies import READ, ServicesDep
+from kb.api.overview_models import Activity, Minute, Work
+from kb.routes.dependencies import READ, ServicesDep, caller_of
 from kb.routes.thread_route import ThreadRoute
+from kb.telemetry import last_hour
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
+
+
+@router.get("/activity", summary="Get what was done in the last hour", dependencies=[READ])
+def activity(services: ServicesDep, request: Request) -> Activity:
+    """How many searches and documents there were, and how long they took; since the engine's start at most."""
+    if caller_of(request, services).limit:
+        return Activity(searches=None, ingestions=None)
+    instruments = services.instruments
+    return Activity(searches=work(instruments.searches), ingestions=work(instruments.ingestions))
+
+
+def work(passed: last_hour.LastHour) -> Work:
+    """Return what was done as it is answered."""
+    minutes = [Minute(**in_ms(each)) for each in passed.minutes()]
+    return Work(**in_ms(passed.hour()), minutes=minutes)
+
+
+def in_ms(minute: last_hour.Minute) -> dict[str, Any]:
+    """Return the fields of a minute."""
+    p50, p95 = (None if each is None else round(each * 1000, 1) for each in (minute.p50, minute.p95))
+    return {"count": minute.count, "p50_ms": p50, "p95_ms": p95}
 
 
 @router.get("/status", summary="Get the engine's state", dependencies=[READ])

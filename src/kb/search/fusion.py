@@ -62,12 +62,6 @@ class Fused(NamedTuple):
     lent: NDArray[np.float64]
 
 
-def rank(candidates: Candidates, limit: int) -> list[Ranked]:
-    """Return the `limit` best candidates, best first."""
-    fused = fuse(candidates)
-    return ranked(candidates, fused, best(candidates, fused.scores, limit))
-
-
 def ranked(candidates: Candidates, fused: Fused, order: NDArray[np.int64]) -> list[Ranked]:
     """Return the candidates with these indexes."""
     columns = (candidates.ids, fused.scores, candidates.fts, candidates.vec, fused.lent)

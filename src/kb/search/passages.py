@@ -25,7 +25,8 @@ PASSAGES = 3
 class Passage:
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
 
-    `more` has the next best passages of the document when grouped.
+    `more` has the next best passages of the document when grouped; `successors` is what replaced the document, the
+    nearest first.
     """
 
     chunk_id: int
@@ -44,13 +45,17 @@ class Passage:
     date: str | None
     created_at: str
     updated_at: str | None
+    source: str | None = None
+    by: str | None = None
+    client: str | None = None
+    successors: Sequence[int] = ()
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[Passage] = field(default_factory=list)
     explanation: Explanation | None = None
 
     @classmethod
-    def of(cls, hit: Hit, ranked: Ranked) -> Passage:
+    def of(cls, hit: Hit, ranked: Ranked, successors: Sequence[int] = ()) -> Passage:
         """Return the whole chunk with its scores."""
         return cls(
             chunk_id=hit.chunk_id,
@@ -69,7 +74,16 @@ class Passage:
             date=hit.date,
             created_at=hit.created_at,
             updated_at=hit.updated_at,
+            source=hit.source,
+            by=hit.author.by,
+            client=hit.author.client,
+            successors=successors,
         )
+
+    @property
+    def replaced_by(self) -> int | None:
+        """The last of what replaced the document."""
+        return self.successors[-1] if self.successors else None
 
 
 class Highlighter:

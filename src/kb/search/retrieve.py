@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -11,10 +12,11 @@ import numpy as np
 from kb.search.explain import explained
 from kb.search.fusion import Candidates, best, fuse
 from kb.search.passages import Passage
+from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Collection
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
 
+Successors = Mapping[int, Sequence[int]]
+"""What replaced documents, the nearest first."""
+
+SuccessorsOf = Callable[[Iterable[int]], Successors]
+
 
 class Retriever:
     """Finds what answers a query at one moment of the store.
@@ -36,6 +43,7 @@ class Retriever:
         query: what to look for.
         vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
         instruments: the instruments.
+        successors: answers for documents what replaced them, the nearest first; None where nothing was replaced.
     """
 
     def __init__(
@@ -44,6 +52,7 @@ class Retriever:
         query: Query,
         vector: Future[NDArray[np.float32]] | None,
         instruments: Instruments,
+        successors: SuccessorsOf | None = None,
     ) -> None:
         self._index = index
         self._where = query.where
@@ -51,10 +60,15 @@ class Retriever:
         self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
+        self._successors_of = successors
+        self._successors: Successors = {}
 
-    def candidates(self, limit: int) -> Candidates:
-        """Return the `limit` best chunks of each leg, and for each of them the other leg's score."""
-        self._found, self._limit = self._candidates(limit), limit
+    def candidates(self, limit: int, top: int = 0) -> Candidates:
+        """Return the `limit` best chunks of each leg, and for each of them the other leg's score.
+
+        What replaced one of the `top` best is among them.
+        """
+        self._found, self._limit = self._with_successors(self._candidates(limit), top), limit
         return self._found
 
     def explain(self, passages: Iterable[Passage]) -> None:
@@ -65,6 +79,49 @@ class Retriever:
         explanations = explained(self._found, self._limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]
+
+    def ordered(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the indexes of the candidates, best first, but what was replaced behind what replaced it."""
+        order = best(candidates, scores, candidates.ids.size)
+        if not self._successors:
+            return order
+        documents = self._index.documents_of(candidates.ids[order])
+        return np.array(in_succession(order.tolist(), documents, self._successors), np.int64)
+
+    def _with_successors(self, found: Candidates, top: int) -> Candidates:
+        if self._successors_of is None:
+            return found
+        documents = self._index.documents_of(found.ids)
+        self._successors = self._successors_of(set(documents))
+        if not self._successors:
+            return found
+        highest = best(found, fuse(found).scores, top).tolist()
+        replaced = {documents[place] for place in highest}.intersection(self._successors)
+        missing = {self._successors[each][-1] for each in replaced}.difference(documents)
+        return self._joined(found, self._best_of(missing)) if missing and self._where.document_id is None else found
+
+    def _best_of(self, documents: Collection[int]) -> NDArray[np.int64]:
+        """Return the best chunk of each document that the query finds within its filter."""
+        selection = self._index.select(replace(self._where, among=tuple(documents)))
+        if self._vector is None:
+            near = selection.full_text(self._terms, IN_CONTEXT)
+        else:
+            near = selection.nearest(self._vector.result(), IN_CONTEXT)
+        ids = near.ids[np.argsort(-near.scores, kind="stable")]
+        found = dict(zip(reversed(self._index.documents_of(ids)), reversed(ids.tolist()), strict=True))
+        return np.array(sorted(found.values()), np.int64)
+
+    def _joined(self, found: Candidates, ids: NDArray[np.int64]) -> Candidates:
+        """Return candidates with others of these ids."""
+        ids = np.union1d(found.ids, ids)
+        if ids.size == found.ids.size:
+            return found
+        fts, vec = (ScoredChunks(found.ids, scores) for scores in (found.fts, found.vec))
+        score_words = partial(self._selection.full_text_scores, self._terms)
+        vectors = np.full(ids.size, np.nan)
+        if self._vector is not None:
+            vectors = filled(vec, ids, partial(self._selection.cosines, self._vector.result()))
+        return Candidates(ids, filled(fts, ids, score_words), vectors, found.context)
 
     def _candidates(self, limit: int) -> Candidates:
         matches = EMPTY_SCORES
@@ -85,16 +142,7 @@ class Retriever:
         """Return candidates of both legs with the context of the best, and with the neighbours these brought along."""
         seeds = found.ids[best(found, fuse(found).scores, IN_CONTEXT)]
         context = self._selection.in_context(self._terms, vector, seeds)
-        ids = np.union1d(found.ids, context.ids)
-        if ids.size == found.ids.size:
-            return replace(found, context=context)
-        fts, vec = (ScoredChunks(found.ids, scores) for scores in (found.fts, found.vec))
-        return Candidates(
-            ids,
-            filled(fts, ids, partial(self._selection.full_text_scores, self._terms)),
-            filled(vec, ids, partial(self._selection.cosines, vector)),
-            context,
-        )
+        return self._joined(replace(found, context=context), context.ids)
 
     @cached_property
     def _selection(self) -> Selection:
@@ -109,7 +157,10 @@ class Retriever:
         """Return candidates with what the store knows of them, in their order."""
         with self._instruments.search("fetch"):
             hits = self._index.hits([each.chunk_id for each in ranked])
-        return [Passage.of(hit, each) for hit, each in zip(hits, ranked, strict=True)]
+        return [
+            Passage.of(hit, each, self._successors.get(hit.document_id, ()))
+            for hit, each in zip(hits, ranked, strict=True)
+        ]
 
 
 def filled(

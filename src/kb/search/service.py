@@ -6,13 +6,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
-from kb.search.fusion import best, fuse, rank, ranked
+from kb.search.fusion import fuse, ranked
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
@@ -23,9 +24,11 @@ from kb.store.rows import Filter, VectorSpace
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Executor
+    from datetime import datetime
 
     from kb.embed.protocol import Embedder
     from kb.search.recall import RecallMonitor
+    from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
@@ -108,6 +111,13 @@ class SearchService:
             max_tokens: the most tokens of text in all of them.
             explain: whether each says what its score is made of.
         """
+        begun = perf_counter()
+        try:
+            return self._answer(query, top, grouped=grouped, max_tokens=max_tokens, explain=explain)
+        finally:
+            self._instruments.searches.add(perf_counter() - begun)
+
+    def _answer(self, query: Query, top: int, *, grouped: bool, max_tokens: int | None, explain: bool) -> Answer:
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
         vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
@@ -120,10 +130,11 @@ class SearchService:
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
                 vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
-            retriever = Retriever(index, query, vector, self._instruments)
+            successors = successors_in(tx, query.where.as_of)
+            retriever = Retriever(index, query, vector, self._instruments, successors)
             found = find(retriever, top)
             if not found and query != query.without_phrases:
-                retriever = Retriever(index, query.without_phrases, vector, self._instruments)
+                retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors)
                 found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
@@ -141,7 +152,8 @@ class SearchService:
         vector = Future[NDArray[np.float32]]()
         vector.set_result(mean_vector(tx, document_id))
         query = Query(text="", words=(), where=Filter())
-        found = best_documents(Retriever(tx.index, query, vector, self._instruments), top + 1)
+        retriever = Retriever(tx.index, query, vector, self._instruments, successors_in(tx))
+        found = best_documents(retriever, top + 1)
         others = [passage for passage in found if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
 
@@ -168,18 +180,25 @@ def _count_tokens(embedder: Embedder, text: str) -> int:
     return embedder.count_tokens(text) - embedder.spec.special_tokens
 
 
+def successors_in(tx: Transaction, as_of: datetime | None = None) -> SuccessorsOf | None:
+    """Return what answers for documents what replaced them; None while nothing was ever replaced."""
+    return partial(tx.documents.successors, as_of=as_of) if tx.documents.has_successors() else None
+
+
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:
     """Return the `top` best passages."""
-    return retriever.passages(rank(retriever.candidates(max(CANDIDATES, top)), top))
+    candidates = retriever.candidates(max(CANDIDATES, top), top)
+    fused = fuse(candidates)
+    return retriever.passages(ranked(candidates, fused, retriever.ordered(candidates, fused.scores)[:top]))
 
 
 def best_documents(retriever: Retriever, top: int) -> list[Passage]:
     """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for."""
     limit = max(CANDIDATES, top) * PASSAGES
     while True:
-        candidates = retriever.candidates(limit)
+        candidates = retriever.candidates(limit, top)
         fused = fuse(candidates)
-        order = best(candidates, fused.scores, candidates.ids.size)
+        order = retriever.ordered(candidates, fused.scores)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
         if len(documents) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
             chosen = np.array(list(chain.from_iterable(documents[:top])), np.int64)

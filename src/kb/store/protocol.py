@@ -53,6 +53,9 @@ class Documents(Protocol):
     def chunk_places(self, document_id: int) -> list[ChunkPlace]:
         """Return where a document's chunks stand, in order."""
 
+    def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """Return at most so many chunks of each of these documents, the first ones, with the document before each."""
+
     def extent(self, document_id: int) -> Extent: ...
     def page(self, where: Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[Document]:
         """Documents after `cursor`, which `cursor_after` made of the last one before."""
@@ -70,6 +73,15 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
+    def has_successors(self) -> bool:
+        """Return whether any document replaces another one, or ever did."""
+
+    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+        """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
+
+        Those that nothing replaced are left out. What is in the bin is passed over.
+        """
+
     def add(
         self,
         content: Content,
@@ -127,10 +139,16 @@ class History(Protocol):
     def keep(self, document_id: int, author: Author) -> None:
         """Keep the document as it stands, before the author changes it in this transaction."""
 
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Let what replaces a document replace what that does: the document is to stand behind it."""
+
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return versions with a number below `before`, newest first, also those of a document in the bin."""
 
     def version(self, document_id: int, number: int) -> Version | None: ...
+    def author(self, document_id: int) -> Author:
+        """Return who made a document what it is."""
+
     def at(self, document_id: int, instant: datetime) -> Version | None:
         """Return the version of a document that stood at a moment, if there was one."""
 
@@ -354,6 +372,10 @@ class Transaction(Protocol):
     @property
     def space(self) -> VectorSpace:
         """What the vectors are of."""
+
+    @property
+    def generation(self) -> int:
+        """The number of the moment that the vectors are of: another one after each change of them."""
 
     @property
     def index(self) -> Index: ...

@@ -74,7 +74,8 @@ class Content:
     """What a document holds. `vectors` has one row for each chunk; `own_tags` and `date` are what it says of itself.
 
     `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
-    itself. `space` is what the vectors are of, where that may be another than the store's.
+    itself. `space` is what the vectors are of, where that may be another than the store's. `source` is where it comes
+    from, in the words of who added it, and `replaces` the document in whose place it stands.
     """
 
     doc_type: str
@@ -87,6 +88,8 @@ class Content:
     filename: str | None = None
     title_given: bool = False
     space: VectorSpace | None = None
+    source: str | None = None
+    replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,8 @@ NOBODY = Author()
 class Document:
     """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
 
-    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them.
+    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `source` and
+    `replaces` are as in `Content`.
     """
 
     id: int
@@ -121,6 +125,8 @@ class Document:
     own_tags: tuple[str, ...] = ()
     filename: str | None = None
     title_given: bool = False
+    source: str | None = None
+    replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk and what a search result says of its document."""
+    """A chunk and what a search result says of its document; `author` made that what it is."""
 
     chunk_id: int
     index: int
@@ -158,6 +164,8 @@ class Hit:
     created_at: str
     updated_at: str | None
     date: str | None = None
+    source: str | None = None
+    author: Author = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,8 @@ class Filter:
 
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins. `updated_after` goes
     by when it was last changed, or else created; `after` and `before` by the date it gives itself, or else by that.
-    With `as_of` the documents are meant as they stood then. All of the texts `holding` stand in a document, and none of
+    With `as_of` the documents are meant as they stood then. `among` are the ids of
+    those to choose from. All of the texts `holding` stand in a document, and none of
     `lacking`. `limit` is what the caller's key is limited to.
     """
 
@@ -183,6 +192,7 @@ class Filter:
     after: datetime | None = None
     before: datetime | None = None
     document_id: int | None = None
+    among: tuple[int, ...] | None = None
     holding: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     limit: Limit | None = None
@@ -287,6 +297,8 @@ class NewJob:
     depth: int = 0
     author: Author = NOBODY
     limit: Limit | None = None
+    source: str | None = None
+    replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +327,8 @@ class Job:
     depth: int = 0
     author: Author = NOBODY
     limit: Limit | None = None
+    source: str | None = None
+    replaces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from opentelemetry.trace import NoOpTracer
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
+from kb.telemetry.last_hour import LastHour
 from kb.telemetry.tracing import span_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class Instruments:
     Args:
         tracer: where spans go.
         doc_types: the types that documents may have.
+
+    Attributes:
+        searches, ingestions: those of the last hour.
     """
 
     def __init__(self, tracer: Tracer | None = None, doc_types: Collection[str] = ()) -> None:
@@ -56,6 +60,7 @@ class Instruments:
         self._batch_texts = self._histogram("kb_embedding_batch_texts", "Texts in a model's batch.", BATCH_TEXTS)
         self._recall = Summary("kb_vector_recall", "Share of the nearest ten that was found.", registry=self.registry)
         self._ingested = Counter("kb_ingested", "Jobs that ended.", ["doc_type", "outcome"], registry=self.registry)
+        self.searches, self.ingestions = LastHour(), LastHour()
         self._worker_errors = Counter("kb_worker_errors", "Failures of the worker itself.", registry=self.registry)
 
     def search(self, step: SearchStep) -> Step:
@@ -80,8 +85,10 @@ class Instruments:
         self._batch_texts.observe(texts)
         self._batch_seconds.observe(seconds)
 
-    def ingested(self, doc_type: str, outcome: Outcome) -> None:
-        """A job ended."""
+    def ingested(self, doc_type: str, outcome: Outcome, seconds: float | None = None) -> None:
+        """A job ended, so many seconds after it was begun."""
+        if seconds is not None:
+            self.ingestions.add(seconds)
         self._ingested.labels(doc_type if doc_type in self._doc_types else OTHER, outcome).inc()
 
     def worker_failed(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
@@ -27,16 +26,18 @@ from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.staticfiles import PathLike
+    from starlette.types import Scope
 
     from kb.web.visits import Visit
 
     Page = Callable[[Request, Visit], Awaitable[Response]]
 
-STATIC: Final = Path(__file__).parent / "static"
 SMALL_BODY: Final = 1 << 20
 SIGN_IN_BODY: Final = 64 << 10
 """What is read of those who have not signed in."""
@@ -46,6 +47,18 @@ ABSENT: Final = (
     "The pages of kb are not installed: pip install 'kb-local[web]' brings them, 'make setup' in a clone of it.\n"
     "The API is at /api/v1, its description at /docs; agents connect to /mcp.\n"
 )
+
+
+class KeptFiles(StaticFiles):
+    """Files that a browser keeps for good, if their address tells one state of them from another."""
+
+    def file_response(
+        self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        if scope["query_string"]:
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 class IdConvertor(IntegerConvertor):
@@ -69,8 +82,8 @@ def create_app(context: Context | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    from kb.web import add, documents, entry, guide, history, live, notes, overview, search
-    from kb.web.pages import Pages, on_error
+    from kb.web import add, document_map, documents, entry, guide, history, live, maintenance, notes, overview, search
+    from kb.web.pages import STATIC, Pages, on_error
     from kb.web.visits import Visits
 
     def at(path: str, page: Page, *methods: str) -> Route:
@@ -110,14 +123,19 @@ def create_app(context: Context | None = None) -> Starlette:
             at("/bin/{id:id}/restore", history.restore, "POST"),
             at("/bin/{id:id}/purge", history.purge, "POST"),
             at("/overview", overview.overview),
+            at("/map", document_map.document_map),
+            at("/map.json", document_map.points),
             at("/connect", overview.connect),
+            at("/backups", maintenance.backups, "GET", "POST"),
+            at("/doctor", maintenance.doctor, "GET", "POST"),
+            at("/keys", maintenance.keys),
             at("/events", live.events),
             at("/sign-in", entry.sign_in, "GET", "POST"),
             at("/sign-out", entry.sign_out, "POST"),
             at("/open", entry.open_link),
             at("/manifest.webmanifest", entry.manifest),
             at("/opensearch.xml", entry.opensearch),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", KeptFiles(directory=STATIC)),
             *guide.routes(),
         ],
         exception_handlers={KbError: on_error, HTTPException: on_error},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 WIDTH, ROW, LABEL = 640, 30, 150
 
@@ -36,14 +36,14 @@ def bars(rows: Sequence[tuple[str, int]], title: str) -> Markup:
     return _picture(title, ROW * len(rows), lines)
 
 
-def columns(rows: Sequence[tuple[str, int]], title: str) -> Markup:
+def columns(rows: Sequence[tuple[str, int]], title: str, height: int = 150) -> Markup:
     """Return a column for each row, as of one day after another."""
-    height, most = 150, max((number for _, number in rows), default=0) or 1
+    most = max((number for _, number in rows), default=0) or 1
     step = WIDTH / max(1, len(rows))
     lines = [
         Markup('<rect class="bar" x="{}" y="{}" width="{}" height="{}" rx="2"><title>{}: {}</title></rect>').format(
             round(index * step + 1, 1),
-            round(height - 20 - (high := max(1.5 if number else 0, number * 120 / most)), 1),
+            round(height - 20 - (high := max(1.5 if number else 0, number * (height - 30) / most)), 1),
             round(step - 2, 1),
             round(high, 1),
             name,
@@ -58,6 +58,40 @@ def columns(rows: Sequence[tuple[str, int]], title: str) -> Markup:
     ]
     lines.append(Markup('<line class="axis" x1="0" x2="{}" y1="{}" y2="{}"/>').format(WIDTH, height - 19, height - 19))
     return _picture(title, height, Markup("").join(lines))
+
+
+def lines(rows: Mapping[str, Sequence[float | None]], title: str, height: int = 110) -> Markup:
+    """Return a line for each row of milliseconds, with a dot where a value stands alone."""
+    known = [value for values in rows.values() for value in values if value is not None]
+    most = max(known, default=1.0)
+    drawn = [
+        Markup('<path class="line line-{}" d="{}"><title>{}</title></path>').format(
+            number, _path(values, most, height), name
+        )
+        for number, (name, values) in enumerate(rows.items())
+    ]
+    drawn += [
+        Markup('<text class="name" x="0" y="12">{}</text>').format(milliseconds(most)),
+        Markup('<line class="axis" x1="0" x2="{}" y1="{}" y2="{}"/>').format(WIDTH, height - 2, height - 2),
+    ]
+    return _picture(title, height, Markup("").join(drawn))
+
+
+def milliseconds(number: float) -> str:
+    """Return a time for people."""
+    return f"{number / 1000:.1f} s" if number >= 1000 else f"{number:.0f} ms" if number >= 10 else f"{number:.1f} ms"
+
+
+def _path(values: Sequence[float | None], most: float, height: int) -> str:
+    """Return the path through values at equal distances; where one is not known it begins anew."""
+    step, parts = WIDTH / max(1, len(values)), []
+    for index, (before, value, after) in enumerate(zip([None, *values], values, [*values[1:], None], strict=False)):
+        if value is None:
+            continue
+        x, y = round((index + 0.5) * step, 1), round(height - 6 - value / most * (height - 26), 1)
+        is_alone = before is None and after is None
+        parts.append(f"M{x} {y}m-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0" if is_alone else f"{'ML'[before is not None]}{x} {y}")
+    return "".join(parts)
 
 
 def _picture(title: str, height: int, content: Markup) -> Markup:

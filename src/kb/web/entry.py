@@ -69,6 +69,7 @@ async def manifest(_: Request, __: Visit) -> Response:
         "share_target": {
             "action": "new",
             "method": "GET",
+            "enctype": "application/x-www-form-urlencoded",
             "params": {"title": "title", "text": "text", "url": "url"},
         },
         "protocol_handlers": [{"protocol": "web+kb", "url": "open?u=%s"}],

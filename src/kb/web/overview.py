@@ -32,6 +32,7 @@ async def overview(request: Request, visit: Visit) -> Response:
     failed = await visit.engine.jobs(status="failed", limit=10)
     types = sorted(((kind(name), number) for name, number in status["documents"].items()), key=lambda row: -row[1])
     added, is_whole = await recent(visit)
+    passed = await activity(visit)
     return render(
         request,
         "overview.html",
@@ -40,6 +41,7 @@ async def overview(request: Request, visit: Visit) -> Response:
         types=charts.bars(types, "Documents by type"),
         days=charts.columns(added, "Documents added or changed in the last 30 days"),
         is_whole=is_whole,
+        passed=passed,
         failed=[job_row(each) for each in failed["jobs"]],
     )
 
@@ -55,6 +57,32 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
         counts.update((each["updated_at"] or each["created_at"])[:10] for each in page["documents"])
     days = [first + timedelta(days=day) for day in range(DAYS)]
     return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MOST
+
+
+async def activity(visit: Visit) -> list[Row]:
+    """Return what was done in the last hour, in pictures; nothing for a key that is not told of it."""
+    found = await visit.engine.activity()
+    named = {"searches": "Searches", "ingestions": "Documents that came in"}
+    return [worked(name, title, found[name]) for name, title in named.items() if found[name]]
+
+
+def worked(name: str, title: str, work: Row) -> Row:
+    """Return what was done of a kind in the last hour."""
+    minutes = work["minutes"]
+    ago = [f"{60 - number} min ago" for number in range(1, len(minutes))] + ["now"]
+    rates = [(when, minute["count"]) for when, minute in zip(ago, minutes, strict=True)]
+    times = {"half within": [each["p50_ms"] for each in minutes], "95 % within": [each["p95_ms"] for each in minutes]}
+    is_any = work["count"] > 0
+    return {
+        "name": name,
+        "title": title,
+        "count": work["count"],
+        "most": max(each["count"] for each in minutes),
+        "p50": charts.milliseconds(work["p50_ms"]) if is_any else None,
+        "p95": charts.milliseconds(work["p95_ms"]) if is_any else None,
+        "rates": charts.columns(rates, f"{title} in each minute of the last hour", 90),
+        "times": charts.lines(times, f"Their times, up to {work['p95_ms']} milliseconds at the 95th percentile"),
+    }
 
 
 async def connect(request: Request, visit: Visit) -> Response:

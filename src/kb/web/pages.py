@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cached_property
+from hashlib import sha256
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from kb import __version__
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.web.text import plain
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from kb.web.visits import Visit
 
+STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -60,7 +62,7 @@ class Pages:
             "count": count,
             "plain": plain,
         }
-        templates.globals |= {"version": __version__, "types": TYPE_NAMES}
+        templates.globals |= {"assets": assets(), "types": TYPE_NAMES}
         return templates
 
     def render(self, request: Request, template: str, status_code: int = 200, **context: object) -> Response:
@@ -75,6 +77,12 @@ class Pages:
         }
         text = self._templates.get_template(template).render(**about, **context)
         return HTMLResponse(text, status_code, HEADERS)
+
+
+def assets() -> str:
+    """Return what tells the stylesheet and the scripts from those of another kb: browsers keep them for good."""
+    files = sorted(STATIC.iterdir())
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:

@@ -161,6 +161,8 @@ def document_row(document: Row) -> Row:
         **document,
         "title": plain(document["title"], 200) or "Untitled",
         "path": plain(document["source_path"] or "", 200),
+        "source": plain(document.get("source") or "", 200),
+        "replaced_by": document.get("replaced_by"),
         "when": document["updated_at"] or document["created_at"],
     }
 
@@ -178,14 +180,14 @@ def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> li
         {
             **document_row(each),
             "href": href(each, each["document_id"], asked.query),
-            "snippet": snippet(each["text"], each["highlights"]),
+            "snippet": snippet(each["doc_type"], each["text"], each["highlights"]),
             "place": place(each["place"]),
             "words": sorted(matched(each["text"], each["highlights"])),
             "bars": {name: scale[name](each[name]) for name in scale},
             "more": [
                 {
                     "href": href(other, each["document_id"], asked.query),
-                    "snippet": snippet(other["text"], other["highlights"]),
+                    "snippet": snippet(each["doc_type"], other["text"], other["highlights"]),
                     "place": place(other["place"]),
                 }
                 for other in each["more"]

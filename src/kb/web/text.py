@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
@@ -14,13 +14,24 @@ if TYPE_CHECKING:
     from kb.web.pages import Row
 
 MARKDOWN: Final = ("note", "markdown")
+MAIL: Final = ("eml", "msg")
 CODE: Final = ("code", "json", "xml")
+BOXES: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 SEPARATOR: Final = " | "
 SNIPPET: Final = 300
 """How many characters of a passage a list of results shows."""
 
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of what follows them."""
+
+
+_SIGNS: Final = re.compile(
+    r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|\*\*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )"
+)
+"""What Markdown makes tables, blocks of code, headings, tasks and strong words of."""
+
+_FIELD: Final = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
+"""A line of a mail's head."""
 
 
 def plain(text: str, most: int = 1000) -> str:
@@ -45,8 +56,9 @@ def mark(text: str, words: set[str]) -> Markup:
     )
 
 
-def snippet(text: str, ranges: Sequence[Sequence[int]]) -> Markup:
-    """Return the stretch of a passage with most of the ranges, which are marked."""
+def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
+    """Return the stretch of a passage with most of the ranges, which are marked; Markdown without most of its signs."""
+    shown = _unsigned if doc_type in MARKDOWN else escape
     text = re.sub(r"\s", " ", text)
     start = max(
         (max(0, first[0] - 60) for first in ranges),
@@ -61,10 +73,14 @@ def snippet(text: str, ranges: Sequence[Sequence[int]]) -> Markup:
     pieces, at = [Markup("… ") if start else Markup("")], start
     for first, last in sorted(map(tuple, ranges)):
         if first >= at and last <= end:
-            pieces += [escape(text[at:first]), Markup("<mark>{}</mark>").format(text[first:last])]
+            pieces += [shown(text[at:first]), Markup("<mark>{}</mark>").format(text[first:last])]
             at = last
-    pieces += [escape(text[at:end].rstrip()), Markup(" …") if end < len(text) else Markup("")]
+    pieces += [shown(text[at:end].rstrip()), Markup(" …") if end < len(text) else Markup("")]
     return Markup("").join(pieces)
+
+
+def _unsigned(text: str) -> Markup:
+    return escape(_SIGNS.sub("", text))
 
 
 def body(doc_type: str, chunks: Sequence[Row], hit: int | None, words: set[str]) -> Markup:
@@ -90,8 +106,15 @@ def _chunk(doc_type: str, chunk: Row, words: set[str], before: list[str]) -> Mar
     lines = chunk["text"].splitlines()
     if doc_type in CODE:
         return _code(lines, chunk["place"]["line_start"], words)
+    head = list(takewhile(_FIELD.fullmatch, lines)) if doc_type in MAIL and chunk["index"] == 0 else []
     headings = set(chunk["place"]["heading"]) - set(before)
-    return Markup("").join(_blocks(lines, headings, words))
+    return _mail_head(head, words) + Markup("").join(_blocks(lines[len(head) :], headings, words))
+
+
+def _mail_head(lines: Sequence[str], words: set[str]) -> Markup:
+    fields = (line.split(": ", 1) for line in lines)
+    rows = (Markup("<dt>{}</dt><dd>{}</dd>").format(name, mark(value, words)) for name, value in fields)
+    return Markup('<dl class="facts head">{}</dl>').format(Markup("").join(rows)) if lines else Markup("")
 
 
 def _code(lines: Sequence[str], first: int, words: set[str]) -> Markup:
@@ -172,7 +195,7 @@ def _parser() -> Any:  # noqa: ANN401 - the library is loaded with the first tex
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
     parser.disable("image")
     parser.add_render_rule(
-        "text", lambda self, tokens, index, options, env: str(mark(tokens[index].content, env.get("words", set())))
+        "text", lambda self, tokens, index, options, env: str(mark(_boxed(tokens, index), env.get("words", set())))
     )
     parser.add_render_rule("heading_open", lambda self, tokens, index, options, env: f"<h{_level(tokens[index])}>")
     parser.add_render_rule("heading_close", lambda self, tokens, index, options, env: f"</h{_level(tokens[index])}>\n")
@@ -181,6 +204,12 @@ def _parser() -> Any:  # noqa: ANN401 - the library is loaded with the first tex
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     parser.validateLink = _is_harmless  # type: ignore[method-assign] # how the library is told
     return parser
+
+
+def _boxed(tokens: Any, index: int) -> str:  # noqa: ANN401 - the library's own
+    """Return a stretch of text, with the box of a task that it begins with."""
+    text: str = tokens[index].content
+    return BOXES.get(text[:4], text[:4]) + text[4:] if index == 0 else text
 
 
 def _level(token: Any) -> int:  # noqa: ANN401 - of a library that is loaded late

@@ -169,7 +169,8 @@ class Ingestion:
 
     def _draft(self, job: Job) -> Draft:
         if job.staged is None:
-            return draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
+            note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
+            return replace(note, source=job.source, replaces=job.replaces)
         return draft_file(
             self._staging / job.staged,
             job.filename or "",
@@ -263,7 +264,7 @@ class Ingestion:
         lease.end(job.id)
         self._ends.publish(job.id)
         kind = draft.doc_type if draft else job.kind
-        self._instruments.ingested(kind, outcome)
+        self._instruments.ingested(kind, outcome, lease.seconds(job.id))
         size = {"chunks": len(draft.chunks)} if draft else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         if outcome != "gave_up":

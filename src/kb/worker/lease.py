@@ -42,6 +42,10 @@ class Lease:
         """Note that a job is begun."""
         self._begun[job_id] = monotonic()
 
+    def seconds(self, job_id: int) -> float | None:
+        """Return how long ago a job was begun, if it was."""
+        return monotonic() - self._begun[job_id] if job_id in self._begun else None
+
     def record_start(self, tx: Transaction, job_id: int) -> None:
         """Say when the job was begun."""
         if job_id in self._begun:

@@ -40,6 +40,7 @@ def add(
         str | None,
         typer.Option(metavar="PATH", help="What to call a single file in the knowledge base, instead of its path."),
     ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Keep all of a web page, menus included.")] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -50,12 +51,15 @@ def add(
     pictures, sound and archives are passed over, and links out of the folder are not followed. What you name yourself
     goes in; an archive (.zip) that you name by itself goes in as the files in it.
 
-    A web address is fetched from here, and again whenever you add it again.
+    A web address is fetched from here, and again whenever you add it again. Of a page the readable part is kept, with
+    its title, author and date: no menus, cookie banners and sidebars.
 
     With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
     or with --wait the finished job, or null if the document has this content already.
     """
     tagged = split_tags(tags)
+    if whole and not any(map(is_address, paths)):
+        raise exit_codes.UsageError("--whole is for web addresses.")
     if STDIN in paths:
         if len(paths) > 1:
             raise exit_codes.UsageError("Standard input (-) goes in by itself.")
@@ -64,7 +68,7 @@ def add(
         return report([item], Selection(), wait, json)
     if any(map(is_address, paths)):
         items = [FileItem(each, source_path or each, tagged) for each in map(without_userinfo, paths)]
-        add_pages(paths, items, title, wait)
+        add_pages(paths, items, title, whole=whole, wait=wait)
         return report(items, Selection(), wait, json)
     if len(paths) == 1 and is_archive(Path(paths[0]).expanduser()):
         if title is not None:
@@ -125,7 +129,7 @@ def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: 
         call_async(upload)
 
 
-def add_pages(addresses: list[str], items: list[FileItem], title: str | None, wait: bool) -> None:
+def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *, whole: bool, wait: bool) -> None:
     """Send what is at addresses of the web; documents that came from there are replaced.
 
     What is wrong with one stops no other.
@@ -145,8 +149,10 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, wa
 
     for address, item in zip(addresses, items, strict=True):
         try:
-            with fetch(address) as (name, content):
-                call_async(partial(upload, item=item, name=name, content=content))
+            with fetch(address, whole=whole) as fetched:
+                call_async(partial(upload, item=item, name=fetched.name, content=fetched.content))
+            if fetched.why_whole:
+                output.print_error(f"{item.path}: all of the page is kept, menus included: {fetched.why_whole}")
         except exit_codes.LocalError as error:
             item.error = error.message
         except KbError as error:

@@ -30,6 +30,12 @@ def addnote(
         str | None,
         typer.Option(metavar="NAME", help="What it is a part of: its neighbours there help to find it."),
     ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Where you have it from: an address, a book, a person.")
+    ] = None,
+    replaces: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="The note that it makes outdated: found behind this one.")
+    ] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -40,7 +46,8 @@ def addnote(
 
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
-    note = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
+    note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
+    note |= {name: value for name, value in (("source", source), ("replaces", replaces)) if value is not None}
     given = read_text(text)
     answer = edit(note, wait) if given is None else send(note | {"text": given}, wait)
     if json:

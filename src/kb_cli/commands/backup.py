@@ -23,11 +23,11 @@ def backup(
         int | None, typer.Option(metavar="N", min=1, help="How many stay in DIR, instead of KB_BACKUP_KEEP.")
     ] = None,
 ) -> int:
-    """Back up the data in KB_DATA_DIR: the database and its files, as they were at one moment.
+    """Back up KB_DATA_DIR as it is at this moment.
 
-    The engine may run meanwhile. DIR, which is KB_BACKUP_DIR if it is not given, holds several backups; files that one
-    of them has are not copied again. 'kb backup verify DIR' reads all of it, restores the newest backup in a scratch
-    place and searches there. 'kb restore' brings a backup back.
+    The engine may keep running. DIR (KB_BACKUP_DIR unless given) holds several backups; files that one of them has are
+    not copied again. 'kb backup verify DIR' reads all of them, restores the newest in a scratch folder and searches
+    there. 'kb restore' brings a backup back.
     """
     settings = require("kb.settings").Settings.read()
     words = words or []

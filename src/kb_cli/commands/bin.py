@@ -13,7 +13,7 @@ def bin_(
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many documents at most.")] = 50,
     json: Json = False,
 ) -> None:
-    """List what was deleted and can be restored, the last deleted first."""
+    """List what can be restored, the last deleted first."""
     answer = call(lambda client: client.bin(limit=limit))
     if json:
         output.print_json(answer)

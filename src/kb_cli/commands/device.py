@@ -14,9 +14,9 @@ def device(
     seconds: Annotated[int, typer.Option("--seconds", metavar="N", min=0, help="How long to measure.")] = SECONDS,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
 ) -> None:
-    """Show where the model runs on this machine, and measure how fast.
+    """Show where the model runs, and measure how fast.
 
-    It is what `kb serve` would take: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
+    It is what `kb serve` would use: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
     """
     settings = require("kb.settings").Settings.read()
     benchmark = require("kb.embed.benchmark")

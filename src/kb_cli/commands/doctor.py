@@ -14,10 +14,10 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended; the engine must not run.")] = False,
     json: Json = False,
 ) -> int:
-    """Look whether all is well with the database and the files in KB_DATA_DIR.
+    """Check the database and the files in KB_DATA_DIR.
 
-    Nothing is changed without --fix, and the engine may run meanwhile. With it, what follows from the texts is made
-    anew, and no text and no file that came in is removed. For what is damaged itself there are backups.
+    The engine may keep running, and nothing is changed without --fix. With it, kb makes anew whatever follows from the
+    texts; it removes no text and no file that came in. For damage to those there are backups.
     """
     settings = require("kb.settings").Settings.read()
     maintenance = require("kb.maintenance.doctor")

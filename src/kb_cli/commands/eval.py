@@ -32,11 +32,12 @@ def eval_(
     worst: Annotated[int, typer.Option("--worst", metavar="N", min=0, help="How many of the worst to list.")] = 5,
     json: Json = False,
 ) -> int:
-    """Ask questions whose answers are known, and say how well searches find them.
+    """Score searches by questions whose answers are known.
 
-    Each entry of the YAML list has a question and a document (or documents), by id, path, file name or title, and may
-    have the words of the passage that answers, and tags. A folder has queries.jsonl and qrels.tsv; the ids there are
-    the documents' paths. With --compare, the gain over an earlier run with other settings or another model comes, too.
+    Each entry of the YAML list has a question and its document (or documents), by id, path, file name or title; it may
+    also have the words of the passage that answers, and tags. A folder has queries.jsonl and qrels.tsv; the ids there
+    are the documents' paths. With --compare, it also prints the gain over an earlier run with other settings or another
+    model.
     """
     from kb_cli.evaluation.questions import read_questions
 

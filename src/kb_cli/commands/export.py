@@ -16,9 +16,10 @@ def export(
         bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files under their names.")
     ] = False,
 ) -> int:
-    """Write everything in KB_DATA_DIR to files that other programs can read; the engine may run meanwhile.
+    """Write everything to files that other programs can read.
 
-    'kb import' brings it into another knowledge base, with ids, times and tags; what --plain wrote, 'kb add' takes.
+    The engine may keep running. 'kb import' brings the export into another knowledge base, with ids, times and tags;
+    what --plain wrote, 'kb add' takes.
     """
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:

@@ -15,7 +15,7 @@ def healthcheck(
     host: Annotated[str, typer.Option(envvar="KB_HOST", help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(envvar="KB_PORT", help="At which port.")] = 8000,
 ) -> None:
-    """Ask the `kb serve` of this machine whether it is ready."""
+    """Ask the server on this machine whether it is ready."""
     connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=TIMEOUT)
     try:
         connection.request("GET", "/readyz", headers={"Host": "localhost"})

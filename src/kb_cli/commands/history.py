@@ -25,7 +25,10 @@ def history(
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many versions at most.")] = 50,
     json: Json = False,
 ) -> None:
-    """List the versions of a document, newest first; also of one in the bin."""
+    """List the versions of a document, newest first.
+
+    Documents in the bin have their history, too.
+    """
     if diff and version is None:
         raise UsageError("Say since which VERSION to show what changed.")
     if version is None:
@@ -41,7 +44,10 @@ def history(
 
 
 def revert(document_id: Id, version: Number, why: Why = None, json: Json = False) -> None:
-    """Make a document what it was at a version; the versions in between stay."""
+    """Make a document what it was at a version.
+
+    The versions in between stay.
+    """
     document = call(lambda client: client.revert(document_id, version, why=why))
     if json:
         output.print_json(document)

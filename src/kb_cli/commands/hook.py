@@ -22,10 +22,11 @@ SESSIONS: Final = "session/"
 
 
 def hook() -> None:
-    """Answer an event of an agent's program, which comes as JSON on standard input.
+    """Answer an event of an agent's program.
 
-    At the start of a session it says what changed lately; before a session is compacted, and at its end, it keeps what
-    was said as a note. It never stops the agent: what goes wrong is said on standard error.
+    The event comes as JSON on standard input. At the start of a session it says what changed lately; before a session
+    is compacted, and at its end, it keeps what was said as a note. It never stops the agent: errors go to standard
+    error.
     """
     try:
         event = json.loads(sys.stdin.read() or "{}")

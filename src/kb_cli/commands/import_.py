@@ -13,9 +13,10 @@ from kb_cli.runtime.progress import status_line
 def import_(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What 'kb export' wrote.")],
 ) -> None:
-    """Bring an export into KB_DATA_DIR; the engine must not run.
+    """Bring an export into KB_DATA_DIR.
 
-    What is there with the same content and path stays one document. Given again after it was cut off, it goes on.
+    The engine must not run. What is there with the same content and path stays one document. If it is interrupted, run
+    it again: it continues.
     """
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:

@@ -39,7 +39,7 @@ def jobs(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show what is going in and what went in, newest first.
+    """Show what is being added, and what was, newest first.
 
     With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content
     was kept: those that failed because of the engine. 'kb jobs drop ID' removes jobs that are not done, with what they

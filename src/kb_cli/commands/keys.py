@@ -33,9 +33,9 @@ def keys(
     ] = 0,
     json: Json = False,
 ) -> None:
-    """List the keys with rights, make one, give one a new text to send, or revoke one.
+    """List, make, replace and revoke keys with rights.
 
-    What to send is printed once, when a key is made or rotated, and kept nowhere. All of this takes a key that may do
+    The text of a key is printed once, when you make or rotate it, and kept nowhere. All of this takes a key that may do
     anything, such as KB_API_KEY, which must be set.
     """
     if not words:
@@ -66,9 +66,10 @@ def audit(
     limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many lines at most.")] = 50,
     json: Json = False,
 ) -> None:
-    """Show who changed what, newest first: when, with which key and client, and which document, job or key.
+    """Show who changed what, newest first.
 
-    The log says nothing of what documents hold. KB_AUDIT_DAYS and KB_AUDIT_LINES bound it.
+    Each line names the time, the key and client, and the document, job or key. The log says nothing of what documents
+    hold. KB_AUDIT_DAYS and KB_AUDIT_LINES bound it.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
     if json:

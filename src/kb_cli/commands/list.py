@@ -28,8 +28,8 @@ def list_(
 ) -> None:
     """List documents, the last added or changed first.
 
-    Outside a terminal one a line, with tabs between the columns. Tags must all match. The date is the one that a
-    document gives itself; without one it is when it was added or last changed.
+    With several tags, a document must have all of them. The date is the one that a document gives itself, or else when
+    it was added or last changed. Outside a terminal, documents come one a line, with tabs between the columns.
     """
     query = filters.to_request("tag") | {"as_of": parse_moment(as_of)}
     sort = "id" if oldest and not recent else "recent"

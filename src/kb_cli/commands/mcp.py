@@ -1,7 +1,9 @@
 """kb mcp: what to tell the usual clients so that they find the MCP endpoint."""
 
 import json as json_
+import os
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -46,15 +48,15 @@ def mcp(
     ] = False,
     plugin: Annotated[
         Path | None,
-        typer.Option("--plugin", metavar="DIR", help="Make a plug-in of it: with a skill, and a brief at each start."),
+        typer.Option("--plugin", metavar="DIR", help="Make a plug-in: with a skill, and a brief at each start."),
     ] = None,
     capture: Annotated[bool, typer.Option("--capture", help="With --plugin: keep each session when it ends.")] = False,
-    collections: Annotated[bool, typer.Option("--collections", help="The endpoint with collections.")] = False,
+    collections: Annotated[bool, typer.Option("--collections", help="Use the endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:
-    """Print what connects the usual MCP clients, ready to paste.
+    """Print the configuration of the usual MCP clients.
 
-    It holds the address (KB_MCP_URL, or else the engine's) and the key (KB_MCP_API_KEY).
+    It is ready to paste, with the address (KB_MCP_URL, or else the engine's) and the key (KB_MCP_API_KEY).
     """
     config = load_config()
     url = f"{config.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else config.mcp_url
@@ -165,9 +167,17 @@ def to_json(configuration: dict[str, Any]) -> str:
     return json_.dumps(configuration, indent=2, ensure_ascii=False)
 
 
+def claude_desktop_file() -> str:
+    """Return where Claude Desktop looks on this system."""
+    folders = {"darwin": "~/Library/Application Support", "win32": os.environ.get("APPDATA", "~/AppData/Roaming")}
+    return f"{folders.get(sys.platform, '~/.config')}/Claude/claude_desktop_config.json"
+
+
 CLIENTS = {
     "claude-code": Client("Claude Code", "run", claude_command),
-    "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings, Developer)", stdio_config),
+    "claude-desktop": Client(
+        *("Claude Desktop", "claude_desktop_config.json (Settings, Developer)"), stdio_config, claude_desktop_file()
+    ),
     "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url"), "~/.cursor/mcp.json"),
     "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http"), ".vscode/mcp.json"),
     "codex": Client("Codex", "~/.codex/config.toml", codex_config),
@@ -192,7 +202,11 @@ CLIENTS = {
     ),
     "goose": Client("Goose", "~/.config/goose/config.yaml", goose_config),
     "open-webui": Client("Open WebUI", "Admin Settings, External Tools, type MCP (Streamable HTTP)", plain_address),
-    "opencode": Client("opencode", "opencode.json", json_config("mcp", "url", type="remote", enabled=True)),
+    "opencode": Client(
+        *("opencode", "~/.config/opencode/opencode.json"),
+        json_config("mcp", "url", type="remote", enabled=True),
+        "~/.config/opencode/opencode.json",
+    ),
     "zed": Client("Zed", "settings.json", json_config("context_servers", "url")),
     "other": Client("Any client that starts programs", "its configuration", stdio_config),
 }

@@ -18,10 +18,10 @@ def model(
         Path | None, typer.Argument(metavar="FOLDER", help="Where to, instead of exported/ in KB_DATA_DIR.")
     ] = None,
 ) -> None:
-    """Bring a sentence-transformers model into the form that the engine runs, and compare both.
+    """Convert a sentence-transformers model for the engine.
 
-    KB_MODEL_DIR names the folder to the engine then. A database keeps to the model that it was made with
-    until 'kb reembed'.
+    The result is compared with the original. KB_MODEL_DIR names its folder to the engine. A database keeps the model
+    that it was made with until 'kb reembed'.
     """
     settings = require("kb.settings").Settings.read()
     exporter = require("kb.embed.models.export", EXTRAS)

@@ -30,12 +30,12 @@ def reembed(
     wait: Annotated[bool, typer.Option("--wait", help="Return when all vectors are made.")] = False,
     json: Json = False,
 ) -> int:
-    """Make every vector anew with the model, precision and prefixes that the engine's settings name.
+    """Make every vector anew, for instance with another model.
 
-    The engine does it in the background, and searches go on with the vectors in use until all others are there: these
-    take their place at once. The former ones are kept until 'kb reembed finish'; 'kb reembed rollback' brings them
-    back, or before that discards the new ones. 'stop' and 'resume' say themselves what they do, and a killed engine
-    goes on by itself. While no engine runs here it is done at once, in KB_DATA_DIR.
+    The engine's settings name the model, its precision and prefixes. The engine does the work in the background, and
+    searches use the old vectors until all new ones are there. The old ones are kept until 'kb reembed finish'; 'kb
+    reembed rollback' brings them back or, before that, discards the new ones. 'stop' and 'resume' do what they say, and
+    an engine that was killed continues by itself. Where no engine runs, all is done at once, in KB_DATA_DIR.
     """
     try:
         answer = call(lambda client: client.reembedding() if action == "status" else client.reembed(action))

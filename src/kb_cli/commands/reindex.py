@@ -14,10 +14,10 @@ def reindex(
         bool, typer.Option("--vectors", help="Make every vector anew, not only those that are damaged.")
     ] = False,
 ) -> None:
-    """Make the database in KB_DATA_DIR anew from its texts; the engine must not run.
+    """Rebuild the database in KB_DATA_DIR from its texts.
 
-    The full text and damaged vectors are made again, and space that nothing stands on is given back. The old database
-    stays until the new one is whole: it needs as much room again, and can be stopped.
+    The engine must not run. The full-text index and damaged vectors are made again, and free space is given back. The
+    old database stays until the new one is complete: this needs as much room again, and can be interrupted.
     """
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:

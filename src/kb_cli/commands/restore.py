@@ -18,10 +18,11 @@ def restore(
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Bring documents back from the bin, or a backup back into KB_DATA_DIR.
+    """Bring documents back from the bin, or a backup.
 
-    PATH is a backup, or a folder of backups: the newest. The engine must not run. The backup is unpacked and verified
-    before anything is touched. What was there is set aside, in a folder that is named.
+    PATH is a backup, or a folder of backups, of which the newest counts. It replaces what is in KB_DATA_DIR; the engine
+    must not run. The backup is unpacked and verified before anything is touched. What was there is set aside, in a
+    folder that is named.
 
     With --json, prints a list of the documents.
     """

@@ -32,6 +32,7 @@ def search(
     *,
     filters: Filters,
     documents: Annotated[bool, typer.Option("--documents", help="Each document once, with its best passage.")] = False,
+    newest: Annotated[bool, typer.Option("--newest", help="The newest of what is found first.")] = False,
     fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,
@@ -55,6 +56,7 @@ def search(
         "vec_only": vec_only,
         "exact": exact,
         "group_by": "document" if documents else None,
+        "sort": "recent" if newest else "relevance",
         "as_of": parse_moment(as_of),
         "explain": explain,
     }
@@ -123,7 +125,8 @@ def print_results(results: list[dict[str, Any]]) -> None:
 def print_heading(rank: int, result: dict[str, Any]) -> None:
     """Print which document a passage is from, where it stands there, and where that came from."""
     facts = [f"id {result['document_id']}", format_place(result["place"]), f"score {result['score']:.3f}"]
-    more = [fact for fact in (result.get("date"), output.format_tags(result)) if fact]
+    replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
+    more = [fact for fact in (result.get("date"), output.format_tags(result), replaced) if fact]
     title = Styled(f"{rank:>2}  ", DIM) + Styled(output.one_line(result["title"]), BOLD)
     where = Styled(output.one_line(" · ".join(facts + more)), CYAN)
     output.print_styled(title, indent(where) if output.is_terminal() else Styled(INDENT) + where)

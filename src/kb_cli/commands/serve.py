@@ -21,7 +21,7 @@ def serve(
         str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
     ] = None,
 ) -> None:
-    """Serve the engine and its companions in one process."""
+    """Start the server: engine, MCP endpoint, pages and metrics."""
     # The first process of a container is not told of what it does not handle, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)

@@ -43,10 +43,11 @@ def service(
     ],
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing when all went well.")] = False,
 ) -> int:
-    """Run the engine in the background, from login on, and again whenever it ends by mistake.
+    """Run the engine in the background, from login on.
 
-    'install' takes over the KB_ variables that are set now, beside those it took over before. On Linux it is a unit of
-    systemd --user, on macOS an agent of launchd. 'uninstall' leaves the data where they are.
+    It is started again whenever it ends by mistake. 'install' takes over the KB_ variables that are set now, beside
+    those it took over before. On Linux it is a unit of systemd --user, on macOS an agent of launchd. 'uninstall' leaves
+    the data where they are.
     """
     acts = LAUNCHD_ACTS if sys.platform == "darwin" else SYSTEMD_ACTS
     done = acts[action]()

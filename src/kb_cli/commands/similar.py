@@ -16,9 +16,9 @@ def similar(
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
-    """List the documents nearest to one in meaning, the nearest first.
+    """List the documents closest in meaning to one.
 
-    Those with a score above 0.95 say nearly the same. Nothing is deleted.
+    The nearest comes first. Documents that score above 0.95 say nearly the same; none is deleted.
     """
     answer = call(lambda client: client.similar(document_id, top=top))
     results = answer["results"]

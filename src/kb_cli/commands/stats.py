@@ -15,7 +15,10 @@ MOST_TAGS = 10
 
 
 def stats(json: Json = False) -> None:
-    """Show how much is in the knowledge base: by type, by tag, and how much came lately."""
+    """Count what is in the knowledge base, by type and by tag.
+
+    It also says how much was added lately.
+    """
     answer = call(fetch)
     if json:
         output.print_json(answer)

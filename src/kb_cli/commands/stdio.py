@@ -10,9 +10,10 @@ from kb_cli.stdio import Bridge, Endpoint
 
 
 def stdio() -> None:
-    """Speak MCP over standard input and output, for clients that start programs.
+    """Speak MCP over standard input and output.
 
-    It passes on to the endpoint that 'kb mcp' names, and starts 'kb serve' if nothing answers on this machine.
+    This is for clients that only start programs. It passes everything on to the endpoint that 'kb mcp' names, and
+    starts 'kb serve' if nothing answers on this machine.
     """
     config = load_config()
     headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}

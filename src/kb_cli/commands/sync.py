@@ -28,15 +28,17 @@ def sync(
         str | None,
         typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path on this machine."),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, and follow each change.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     inbox: Annotated[
-        bool, typer.Option("--inbox", help="Keep documents whatever becomes of their files; not with --delete.")
+        bool, typer.Option("--inbox", help="Keep documents even when their files go; not with --delete.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Let --delete empty it, if the folder is empty.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Let --delete remove all documents if the folder is empty.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """Make the knowledge base hold what a folder holds.
+    """Keep the knowledge base in step with a folder.
 
     New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
     sent. A file that was renamed or moved within the folder stays the same document, with its id, dates and tags. As

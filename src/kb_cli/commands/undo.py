@@ -30,7 +30,7 @@ def undo(
 ) -> int:
     """Take back what was changed, added and deleted since a moment.
 
-    It shows what that is, and asks. What was added goes to the bin. This, too, can be taken back.
+    It shows what that is, and asks. What was added goes to the bin. You can undo this, too.
     """
     moment = parse_moment(since) or ""
     if dry_run or not yes:

@@ -22,7 +22,7 @@ PIPE_CLOSED: Final = 141
 
 MEANINGS: Final = {
     OK: "all went well",
-    FAILURE: "search found nothing; any other command: not all is well",
+    FAILURE: "search found nothing; any other command: something failed",
     USAGE: "the command or a setting is wrong",
     UNREACHABLE: "the engine is unreachable",
     UNAUTHORIZED: "the engine wants a key, or another one",

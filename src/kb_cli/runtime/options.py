@@ -14,6 +14,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from kb.api.doc_types import DOC_TYPES
+from kb.api.errors import Invalid
+from kb.api.moments import moment
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.hints import nearest
@@ -29,22 +31,22 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 Json = Annotated[bool, typer.Option("--json", help="Print the engine's JSON, and nothing else.")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tags", metavar="A,B", help="Tags, with commas between them.", autocompletion=complete_tags),
+    typer.Option("--tags", metavar="A,B", help="Tags, separated by commas.", autocompletion=complete_tags),
 ]
 AnyTag = Annotated[
     list[str] | None,
-    typer.Option("--any", metavar="A,B", help="Only with one of these tags at least.", autocompletion=complete_tags),
+    typer.Option("--any", metavar="A,B", help="Only with at least one of these tags.", autocompletion=complete_tags),
 ]
 NoTag = Annotated[
     list[str] | None,
     typer.Option("--not", metavar="A,B", help="Only without these tags.", autocompletion=complete_tags),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it can be found; say so if that fails.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is searchable; say so if that fails.")]
 Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated."),
 ]
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links to files outside of the folder, too.")]
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Also follow links to files outside the folder.")]
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id.")]
 Ids = Annotated[list[int], typer.Argument(metavar="ID", min=1, help="The documents' ids.")]
 IdsOnly = Annotated[bool, typer.Option("--ids", help="Print the documents' ids, one a line, and nothing else.")]
@@ -56,8 +58,14 @@ DocType = Annotated[
 ]
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
-After = Annotated[str | None, typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31.")]
+After = Annotated[
+    str | None, typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, yesterday.")
+]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
+DatedAfter = Annotated[
+    str | None, typer.Option("--dated-after", metavar="DATE", help="Only of that date of their own, or later.")
+]
+DatedBefore = Annotated[str | None, typer.Option("--dated-before", metavar="DATE", help="Only of an earlier one.")]
 AsOf = Annotated[
     str | None, typer.Option("--as-of", metavar="TIME", help="As it was then: 2026-01-31T18:00, or 2h ago as 2h.")
 ]
@@ -85,6 +93,8 @@ class Filters:
     under: Under = None
     after: After = None
     before: Before = None
+    dated_after: DatedAfter = None
+    dated_before: DatedBefore = None
 
     def to_request(self, tags_name: str) -> dict[str, Any]:
         """Return what the engine calls these filters, without those that are not used.
@@ -105,6 +115,8 @@ class Filters:
             "source_prefix": self.under and to_source_prefix(self.under),
             "created_after": parse_date(self.after),
             "created_before": parse_date(self.before),
+            "after": parse_date(self.dated_after),
+            "before": parse_date(self.dated_before),
             tags_name: parse_tag_filter(self.tags),
             "tag_any": parse_tag_filter(self.any_tag),
             "tag_not": parse_tag_filter(self.no_tag),
@@ -149,9 +161,11 @@ def parse_date(word: str | None) -> str | None:
     if word is None:
         return None
     try:
-        return datetime.fromisoformat(word).astimezone().isoformat()
-    except ValueError:
-        raise UsageError(f"{word!r} is no date such as 2026-01-31 or 2026-01-31T18:00.") from None
+        if found := moment(word, "date", zone=None):
+            return found
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+    raise UsageError("A filter names no date.")
 
 
 def parse_moment(word: str | None) -> str | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import subprocess
+import sys
 import tempfile
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from kb import __version__
@@ -16,10 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
+    from httpx2 import Response
+
 SCHEMES: Final = ("http://", "https://")
 MAX_BYTES: Final = 100 << 20
 TIMEOUT: Final = 30.0
 TOTAL_SECONDS: Final = 300
+READABLE_BYTES: Final = 10 << 20
+"""Larger pages are kept whole."""
+READABLE_SECONDS: Final = 30
+PAGES: Final = ("text/html", "application/xhtml+xml")
 USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 IN_NO_NAME: Final = re.compile(r"[^\w.\- ]+")
 SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
@@ -36,16 +47,23 @@ def without_userinfo(address: str) -> str:
     return USERINFO.sub(r"\1", address)
 
 
+class Fetched(NamedTuple):
+    """What is at an address; where nobody asked for all of a page and it is, also why."""
+
+    name: str
+    content: BinaryIO
+    why_whole: str = ""
+
+
 @contextmanager
-def fetch(address: str) -> Iterator[tuple[str, BinaryIO]]:
-    """Fetch what is at an address: what to call it, and its content.
+def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
+    """Fetch what is at an address; of a page the readable part, unless all of it is asked for.
 
     Raises:
         LocalError: it is not to be had, or larger or slower than anyone means.
     """
     import httpx2
 
-    deadline = time.monotonic() + TOTAL_SECONDS
     headers = {"User-Agent": f"kb/{__version__}", "Accept": "text/html,*/*;q=0.8"}
     try:
         with (
@@ -53,23 +71,73 @@ def fetch(address: str) -> Iterator[tuple[str, BinaryIO]]:
             httpx2.stream("GET", address, headers=headers, follow_redirects=True, timeout=TIMEOUT) as answer,
         ):
             answer.raise_for_status()
-            for block in answer.iter_bytes():
-                content.write(block)
-                if content.tell() > MAX_BYTES:
-                    raise LocalError(f"it is larger than {MAX_BYTES >> 20} MiB")
-                if time.monotonic() > deadline:
-                    raise LocalError(f"it takes longer than {TOTAL_SECONDS} seconds")
-            content.seek(0)
-            yield filename(address, answer.headers.get("content-type", "")), cast("BinaryIO", content)
+            download(answer, cast("BinaryIO", content))
+            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+            fetched = Fetched(filename(address, kind), cast("BinaryIO", content))
+            if kind.startswith("text/") or kind in PAGES:
+                fetched = fetched._replace(content=recoded(fetched.content, answer.charset_encoding))
+            if kind in PAGES and not whole:
+                fetched = readable(fetched, str(answer.url))
+            fetched.content.seek(0)
+            yield fetched
     except httpx2.HTTPStatusError as error:
         raise LocalError(f"the server answered {error.response.status_code}") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise LocalError(f"it cannot be fetched: {error or type(error).__name__}") from None
 
 
-def filename(address: str, media_type: str) -> str:
+def download(answer: Response, content: BinaryIO) -> None:
+    """Write what a server sends to a file.
+
+    Raises:
+        LocalError: it is larger or slower than anyone means.
+    """
+    deadline = time.monotonic() + TOTAL_SECONDS
+    for block in answer.iter_bytes():
+        content.write(block)
+        if content.tell() > MAX_BYTES:
+            raise LocalError(f"it is larger than {MAX_BYTES >> 20} MiB")
+        if time.monotonic() > deadline:
+            raise LocalError(f"it takes longer than {TOTAL_SECONDS} seconds")
+
+
+def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
+    """Return a text in UTF-8 whose encoding only its server names; one that is not in it stays as it is."""
+    if encoding is None:
+        return content
+    content.seek(0)
+    try:
+        return io.BytesIO(content.read().decode(encoding).encode("utf-8-sig"))
+    except (UnicodeError, LookupError):
+        return content
+
+
+def readable(fetched: Fetched, address: str) -> Fetched:
+    """Return the part of a page that people come for, or all of it where that is not found."""
+    if find_spec("trafilatura") is None:
+        return fetched._replace(why_whole="trafilatura is not installed")
+    if fetched.content.seek(0, io.SEEK_END) > READABLE_BYTES:
+        return fetched._replace(why_whole=f"it is larger than {READABLE_BYTES >> 20} MiB")
+    fetched.content.seek(0)
+    command = [sys.executable, "-P", "-m", "kb_cli.sync.readable", without_userinfo(address)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
+    with suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(  # noqa: S603 - our own program
+            command,
+            input=fetched.content.read(),
+            capture_output=True,
+            timeout=READABLE_SECONDS,
+            env=environment,
+            check=False,
+        )
+        if done.returncode == 0 and done.stdout:
+            return fetched._replace(content=io.BytesIO(done.stdout))
+    return fetched._replace(why_whole="no main text was found in it")
+
+
+def filename(address: str, kind: str) -> str:
     """Return a name for what was fetched, that says what kind it is."""
     parts = urlsplit(address)
     name = IN_NO_NAME.sub("-", unquote(parts.path).rstrip("/").rpartition("/")[2]) or parts.hostname or "page"
-    suffix = SUFFIXES.get(media_type.partition(";")[0].strip().lower(), "")
+    suffix = SUFFIXES.get(kind, "")
     return name if not suffix or name.lower().endswith(suffix) else name + suffix

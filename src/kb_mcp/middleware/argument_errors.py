@@ -42,6 +42,9 @@ MESSAGES: Final = {
 }
 """By pydantic's type of error, instead of its own message."""
 
+DOCUMENT_PARAMETERS: Final = {"document_id", "replaces"}
+"""Those that take the id of a document."""
+
 
 class FriendlyArgumentErrors(Middleware):
     """Says what is wrong with a call, and what would be right.
@@ -62,8 +65,9 @@ class FriendlyArgumentErrors(Middleware):
             return await call_next(context)
         except (ValidationError, PydanticError) as error:
             text = await _error_text(error, context)
-            if text.startswith("document_id: "):
-                text += await self._documents_called((context.message.arguments or {}).get("document_id"))
+            name = text.partition(": ")[0]
+            if name in DOCUMENT_PARAMETERS:
+                text += await self._documents_called((context.message.arguments or {}).get(name))
             raise ToolError(text) from error
         except NotFoundError as error:
             raise ToolError(await _unknown_tool(context)) from error

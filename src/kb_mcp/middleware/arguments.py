@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams
 
 LIST_PARAMETERS: Final = {"tags", "tag_any", "tag_not", "tags_add", "tags_remove"}
-ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id"}
+ID_PARAMETERS: Final = {"document_id", "chunk_id", "job_id", "replaces"}
 MAX_LIST: Final = 64 << 10
 """The longest text that is read as a list."""
 

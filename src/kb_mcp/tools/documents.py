@@ -12,11 +12,13 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb.api import models
 from kb.api.errors import Changed, Invalid, KbError
+from kb.api.moments import day, moment
+from kb_mcp.auth import current_name
+from kb_mcp.clients import client_name
 from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import refused_change
 from kb_mcp.tools.empty import nothing_found, retried
-from kb_mcp.tools.moments import day, moment
 from kb_mcp.tools.rendering import quoted
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ class DocumentTools:
                 self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
             )
         data = self._limiter.search_results(reply)
+        data["results"] = lean.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
             *map(_misspelling, reply["unknown"]),
@@ -171,20 +174,23 @@ class DocumentTools:
         source_path: Annotated[str, Field(description="A key: new text under it replaces the old.")] = "",
         date: Annotated[str, Field(description="When it happened; kept as front matter.")] = "",
         thread: Annotated[str, Field(description="Notes of one help to find each other.")] = "",
+        source: Annotated[str, Field(description="Where you have it from: an address, a person.")] = "",
+        replaces: Annotated[int, Field(ge=0, description="The note that it makes outdated."), WHOLE] = 0,
     ) -> ToolResult:
         """Remember a text: a fact, a decision, a preference, a summary.
 
         Write it so that it makes sense on its own: who, what, when, why. Search first; what is known already is changed
-        with kb_update_note. Returns the document_id, or a job_id for kb_jobs if it takes longer than a second; and the
-        ids of notes in alike that say nearly the same, or the contrary.
+        with kb_update_note, and a decision that another one overrules with replaces. Returns the document_id, or a
+        job_id for kb_jobs if it takes longer than a second; and in alike the notes that say nearly the same, or the
+        contrary.
         """
         accepted = await self._engine.add_note(
             text=dated_text(text, date),
             title=title or None,
             tags=tags,
             source_path=source_path or None,
-            thread=thread or None,
             wait=WAIT_SECONDS,
+            **lean.given(thread=thread, source=source, replaces=replaces or None),
         )
         return tool_result(lean.given(**accepted, alike=await self._alike(accepted.get("document_id"))))
 
@@ -196,7 +202,8 @@ class DocumentTools:
             nearest = (await self._engine.similar(document_id, top=MAX_ALIKE))["results"]
         except KbError:  # the note is kept, whatever becomes of this
             return []
-        return [each["document_id"] for each in nearest if each["doc_type"] == "note" and each["score"] >= ALIKE]
+        notes = (each for each in nearest if each["doc_type"] == "note" and not each.get("replaced_by"))
+        return [each["document_id"] for each in notes if each["score"] >= ALIKE]
 
     async def kb_update_note(
         self,

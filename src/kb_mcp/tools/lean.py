@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -9,6 +10,12 @@ if TYPE_CHECKING:
 
 MARKS: Final = "#*_-> \t\n"
 """What Markdown puts before the words of a first line."""
+
+AGENT: Final = re.compile(r"kb/\S+ (.+) \(mcp\)")
+"""Where the gateway says which agent it asks for."""
+
+UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
+"""What history calls keys that have no name."""
 
 DAY: Final = len("2026-01-31")
 EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
@@ -23,6 +30,24 @@ def date_of(document: JSON) -> str:
     """Return the date a document gives itself, or else the day it was changed or added."""
     date: str = document["date"] or (document["updated_at"] or document["created_at"])[:DAY]
     return date
+
+
+def origin(found: JSON) -> JSON:
+    """Return where a document comes from, and what took its place."""
+    return given(source=found.get("source"), replaced_by=found.get("replaced_by"))
+
+
+def author_of(found: JSON) -> str:
+    """Return which key, or else which agent, made a document what it is; nothing of keys without a name."""
+    name, client = found.get("by") or "", AGENT.fullmatch(found.get("client") or "")
+    return name if not UNNAMED.fullmatch(name) else client[1] if client else ""
+
+
+def without_own(results: list[JSON], reader: str) -> list[JSON]:
+    """Return results without their author where that is the reader of all of them, who need not be told."""
+    if any(each.get("by") != reader for each in results):
+        return results
+    return [{name: value for name, value in each.items() if name != "by"} for each in results]
 
 
 def place_of(place: JSON) -> JSON:
@@ -52,6 +77,8 @@ def search_result(found: JSON) -> JSON:
             source_path=found["source_path"],
             place=place_of(found["place"]),
             date=date_of(found),
+            **origin(found),
+            by=author_of(found),
         ),
         "tags": found["tags"],
         "score": round(found["score"], 3),
@@ -72,6 +99,9 @@ def document(found: JSON) -> JSON:
             doc_type=found["doc_type"],
             source_path=found["source_path"],
             content_hash=found["content_hash"] if note else None,
+            replaces=found.get("replaces"),
+            **origin(found),
+            by=author_of(found),
         ),
     }
 

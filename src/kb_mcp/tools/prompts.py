@@ -65,8 +65,9 @@ def remember(
     return (
         f"Remember this in my knowledge base: {what}\n\n"
         "First look with kb_search whether a note says it already, or says something that is no longer so. If one does,"
-        " change it with kb_update_note, and say in it what it was before and when it changed; otherwise write a note"
-        f" with kb_addnote that makes sense on its own: who, what, when (the date), why.{tagged} Then tell me in one"
+        " change it with kb_update_note; or, where the old one is worth seeing later, such as a decision, write one"
+        " that replaces it (replaces=ID). Otherwise write a note with kb_addnote that makes sense on its own: who,"
+        f" what, when (the date), why.{tagged} Then tell me in one"
         " sentence what you kept."
     )
 

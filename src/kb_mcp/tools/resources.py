@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kb_mcp.tools.answer_limiter import AnswerLimiter
 
 JSON_TYPE: Final = "application/json"
+PNG_TYPE: Final = "image/png"
 RECENT_LIMIT: Final = 50
 NOTES_LIMIT: Final = 25
 """How many of them may be notes, if there are no files among the last."""
@@ -60,10 +61,17 @@ def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLim
         description="A document's text. Of a long one a part, and where to read on.",
         mime_type="text/plain",
     )(documents.text)
+    server.resource(
+        "kb://documents/{id}/pages/{page}.png{?chunk}",
+        name="page",
+        title="Page of a PDF",
+        description="A page of a PDF as it looks, with the passage marked whose index is given as chunk.",
+        mime_type=PNG_TYPE,
+    )(documents.page)
 
 
 class DocumentResources:
-    """Resources under `kb://documents/`. Both raise FastMCP's errors, which clients are sent."""
+    """Resources under `kb://documents/`. They raise FastMCP's errors, which clients are sent."""
 
     def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
         self._engine = engine
@@ -90,6 +98,16 @@ class DocumentResources:
         text = self._limiter.truncate(excerpt["text"])
         notice = f"{NOTICE} {_continuation(excerpt, excerpt['start'] + len(text))}".strip()
         return ResourceResult([ResourceContent(text), ResourceContent(notice)])
+
+    async def page(self, id: str, page: str, chunk: str = "") -> ResourceResult:
+        """Return the picture of a page."""
+        document_id, number = _parse_number(id, "id"), _parse_number(page, "page")
+        marked = _parse_number(chunk, "chunk") if chunk else None
+        try:
+            picture = await self._engine.page_picture(document_id, number, marked)
+        except KbError as error:
+            raise _resource_error(error) from error
+        return ResourceResult([ResourceContent(picture, mime_type=PNG_TYPE)])
 
     async def tags(self) -> ResourceResult:
         """Return the tags, the most used first."""

@@ -12,7 +12,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
-from kb.formats.extracted import Extracted, Section
+from kb.formats.extracted import Extracted, Scan, Section
 from kb.formats.opaque import Opaque
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
@@ -41,6 +41,7 @@ class _Pdf(NamedTuple):
     date: str | None
     pages: list[str]
     outline: list[Heading]  # each `start` is a page's index
+    scans: list[int]  # indexes of pages, too
 
 
 def read(data: bytes) -> Extracted:
@@ -53,8 +54,9 @@ def read(data: bytes) -> Extracted:
         pdf = _content(document)
     vocabulary = vocabulary_of(pdf.pages)
     pages = [join_words(page, vocabulary) for page in pdf.pages]
-    sections = list(_sections(pages, pdf.outline))
-    return Extracted(pdf.title, "".join(pages), tuple(sections), date=pdf.date)
+    paths = list(_paths(pdf.outline, len(pages)))
+    scans = tuple(Scan(index + 1, paths[index]) for index in pdf.scans)
+    return Extracted(pdf.title, "".join(pages), tuple(_sections(pages, paths)), date=pdf.date, scans=scans)
 
 
 def opened(data: bytes) -> pypdfium2.PdfDocument:
@@ -80,7 +82,8 @@ def _content(document: pypdfium2.PdfDocument) -> _Pdf:
         for number, page in enumerate(pages, start=1)
     ]
     title = title or (pages[0].heading if pages[0] else None)
-    return _Pdf(title, first_date(*map(_iso, dates)), texts, list(_outline(document)))
+    scans = [index for index, page in enumerate(pages) if page and page.is_scan]
+    return _Pdf(title, first_date(*map(_iso, dates)), texts, list(_outline(document)), scans)
 
 
 def _iso(date: str) -> str:
@@ -136,9 +139,9 @@ def _outline(document: pypdfium2.PdfDocument) -> Iterator[Heading]:
             yield Heading(page, bookmark.level, title)
 
 
-def _sections(pages: list[str], outline: list[Heading]) -> Iterator[Section]:
+def _sections(pages: list[str], paths: list[tuple[str, ...]]) -> Iterator[Section]:
     start = 0
-    for number, (page, path) in enumerate(zip(pages, _paths(outline, len(pages)), strict=True), start=1):
+    for number, (page, path) in enumerate(zip(pages, paths, strict=True), start=1):
         if page:
             yield Section(start, start + len(page), path, number)
         start += len(page)

@@ -25,6 +25,8 @@ _LARGER: Final = 1.2
 _SAME: Final = 0.95
 _FEWEST_LETTERS: Final = 8
 _LONGEST_TITLE: Final = 200
+_LONGEST_STAMP: Final = 100  # characters that an archive or a court prints on each page of a scan
+_MUCH_OF_PAGE, _MOST_OF_PAGE = 0.4, 0.8
 _BLEED: Final = 2.0  # points that text may stand over the edge of its page
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
 _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
@@ -32,10 +34,11 @@ _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00
 
 
 class Page(NamedTuple):
-    """The text of a page, and the heading at its beginning."""
+    """The text of a page, the heading at its beginning, and whether it is a picture."""
 
     text: str
     heading: str | None = None
+    is_scan: bool = False
 
 
 def read_page(document: pypdfium2.PdfDocument, index: int, *, with_heading: bool = False) -> Page | None:
@@ -53,7 +56,31 @@ def read_page(document: pypdfium2.PdfDocument, index: int, *, with_heading: bool
 
 def _page(page: pypdfium2.PdfPage, box: _Box, *, with_heading: bool) -> Page:
     with closing(page.get_textpage()) as text:
-        return Page(_visible_text(text, box), _heading(text, box) if with_heading else None)
+        shown = _visible_text(text, box)
+        return Page(shown, _heading(text, box) if with_heading else None, _is_scan(page, len(shown)))
+
+
+def _is_scan(page: pypdfium2.PdfPage, characters: int) -> bool:
+    """Return whether pictures cover a page that has no text, or no more than what was stamped on it."""
+    if characters > _LONGEST_STAMP:
+        return False
+    width, height = page.get_size()
+    pictures = (item for item in page.get_objects(max_depth=1) if _holds_picture(page, item))
+    try:
+        covered = sum(_area(*item.get_bounds()) for item in pictures)
+    except pypdfium2.PdfiumError:  # one of its objects is damaged, and the rest of the page may not be
+        return False
+    return bool(covered > (_MOST_OF_PAGE if characters else _MUCH_OF_PAGE) * width * height)
+
+
+def _holds_picture(page: pypdfium2.PdfPage, item: pypdfium2.PdfObject) -> bool:
+    if item.type == raw.FPDF_PAGEOBJ_FORM:
+        return next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], form=item, level=1), None) is not None
+    return isinstance(item, pypdfium2.PdfImage)
+
+
+def _area(left: float, bottom: float, right: float, top: float) -> float:
+    return max(0.0, right - left) * max(0.0, top - bottom)
 
 
 def draw_annotations(page: pypdfium2.PdfPage) -> bool:

@@ -37,7 +37,7 @@ WEIGHT = 0.25
 SHORT = 100
 """How many tokens a document has at most that lends something to others of its thread, and takes it."""
 
-THREADED = 25
+THREADED = 12
 """Of how many chunks, the best, threads are read."""
 
 NOBODY = -1

@@ -143,6 +143,8 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
     if where.document_id is not None:
         conditions.append(("id = ?", (where.document_id,)))
+    if where.among is not None:
+        conditions.append(("id IN (SELECT value FROM json_each(?))", (json.dumps(where.among),)))
     if where.limit and where.limit.folder is not None:
         folder = where.limit.folder
         conditions += [(f"id IN ({PREFIXED})", (folder, after_prefix(folder))), (STAYS_BELOW, ())]

@@ -6,12 +6,16 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import apsw
+import numpy as np
+
 from kb.api.errors import ModelChanged
 from kb.lexical.segment import segmented
 from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import admits, changed, former_versions, ids_within, merged
+from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.row_mapping import (
     Execute,
     array,
@@ -29,8 +33,6 @@ from kb.store.sqlite.statements import statements
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import apsw
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.access import Limit
@@ -85,6 +87,16 @@ class SqliteDocuments:
         """Return where a document's chunks stand, in order."""
         return mapped(chunk_place_of, self._execute(self._sql["select_chunk_places"], (document_id,)))
 
+    def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """Return at most so many chunks of each of these documents, the first ones, with the document before each."""
+        if not document_ids:  # which carray refuses
+            return []
+        wanted = np.array(document_ids, np.int64)
+        pairs: list[tuple[int, int]] = self._execute(
+            self._sql["select_first_chunks"], (apsw.carray(wanted), most)
+        ).fetchall()
+        return pairs
+
     def extent(self, document_id: int) -> Extent:
         """Return how much there is of a document."""
         return Extent(*self._execute(self._sql["select_extent"], (document_id,)).get)
@@ -133,6 +145,14 @@ class SqliteDocuments:
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
+
+    def has_successors(self) -> bool:
+        """Return whether any document replaces another one, or ever did."""
+        return has_successors(self._execute)
+
+    def successors(self, document_ids: Iterable[int], as_of: datetime | None = None) -> dict[int, list[int]]:
+        """Return what replaced each of these documents, directly or in turn, and is there; the nearest first."""
+        return successors(self._execute, document_ids, as_of)
 
     def add(
         self,
@@ -186,6 +206,7 @@ class SqliteDocuments:
             self.delete(part)
         for (part,) in self._execute(statements("history")["select_binned_parts"], (document_id,)).fetchall():
             self.delete(part)
+        pass_on(self._execute, document_id, for_good=True)
         self._forget(document_id)
         self._execute(statements("jobs")["delete_parts"], (document_id,))
         self._execute(statements("jobs")["forget_document"], {"id": document_id, "for_good": True})
@@ -314,4 +335,6 @@ def _columns(content: Content) -> dict[str, object]:
         "own_tags": array(content.own_tags),
         "filename": content.filename or None,
         "title_given": content.title_given,
+        "source": content.source,
+        "replaces": content.replaces,
     }

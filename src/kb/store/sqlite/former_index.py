@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.snapshot import Key
-    from kb.store.rows import Chunk, Document
+    from kb.store.rows import Author, Chunk, Document
     from kb.store.sqlite.history import SqliteHistory
     from kb.store.sqlite.index import Fts5Analyzer, SqliteIndex
     from kb.vectors import snapshot as vectors
@@ -39,10 +39,11 @@ NO_IDS = EMPTY_SCORES.ids
 
 
 class FormerChunk(NamedTuple):
-    """A chunk of a former version, and the document as it stood then."""
+    """A chunk of a former version, the document as it stood then, and who had made it so."""
 
     document: Document
     chunk: Chunk
+    author: Author
 
 
 class FormerIndex:
@@ -82,10 +83,10 @@ class FormerIndex:
 
     def select(self, where: Filter) -> FormerSelection:
         """Return the chunks that `where` admitted then."""
-        former = {document.id: document for document, _ in self._former.values()}
+        former = {each.document.id: each.document for each in self._former.values()}
         within = ids_within(self._connection.execute, where.limit, former) if where.limit else former
         there = {each for each in within if admits(where, former[each]) and self._has_texts(each, where)}
-        admitted = [id_ for id_, (document, _) in self._former.items() if document.id in there]
+        admitted = [id_ for id_, each in self._former.items() if each.document.id in there]
         ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
         return FormerSelection(self.words, self._snapshot, ids, self._gone)
 
@@ -132,8 +133,8 @@ class FormerIndex:
     @cached_property
     def _chunks_of(self) -> dict[int, list[Chunk]]:
         found: dict[int, list[Chunk]] = {}
-        for document, chunk in self._former.values():
-            found.setdefault(document.id, []).append(chunk)
+        for each in self._former.values():
+            found.setdefault(each.document.id, []).append(each.chunk)
         return found
 
     @cached_property
@@ -150,7 +151,7 @@ class FormerIndex:
         """Read the former versions that stood then: their chunks, and the vectors of those that are there no more."""
         for version in former_versions(self._connection.execute, self._instant):
             chunks = history.chunks(version)
-            self._former |= {chunk.id: FormerChunk(version.document, chunk) for chunk in chunks}
+            self._former |= {chunk.id: FormerChunk(version.document, chunk, version.author) for chunk in chunks}
             if version.content_id is not None:
                 kept = history.vectors(version, len(chunks))
                 rows = [None] * len(chunks) if kept is None else kept
@@ -243,7 +244,7 @@ class FormerWords:
         tokenizer = Tokenizer(connection)
         chunks = [
             NewChunk(chunk.id, document.id, tokenizer.indexed(chunk.text), tokenizer.indexed(chunk.header))
-            for document, chunk in gone
+            for document, chunk, _ in gone
         ]
         rows, found = reader.snapshot.rows_of(kept)
         lengths = [len(chunk.text) + len(chunk.header) for chunk in chunks]
@@ -307,7 +308,7 @@ def follows(phrase: Sequence[str], tokens: Sequence[str], *, begins: bool = Fals
     return any(tokens[max(0, end - len(first)) : end] == first for end in ends)
 
 
-def _hit(document: Document, chunk: Chunk) -> Hit:
+def _hit(document: Document, chunk: Chunk, author: Author) -> Hit:
     return Hit(
         chunk.id,
         chunk.index,
@@ -321,4 +322,6 @@ def _hit(document: Document, chunk: Chunk) -> Hit:
         document.created_at,
         document.updated_at,
         document.date,
+        document.source,
+        author,
     )

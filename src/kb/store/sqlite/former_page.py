@@ -53,6 +53,7 @@ def admits(where: Filter, document: Document) -> bool:
         and (where.created_after is None or created >= _cut(where.created_after))
         and (where.created_before is None or created < _cut(where.created_before))
         and where.document_id in (None, document.id)
+        and (where.among is None or document.id in where.among)
         and (where.limit is None or where.limit.admits(tags, document.source_path))
         and (where.updated_after is None or _changed_at(document) >= f"{stored(where.updated_after)}")
         and (where.after is None or not _is_before(document, where.after))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb.store.rows import HistoryCounts
+from kb.store.rows import NOBODY, HistoryCounts
 from kb.store.sqlite.former_page import STOOD
+from kb.store.sqlite.replacements import pass_on
 from kb.store.sqlite.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.sqlite.statements import statements
 
@@ -44,6 +45,12 @@ class SqliteHistory:
         columns = field_values(author) | {"id": document_id, "now": self._documents.now}
         self._execute(self._sql["begin_version"], columns)
 
+    def unlink(self, document_id: int, author: Author) -> None:
+        """Let what replaces a document replace what that does: the document is to stand behind it."""
+        for (later,) in self._execute("SELECT id FROM documents WHERE replaces = ?", (document_id,)).fetchall():
+            self.keep(later, author)
+        pass_on(self._execute, document_id, for_good=False)
+
     def versions(self, document_id: int, *, limit: int, before: int | None = None) -> list[Version]:
         """Return the versions of a document, newest first, also of one in the bin."""
         before = before or (1 << 62)
@@ -55,6 +62,10 @@ class SqliteHistory:
         """Return a version of a document, if it is kept."""
         found = self._current("id = ? AND version = ?", document_id, number)
         return next(iter(found or self._former("document_id = ? AND number = ?", document_id, number)), None)
+
+    def author(self, document_id: int) -> Author:
+        """Return who made a document what it is."""
+        return next((version.author for version in self._current("id = ?", document_id)), NOBODY)
 
     def at(self, document_id: int, instant: datetime) -> Version | None:
         """Return the version of a document that stood at a moment, if there was one."""

@@ -79,6 +79,8 @@ def document_of(
     own_tags: str,
     filename: str | None,
     title_given: int,
+    source: str | None,
+    replaces: int | None,
 ) -> Document:
     return Document(
         id,
@@ -93,6 +95,8 @@ def document_of(
         strings(own_tags),
         filename,
         bool(title_given),
+        source,
+        replaces,
     )
 
 
@@ -133,6 +137,9 @@ def hit_of(
     created_at: str,
     updated_at: str | None,
     date: str | None,
+    source: str | None,
+    changed_by: str | None,
+    changed_with: str | None,
 ) -> Hit:
     return Hit(
         chunk_id,
@@ -147,6 +154,8 @@ def hit_of(
         iso(created_at),
         iso(updated_at),
         date,
+        source,
+        Author(changed_by, changed_with),
     )
 
 
@@ -175,6 +184,8 @@ def job_of(
     sent_with: str | None,
     sent_why: str | None,
     limits: str | None,
+    source: str | None,
+    replaces: int | None,
 ) -> Job:
     return Job(
         id,
@@ -199,6 +210,8 @@ def job_of(
         depth,
         Author(sent_by, sent_with, sent_why),
         limit_of(limits),
+        source,
+        replaces,
     )
 
 

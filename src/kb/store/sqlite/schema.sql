@@ -18,8 +18,11 @@ CREATE TABLE documents (
   version INTEGER NOT NULL DEFAULT 1,
   changed_by TEXT,
   changed_with TEXT,
-  changed_why TEXT
+  changed_why TEXT,
+  source TEXT,
+  replaces INTEGER
 );
+CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
 CREATE INDEX documents_content_hash ON documents (content_hash);
@@ -130,7 +133,9 @@ CREATE TABLE jobs (
   sent_by TEXT,
   sent_with TEXT,
   sent_why TEXT,
-  limits TEXT
+  limits TEXT,
+  source TEXT,
+  replaces INTEGER
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
@@ -213,8 +218,11 @@ CREATE TABLE versions (
   changed_by TEXT,
   changed_with TEXT,
   changed_why TEXT,
-  content_id INTEGER
+  content_id INTEGER,
+  source TEXT,
+  replaces INTEGER
 );
+CREATE INDEX versions_replaces ON versions (replaces) WHERE replaces IS NOT NULL;
 CREATE UNIQUE INDEX versions_document ON versions (document_id, number);
 CREATE INDEX versions_until ON versions (until);
 CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';

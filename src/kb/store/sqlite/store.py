@@ -75,6 +75,11 @@ class SqliteTransaction:
         """What the vectors are of at this transaction's moment."""
         return self._vectors.era_of(self.connection).space
 
+    @property
+    def generation(self) -> int:
+        """The number of the moment that the vectors are of."""
+        return generation(self.connection)
+
     @cached_property
     def index(self) -> SqliteIndex:
         """Both legs of search, at this transaction's moment."""

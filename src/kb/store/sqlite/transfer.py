@@ -189,7 +189,12 @@ def find_binned(tx: SqliteTransaction, former: FormerVersion) -> int | None:
 
 
 def add_version(
-    tx: SqliteTransaction, document_id: int, former: FormerVersion, part_of: int | None, content_id: int | None
+    tx: SqliteTransaction,
+    document_id: int,
+    former: FormerVersion,
+    part_of: int | None,
+    content_id: int | None,
+    replaces: int | None,
 ) -> None:
     """Write a former version of a document."""
     version, document = former.version, former.version.document
@@ -213,6 +218,8 @@ def add_version(
         "changed_with": version.author.client,
         "changed_why": version.author.why,
         "content_id": content_id,
+        "source": document.source,
+        "replaces": replaces,
     }
     names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
     tx.connection.execute(f"INSERT INTO versions ({names}) VALUES ({values})", columns)  # noqa: S608 - constants

@@ -130,12 +130,13 @@
   });
 
   // Copying.
-  all("[data-copy]").forEach((button) => {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
-      say("Copied");
-    });
+  const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));
+  offerCopying();
+  addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
+    say("Copied");
   });
 
   // Notes: a preview, and a draft that survives a closed tab.
@@ -370,6 +371,20 @@
     addEventListener("visibilitychange", () => listen(false));
     addEventListener("pagehide", () => source?.close());
   }
+
+  // While something is done, its page looks again and again.
+  const watch = () => {
+    if (!find("[data-busy]")) return;
+    setTimeout(async () => {
+      const answer = document.hidden ? null : await ask(location.href).catch(() => null);
+      if (answer?.status === 401) return location.reload();
+      const [here, there] = [find("[data-busy]"), answer?.ok && find("#care", new DOMParser().parseFromString(await answer.text(), "text/html"))];
+      if (here && there) here.replaceWith(there);
+      offerCopying();
+      watch();
+    }, 1000);
+  };
+  watch();
 
   // A passage is in view when its page is opened.
   find(".hit")?.scrollIntoView({ block: "center" });

@@ -6,7 +6,7 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces
 FROM {source} WHERE {condition}
 
 -- name: select_chunks
@@ -21,6 +21,10 @@ WHERE chunks.document_id = ? AND chunk_index >= ? ORDER BY chunk_index LIMIT ?
 -- Where a document's chunks stand, in order.
 SELECT chunks.id, chunk_index AS "index", COALESCE(heading, '[]') AS heading, page
 FROM chunks LEFT JOIN sections ON sections.id = section_id WHERE chunks.document_id = ? ORDER BY chunk_index
+
+-- name: select_first_chunks
+-- The first chunks of the documents of an array of ids.
+SELECT document_id, id FROM carray(?) CROSS JOIN chunks ON document_id = value AND chunk_index < ?
 
 -- name: select_chunks_between
 -- The chunks that hold characters of a document from one to before another.
@@ -57,10 +61,10 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- A new document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why
+  changed_by, changed_with, changed_why, source, replaces
 ) VALUES (
   :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
-  :by, :client, :why
+  :by, :client, :why, :source, :replaces
 )
 
 -- name: update_document
@@ -68,7 +72,7 @@ INSERT INTO documents (
 -- whatever the clock says.
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
-  uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given,
+  uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given, source = :source, replaces = :replaces,
   updated_at = max(:now, COALESCE(updated_at, created_at))
 WHERE id = :id
 

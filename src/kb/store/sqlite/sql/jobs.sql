@@ -4,7 +4,8 @@
 -- Jobs; {condition} is put in.
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
-  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits
+  finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits,
+  source, replaces
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -19,10 +20,10 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + ? WH
 -- A queued job; nothing if there is one under its key.
 INSERT INTO jobs (
   id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-  part_of, depth, sent_by, sent_with, sent_why, limits, created_at
+  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, created_at
 ) VALUES (
   :id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
-  :content_hash, :part_of, :depth, :by, :client, :why, :limits,
+  :content_hash, :part_of, :depth, :by, :client, :why, :limits, :source, :replaces,
   strftime('%Y-%m-%d %H:%M:%f', 'now')
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 
@@ -142,7 +143,7 @@ DELETE FROM jobs WHERE id = ?
 -- The jobs that made a document, and those of the files inside it, say no more what it was, unless they wait and it may
 -- come back; what an idempotency key stands for stays.
 UPDATE jobs SET
-  title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL, sent_why = NULL,
+  title = NULL, filename = NULL, source_path = NULL, tags = '[]', content_hash = NULL, sent_why = NULL, source = NULL,
   request_hash = CASE WHEN idempotency_key IS NOT NULL THEN request_hash END
 WHERE document_id = :id OR (part_of = :id AND (staged IS NULL OR :for_good))
 

@@ -7,7 +7,7 @@ SELECT
   char_start, char_end, COALESCE(heading, '[]') AS heading, page,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date
+  created_at, updated_at, date, source, changed_by, changed_with
 FROM chunks JOIN documents ON documents.id = chunks.document_id LEFT JOIN sections ON sections.id = section_id
 WHERE chunks.id IN (SELECT value FROM json_each(?))
 

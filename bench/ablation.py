@@ -1,0 +1,119 @@
+"""What each ingredient of the ranking is worth: nDCG@10 with all of them, and without one, over many collections.
+
+    python -m bench.ablation [--markdown FILE] [COLLECTION...]      all when none is named
+
+A collection is added once, in its order. Then a server starts over it for each ingredient that does without that one.
+Prints a table, and fails when the two legs together are more than `LOST` below the better one on a given collection,
+or more than `LOST_DERIVED` on one that is made of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bench.collection import COLLECTIONS, MADE_BY, Collection, collection
+from bench.serving import add_all, running, serving
+from bench.without import INGREDIENTS
+from kb.client.client import EngineClient
+from kb_cli.evaluation.measures import Measures, mean
+from kb_cli.evaluation.run import MODES, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Column = dict[str, list[Measures]]
+    """What each row of the table found for each question."""
+
+LOST: Final = 0.015
+LOST_DERIVED: Final = 0.02
+
+
+async def asked(url: str, wanted: Collection, mode: str) -> list[Measures]:
+    """Ask all questions, one after the other."""
+    async with EngineClient(url) as client:
+        return [(await ask(client, question, mode)).measures for question in wanted.questions]
+
+
+async def filled(url: str, wanted: Collection) -> None:
+    """Add the documents in their order, so that threads have theirs."""
+    async with EngineClient(url) as client:
+        await add_all(client, wanted.documents.items(), connections=1)
+
+
+def measure(name: str) -> Column:
+    """Return what was found in each mode, and in both legs without each ingredient."""
+    wanted = collection(name)
+    column: Column = {}
+    with tempfile.TemporaryDirectory() as folder:
+        with serving(Path(folder)) as url:
+            asyncio.run(filled(url, wanted))
+            for mode in MODES:
+                column[mode] = asyncio.run(asked(url, wanted, mode))
+        for ingredient in INGREDIENTS:
+            command = [sys.executable, "-m", "bench.without", ingredient, "serve", "--data-dir", folder]
+            with running(command) as url:
+                column[ingredient] = asyncio.run(asked(url, wanted, "both"))
+    return column
+
+
+def whole(measures: Sequence[Measures]) -> str:
+    """Return nDCG@10 with its interval, and recall@100."""
+    ndcg = mean([each.ndcg for each in measures])
+    recall = mean([each.recall for each in measures])
+    return f"{ndcg.value:.3f} ({ndcg.low:.3f} to {ndcg.high:.3f}), {recall.value:.3f}"
+
+
+def gained(measures: Sequence[Measures], others: Sequence[Measures]) -> str:
+    """Return how much more the first are worth, with a star where 95 % of the resamples agree on the sign."""
+    gain = mean([one.ndcg - other.ndcg for one, other in zip(measures, others, strict=True)])
+    return f"{gain.value:+.4f}{'*' if gain.low > 0 or gain.high < 0 else ''}"
+
+
+def lines(name: str, column: Column) -> list[str]:
+    """Return a collection's part of the report."""
+    both = column["both"]
+    heads = [f"| {mode} | {whole(column[mode])} |" for mode in MODES]
+    rows = [f"| {each} | {gained(both, column[each])} |" for each in column if each not in MODES]
+    return [
+        f"**{name}**, {len(both)} questions",
+        "",
+        "| mode, or ingredient | nDCG@10, recall@100, or what it gains |",
+        "|---|---|",
+        *heads,
+        *rows,
+        "",
+    ]
+
+
+def is_lost(name: str, column: Column) -> bool:
+    """Return whether both legs together lose too much to the better one."""
+    ndcg = {mode: mean([each.ndcg for each in column[mode]]).value for mode in MODES}
+    most = LOST_DERIVED if name.partition("-")[2] in MADE_BY else LOST
+    return ndcg["both"] < max(ndcg["words"], ndcg["meaning"]) - most
+
+
+def main() -> int:
+    """Measure each collection; 1 if both legs together lose too much on one."""
+    parser = argparse.ArgumentParser(description="What each ingredient of the ranking is worth.")
+    parser.add_argument("--markdown", type=Path, help="where to write the tables as well")
+    parser.add_argument("collections", nargs="*", default=COLLECTIONS)
+    options = parser.parse_args()
+    lost = False
+    written: list[str] = []
+    for name in options.collections:
+        column = measure(name)
+        written += lines(name, column)
+        print("\n".join(lines(name, column)), flush=True)
+        lost |= is_lost(name, column)
+        if options.markdown:
+            options.markdown.write_text("\n".join(written))
+    return int(lost)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

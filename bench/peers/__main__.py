@@ -1,0 +1,118 @@
+"""How much of the evidence an agent gets for its tokens, from kb and from programs like it, each over MCP.
+
+    KB_PEERS=DIR python -m bench.peers [PEER...]
+
+DIR holds a virtual environment for each peer that is installed, under its name: `basic-memory`, `mcp-memory-service`.
+Each starts fresh, keeps the turns of one conversation of LoCoMo one by one, and is asked the questions about it for ten
+results. Evidence counts as found if the answer that a model reads holds how it begins; tokens are of o200k_base. All
+make their vectors with kb's model, which needs no network (`KB_MODEL_DIR`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.collection import collection
+from bench.peers import basic_memory, kb, mcp_memory_service
+from bench.peers.embeddings import embeddings_served
+from bench.tokens import SCOPE, count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PEERS: Final[dict[str, Any]] = {
+    "kb": kb,
+    "basic-memory": basic_memory,
+    "mcp-memory-service": mcp_memory_service,
+}
+TOP: Final = 10
+BEGINNING: Final = 60
+"""How many characters of a turn must stand in an answer, white space aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and the beginnings of the turns that answer it."""
+
+    text: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a peer did: questions, evidence found, tokens, and seconds of adding and of searching."""
+
+    questions: int = 0
+    recall: float = 0
+    tokens: int = 0
+    adding: float = 0
+    searching: float = 0
+
+    def __str__(self) -> str:
+        recall, tokens = self.recall / self.questions, self.tokens / self.questions
+        return (
+            f"{recall:8.3f}{tokens:10.0f}{recall / tokens * 1000:14.3f}"
+            f"{self.adding:10.1f}{self.searching / self.questions * 1000:10.1f}"
+        )
+
+
+def flat(text: str) -> str:
+    """A text without white space and marks that formats escape."""
+    return "".join(character for character in text if character.isalnum())
+
+
+def questions(documents: Mapping[str, str]) -> list[Question]:
+    """The questions about the conversation."""
+    turns = collection("locomo_turns")
+    return [
+        Question(query["text"], tuple(flat(documents[turn])[:BEGINNING] for turn in grades if turn in documents))
+        for name, grades in turns.judgements.items()
+        if (query := turns.queries.get(name)) and query.get("scope") == SCOPE and grades.keys() & documents.keys()
+    ]
+
+
+async def measure(peer: Any, environment: Path, embeddings: str) -> Tally:  # noqa: ANN401 - a module
+    """Let a peer keep the turns, and ask it every question."""
+    turns = collection("locomo_turns").documents.items()
+    documents = {name: turn["text"] for name, turn in turns if turn.get("scope") == SCOPE and turn["text"].strip()}
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        async with peer.connected(Path(folder), environment, embeddings) as agent:
+            begun = time.perf_counter()
+            await peer.add(agent, documents)
+            tally.adding = time.perf_counter() - begun
+            for question in questions(documents):
+                begun = time.perf_counter()
+                answer = await peer.search(agent, question.text, TOP)
+                tally.searching += time.perf_counter() - begun
+                said = flat(answer)
+                tally.recall += sum(each in said for each in question.evidence) / len(question.evidence)
+                tally.tokens += count(answer)
+                tally.questions += 1
+    return tally
+
+
+def main() -> int:
+    """0 if every peer that was asked for could be measured."""
+    installed = Path(os.environ.get("KB_PEERS", "peers"))
+    missing = 0
+    print(f"{'':22}{'recall':>8}{'tokens':>10}{'per 1,000':>14}{'adding, s':>10}{'ms':>10}", flush=True)
+    with embeddings_served() as embeddings:
+        for name in sys.argv[1:] or PEERS:
+            if name != "kb" and not (installed / name).exists():
+                print(f"{name:22}not installed in {installed}")
+                missing += 1
+                continue
+            print(f"{name:22}{asyncio.run(measure(PEERS[name], installed / name, embeddings))}", flush=True)
+    return int(bool(missing and sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""The process that backs up and examines, `python -m kb.maintenance.process`, so that searches go on beside it.
+
+It reads what to do from standard input and tells of it on standard output, a line of JSON for each step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kb.api.errors import KbError, StartError
+from kb.maintenance.backup import back_up
+from kb.maintenance.doctor import examine, mend_files
+from kb.maintenance.restore import verify_backups
+from kb.parser.launch import end_with
+from kb.settings import Settings
+from kb.store.sqlite.verify import Remedy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kb.maintenance.doctor import Examined
+
+
+Step = Callable[[str], None]
+
+NICE: Final = 10
+PAUSE_SECONDS: Final = 0.5
+"""How long it is silent at least between two counts."""
+
+
+def main() -> None:
+    """Do what is asked for, and say how it ended."""
+    engine = int(sys.argv[1])
+    end_with(engine)
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is not finished is removed on the way
+    asked = json.loads(sys.stdin.read())
+    try:
+        done = DEEDS[asked["action"]](Settings.model_validate(asked["settings"]), lambda text: tell(step=text))
+    except (KbError, StartError) as error:
+        done = {"error": str(error)}
+    except OSError as error:
+        done = {"error": f"{error.filename or 'A file'}: {error.strerror or error}"}
+    tell(**done)
+
+
+def tell(**what: object) -> None:
+    """Write a line for the engine."""
+    print(json.dumps(what), flush=True)
+
+
+def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
+    """Make a backup in the folder for them."""
+    target = folder_of(settings)
+    step(f"backing up to {target}")
+    made = back_up(settings, target, settings.backup_keep, _counted(step))
+    faults = [
+        f"{name} is damaged or not there: the backup has it at most from before" for name in made.manifest.missing
+    ]
+    if made.absent:
+        faults.append(f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or they are lost")
+    return {"faults": faults}
+
+
+def _counted(step: Step) -> Callable[[], None]:
+    """Return what counts the pieces that are copied, and tells of it now and then."""
+    count, told = 0, time.monotonic()
+
+    def checkpoint() -> None:
+        nonlocal count, told
+        count += 1
+        if time.monotonic() - told > PAUSE_SECONDS:
+            told = time.monotonic()
+            step(f"copying, piece {count:,}")
+
+    return checkpoint
+
+
+def verify(settings: Settings, step: Step) -> dict[str, Any]:
+    """Read every backup, and try the newest."""
+    return {"faults": list(verify_backups(folder_of(settings), step))}
+
+
+def look(settings: Settings, step: Step) -> dict[str, Any]:
+    """Examine the data."""
+    return {"findings": findings(examine(settings, lambda name: step(f"looking at {name}")))}
+
+
+def mend(settings: Settings, step: Step) -> dict[str, Any]:
+    """Mend what can be while the engine runs, and examine the data again."""
+    mend_files(settings)
+    return look(settings, step)
+
+
+def findings(found: Examined) -> list[dict[str, Any]]:
+    """Return what was found as it is answered."""
+    return [
+        {
+            "check": name,
+            "faults": faults,
+            "remedy": remedy.value,
+            "is_notice": remedy is Remedy.NOTICE,
+            "is_mendable": remedy is Remedy.FILES,
+        }
+        for name, (faults, remedy) in found.items()
+    ]
+
+
+def folder_of(settings: Settings) -> Path:
+    """Return where the backups are, without which none of this is asked for."""
+    assert settings.backup_dir  # noqa: S101 - `MaintenanceTasks.begin` refuses it
+    return settings.backup_dir
+
+
+DEEDS: Final[dict[str, Callable[[Settings, Step], dict[str, Any]]]] = {
+    "back-up": make_backup,
+    "verify": verify,
+    "examine": look,
+    "mend": mend,
+}
+
+if __name__ == "__main__":
+    main()

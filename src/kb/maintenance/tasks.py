@@ -1,0 +1,167 @@
+"""Backups and examinations that someone asks the engine for: one at a time, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kb.api.errors import AtWork, NoBackupFolder, StoreError
+from kb.api.overview_models import Backup, Maintenance, Task
+from kb.maintenance.archive import FolderBackup, backup_folders
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from kb.api.overview_models import MaintenanceAction
+    from kb.settings import Settings
+
+STOP_SECONDS: Final = 2.0
+"""How long the process may take to remove what it has not finished."""
+
+OF_BACKUPS: Final = ("back-up", "verify")
+SECRET: Final = {"api_key", "api_key_file"}
+CUT_OFF: Final = "It was cut off before it was finished."
+
+
+class MaintenanceTasks:
+    """What is done with the data, and how it ended the last time.
+
+    Args:
+        settings: those of the engine.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._tasks: dict[str, Task] = {}
+        self._known: dict[str, Backup] = {}
+        self._process: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Wait for what is asked for."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what is not finished."""
+        with self._lock:
+            process, thread = self._process, self._thread
+        if process:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        if thread:
+            thread.join()
+
+    def state(self) -> Maintenance:
+        """Return how things are."""
+        folder = self._settings.backup_dir
+        with self._lock:
+            tasks = [task.model_copy() for task in self._tasks.values()]
+        return Maintenance(
+            backup_dir=str(folder) if folder else None,
+            backup_hours=self._settings.backup_hours,
+            backup_keep=self._settings.backup_keep,
+            backups=self._backups(folder) if folder else [],
+            tasks=tasks,
+        )
+
+    def begin(self, action: MaintenanceAction) -> Maintenance:
+        """Begin something; return how things are then.
+
+        Raises:
+            AtWork: something is done already.
+            NoBackupFolder: it is about backups, and no folder is set.
+        """
+        if action in OF_BACKUPS and not self._settings.backup_dir:
+            raise NoBackupFolder
+        with self._lock:
+            if self._thread:
+                raise AtWork
+            task = self._tasks[action] = Task(
+                action=action, begun_at=_now(), ended_at=None, step=None, faults=[], findings=[], error=None
+            )
+            self._thread = threading.Thread(target=self._run, args=(task,), name="kb-maintenance", daemon=True)
+            self._thread.start()
+        return self.state()
+
+    def _run(self, task: Task) -> None:
+        """Start the process, which does not outlive this thread, and take down what it tells."""
+        try:
+            told = self._told(task)
+        except OSError as error:
+            told = {"error": f"It cannot be begun: {error.strerror or error}."}
+        with self._lock:
+            ended = Task.model_validate(task.model_dump() | told | {"ended_at": _now(), "step": None})
+            self._tasks[task.action] = ended
+            if task.action == "mend" and not ended.error:
+                self._tasks["examine"] = ended.model_copy(update={"action": "examine"})
+            self._process = self._thread = None
+
+    def _told(self, task: Task) -> dict[str, Any]:
+        """Return what the process says in the end."""
+        told: dict[str, Any] = {}
+        with _started(task.action, self._settings) as process:
+            assert process.stdout  # noqa: S101 - it is a pipe
+            with self._lock:
+                self._process = process
+            for line in process.stdout:
+                told = json.loads(line)
+                with self._lock:
+                    task.step = told.get("step")
+        return {"error": CUT_OFF} if "step" in told or not told else told
+
+    def _backups(self, folder: Path) -> list[Backup]:
+        """Return the backups of a folder, the newest first. What is in one never changes."""
+        try:
+            names = [each.name for each in reversed(backup_folders(folder))]
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
+        self._known = {name: self._known.get(name) or _backup_in(folder / name) for name in names}
+        return list(self._known.values())
+
+
+def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[str]:
+    asked = {"action": action, "settings": settings.model_dump(mode="json", exclude=SECRET)}
+    process = subprocess.Popen(  # noqa: S603 - ourselves
+        [sys.executable, "-m", "kb.maintenance.process", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,  # Ctrl-C is for the engine, which ends it in order
+    )
+    assert process.stdin  # noqa: S101 - it is a pipe
+    with suppress(BrokenPipeError), process.stdin as stdin:  # if it is not read, the process ends without a word
+        stdin.write(json.dumps(asked))
+    return process
+
+
+def _backup_in(folder: Path) -> Backup:
+    try:
+        manifest = FolderBackup(folder).manifest
+    except StoreError as error:
+        return Backup(name=folder.name, made_at=None, version=None, documents=None, files=None, fault=error.detail)
+    return Backup(
+        name=folder.name,
+        made_at=manifest.made_at,
+        version=manifest.kb,
+        documents=manifest.counts.get("documents"),
+        files=len(manifest.objects),
+        fault=None,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,54 @@
+"""GET /map: where the documents lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fastapi import APIRouter, Request
+
+from kb.api.models import TagCount
+from kb.api.overview_models import DocumentMap, MappedDocument
+from kb.routes.dependencies import READ, ServicesDep, caller_of
+from kb.routes.thread_route import ThreadRoute
+from kb.search.document_map import MOST
+from kb.store.rows import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kb.store import rows
+
+router = APIRouter(route_class=ThreadRoute, tags=["documents"])
+
+MAX_TAGS: Final = 20
+MAX_TITLE: Final = 100
+
+
+@router.get("/map", summary="Get the map", dependencies=[READ])
+def get_map(services: ServicesDep, request: Request) -> DocumentMap:
+    """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
+    positions, is_current = services.map.positions(caller_of(request, services).limit)
+    with services.store.read() as tx:
+        page = tx.documents.page(Filter(), sort="recent", limit=MOST, cursor=None)
+        total = tx.documents.count(Filter())
+        tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]
+    numbers = {tag: number for number, (tag, _) in enumerate(tags)}
+    places = positions.places if positions else {}
+    return DocumentMap(
+        documents=[mapped(each, places[each.id], numbers) for each in page if each.id in places],
+        total=total,
+        tags=[TagCount(tag=tag, documents=documents) for tag, documents in tags],
+        is_current=is_current,
+    )
+
+
+def mapped(document: rows.Document, place: tuple[float, float], numbers: Mapping[str, int]) -> MappedDocument:
+    """Return a document on the map."""
+    return MappedDocument.model_construct(
+        id=document.id,
+        title=document.title[:MAX_TITLE],
+        doc_type=document.doc_type,
+        tags=[numbers[tag] for tag in document.tags if tag in numbers],
+        x=place[0],
+        y=place[1],
+    )

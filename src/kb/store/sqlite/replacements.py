@@ -1,0 +1,67 @@
+"""Documents in the place of others, in SQL."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from kb.store.sqlite.row_mapping import Execute, moment
+from kb.store.sqlite.statements import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+FOREVER: Final = "9999"
+"""Later than every moment that is stored."""
+
+
+def has_successors(execute: Execute) -> bool:
+    """Return whether any document replaces another one, or ever did."""
+    return bool(execute(statements("replacements")["has_links"]).get)
+
+
+def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = None) -> dict[int, list[int]]:
+    """Return what replaced each of these documents, directly or in turn, and is there; the nearest first.
+
+    What is in the bin is passed over. Documents that replace each other replace nothing.
+    """
+    wanted = sorted(ids)
+    at = {"ids": json.dumps(wanted), "moment": moment(instant) if instant else FOREVER}
+    links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], at).fetchall()
+    there = {later for _, later, is_there in links if is_there}
+    found = _successors({later: replaced for replaced, later, _ in links})
+    present = {each: [later for later in found[each] if later in there] for each in wanted if each in found}
+    return {each: later for each, later in present.items() if later}
+
+
+def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:
+    """Let what replaces a document replace what that does; `for_good`, in former versions, too."""
+    sql = statements("replacements")
+    other: int | None = execute(sql["select_replaced"], {"id": document_id}).get
+    for name in ("pass_on", "pass_on_former" if for_good else "pass_on_in_bin"):
+        execute(sql[name], {"id": document_id, "other": other})
+
+
+def _successors(replaced: Mapping[int, int]) -> dict[int, list[int]]:
+    """Return the direct and indirect successors of each document, given what each document replaced.
+
+    It begins with those that nothing replaced, and so never comes to a circle.
+    """
+    direct: dict[int, list[int]] = {}
+    for later, earlier in replaced.items():
+        direct.setdefault(earlier, []).append(later)
+    waiting = {each: len(later) for each, later in direct.items()}
+    found: dict[int, list[int]] = {}
+    done = [each for each in replaced if each not in direct]
+    for each in done:
+        if each not in replaced:
+            continue
+        before = replaced[each]
+        waiting[before] -= 1
+        if not waiting[before]:
+            further = chain.from_iterable(found.get(later, ()) for later in direct[before])
+            found[before] = [*direct[before], *further]
+            done.append(before)
+    return found

@@ -1,0 +1,41 @@
+"""Vectors of many dimensions in two, for the eye."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROUNDS: Final = 30
+"""How often the axes are improved; by then the picture stays the same."""
+
+
+def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return where vectors lie on the two axes along which they differ most, from -1 to 1; shape (n, 2).
+
+    The vectors, of which there is one at least, are overwritten: there may be many.
+    """
+    vectors -= vectors.mean(axis=0)
+    places: NDArray[np.float32] = vectors @ principal_axes(vectors)
+    low, high = places.min(axis=0), places.max(axis=0)
+    reach = np.maximum(high - low, np.finfo(np.float32).tiny)
+    within: NDArray[np.float32] = (2 * places - low - high) / reach
+    return within
+
+
+def principal_axes(centred: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the two axes along which vectors around 0 differ most, shape (dimensions, 2), by subspace iteration.
+
+    The same vectors have the same axes: each points to where its largest component is positive.
+    """
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(centred.shape[1], 2)).astype(np.float32))[0]
+    for _ in range(ROUNDS):
+        axes = np.linalg.qr(centred.T @ (centred @ axes))[0]
+    spread = np.square(centred @ axes).sum(axis=0)
+    axes = axes[:, np.argsort(-spread)]
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
+    turned: NDArray[np.float32] = axes * signs
+    return turned

@@ -1,0 +1,75 @@
+"""Backups, what the doctor finds, and the keys: for those who may do anything."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kb.api.errors import AtWork, Invalid
+from kb.web.pages import render, see
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kb.web.pages import Row
+    from kb.web.visits import Visit
+
+
+async def backups(request: Request, visit: Visit) -> Response:
+    """The backups; a form makes one, or has all of them verified."""
+    if request.method == "POST":
+        return await begin(request, visit, ("back-up", "verify"))
+    state = await visit.engine.maintenance()
+    tasks = {each["action"]: each for each in state["tasks"]}
+    return render(
+        request,
+        "backups.html",
+        state=state,
+        made=tasks.get("back-up"),
+        verified=tasks.get("verify"),
+        running=running(state),
+    )
+
+
+async def doctor(request: Request, visit: Visit) -> Response:
+    """What was found when the data were last examined; a form has it done again, or mends."""
+    if request.method == "POST":
+        return await begin(request, visit, ("examine", "mend"))
+    state = await visit.engine.maintenance()
+    tasks = {each["action"]: each for each in state["tasks"]}
+    last = max(filter(None, map(tasks.get, ("examine", "mend"))), key=lambda task: task["begun_at"], default=None)
+    findings = last["findings"] if last else []
+    faulty = [each for each in findings if each["faults"]]
+    return render(
+        request,
+        "doctor.html",
+        last=last,
+        running=running(state),
+        wrong=[each for each in faulty if not each["is_notice"]],
+        noted=[each for each in faulty if each["is_notice"]],
+        well=[each["check"] for each in findings if not each["faults"]],
+    )
+
+
+async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Response:
+    """Begin one of these; if something is done already, that is seen on the page."""
+    form = await visit.form(request)
+    action = str(form.get("action", ""))
+    if action not in actions:
+        raise Invalid(f"action: {' or '.join(actions)} can be begun here.")
+    with suppress(AtWork):
+        await visit.engine.maintain(action)
+    return see(visit, request.url.path.lstrip("/"))
+
+
+def running(state: Row) -> Row | None:
+    """Return what is done just now."""
+    return next((task for task in state["tasks"] if not task["ended_at"]), None)
+
+
+async def keys(request: Request, visit: Visit) -> Response:
+    """The keys with rights, and when each was used last."""
+    found, own = await asyncio.gather(visit.engine.keys(), visit.engine.own_rights())
+    return render(request, "keys.html", keys=found["keys"], own=own)

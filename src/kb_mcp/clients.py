@@ -1,0 +1,54 @@
+"""Which program an agent is, as it says itself: the history of what it changes tells."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from fastmcp.server.dependencies import get_context
+
+from kb.api.versions import USER_AGENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from starlette.types import Scope
+
+    from kb.client.client import Around
+
+MAX_CLIENT: Final = 60
+UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
+"""What has no place in a header, or could pass as the brackets at its end."""
+
+_headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", default=())
+"""Those of the request."""
+
+
+def note_headers(scope: Scope) -> None:
+    """Remember what a request says of the program that makes it."""
+    _headers.set(scope.get("headers", ()))
+
+
+def for_client(on_call: Around) -> Around:
+    """Have each change that the engine is asked for say which program wants it."""
+
+    @contextmanager
+    def around(method: str, path: str) -> Iterator[Mapping[str, str]]:
+        client = "" if method == "GET" or path == "search" else client_name()
+        with on_call(method, path) as headers:
+            yield {**headers, "User-Agent": f"{USER_AGENT} {client} (mcp)"} if client else headers
+
+    return around
+
+
+def client_name() -> str:
+    """Return the name and version of the program that calls: as it said over MCP, or else over HTTP."""
+    try:
+        params = get_context().session.client_params
+    except RuntimeError:  # no call of a tool, such as an upload to its address
+        params = None
+    info = params.client_info if params else None
+    said = f"{info.name} {info.version}" if info else dict(_headers.get()).get(b"user-agent", b"").decode("latin-1")
+    return UNSAFE.sub("_", said)[:MAX_CLIENT].strip()

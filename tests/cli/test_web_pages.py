@@ -1,0 +1,164 @@
+"""Pages of the web, fetched by the command line: what people come for goes in, and what stands around it does not."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from subprocess import run
+from threading import Thread
+
+import pytest
+
+from kb.formats.readers import html
+from kb_cli.sync import web
+from kb_cli.sync.readable import markup_of, readable
+from tests.support.pdf import pdf
+from tests.support.web_pages import AROUND, CAME_FOR, page
+
+ADDRESS = "https://tides.example/page"
+
+
+class Site(BaseHTTPRequestHandler):
+    """Answers each path with a type and a content."""
+
+    def __init__(self, answers, *arguments):
+        self.answers = answers
+        super().__init__(*arguments)
+
+    def do_GET(self):
+        kind, content = self.answers[self.path.removeprefix("/")]
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def site(tag):
+    """What a web server answers, and its address; pages of different tests have different ones."""
+    answers = {}
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, answers)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield answers, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def read(markup):
+    """What kb reads of a page: its text with spaces as one, and its headings."""
+    extracted = html.read(markup.encode())
+    headings = {heading for section in extracted.sections for heading in section.heading}
+    return spaced(f"{extracted.title}\n{extracted.text}"), headings
+
+
+def spaced(text):
+    return re.sub(r"[ \t\xa0]+", " ", text)
+
+
+def is_in(expected, text, headings):
+    return expected[2:] in headings if expected.startswith("# ") else spaced(expected) in text
+
+
+def test_what_people_come_for_stays_and_what_stands_around_it_goes():
+    lost, left = [], []
+    for name in CAME_FOR:
+        markup = markup_of(page(name))
+        text, headings = read(readable(markup, ADDRESS) or markup)
+        lost += [(name, each) for each in CAME_FOR[name] if not is_in(each, text, headings)]
+        left += [(name, each) for each in AROUND[name] if each in text]
+    assert lost == []
+    assert len(left) <= 0.1 * sum(map(len, AROUND.values())), left
+
+
+def test_a_page_has_its_title_author_site_and_date(kb, site, tag):
+    answers, address = site
+    answers[tag] = ("text/html; charset=utf-8", page("news"))
+    [added] = kb.json("add", f"{address}/{tag}", "--wait")
+    document = kb.json("get", added["document_id"])
+    assert document["title"] == "Harbour bridge to close for nine months of repairs"
+    assert document["source_path"] == f"{address}/{tag}"
+    assert document["date"] == "2026-03-14"
+    text = kb("get", added["document_id"], "--text").stdout
+    assert "Maren Oldfield · The Coastal Courier · 2026-03-14\n" in text
+    assert text.count("Harbour bridge to close") == 1
+    found = kb.json("search", "Tomas Weir deck", "--fts-only", "--path", f"{address}/{tag}")["results"]
+    assert "Tomas Weir" in found[0]["text"]
+    assert found[0]["place"]["heading"][-1] == "Why not at night"
+
+
+def test_all_of_a_page_is_kept_if_asked_and_the_same_address_is_the_same_document(kb, site, tag):
+    answers, address = site
+    answers[tag] = ("text/html", page("docs"))
+    [first] = kb.json("add", f"{address}/{tag}", "--wait")
+    assert "Quickstart for the impatient" not in kb("get", first["document_id"], "--text").stdout
+    [whole] = kb.json("add", f"{address}/{tag}", "--whole", "--wait")
+    assert whole["document_id"] == first["document_id"]
+    assert "Quickstart for the impatient" in kb("get", first["document_id"], "--text").stdout
+    assert kb("add", "nowhere.md", "--whole").returncode == 2
+
+
+def test_of_a_page_with_hardly_any_text_all_is_kept_and_said_so(kb, site, tag):
+    answers, address = site
+    answers[tag] = ("text/html; charset=utf-8", page("thin"))
+    added = kb("add", f"{address}/{tag}", "--wait")
+    assert added.stderr == (
+        f"kb: {address}/{tag}: all of the page is kept, menus included: no main text was found in it\n"
+    )
+    assert added.stdout == "1 file: 1 added\n"
+
+
+@pytest.mark.parametrize("declared", ["", "; charset=windows-1251"])
+def test_a_page_is_read_in_the_encoding_that_its_server_names_or_it_declares(kb, site, tag, declared):
+    answers, address = site
+    meta = "" if declared else '<meta charset="windows-1251">'
+    words = "Мост через гавань закрывается на девять месяцев. Пешеходов перевезёт паром. " * 5
+    markup = (
+        f"<html><head>{meta}<title>Мост</title></head><body><nav>Спорт</nav><article><p>{words}</p></article></body>"
+    )
+    answers[tag] = (f"text/html{declared}", markup.encode("windows-1251"))
+    answers[f"{tag}.txt"] = (f"text/plain{declared}", words.encode("windows-1251"))
+    pages = kb.json("add", f"{address}/{tag}", f"{address}/{tag}.txt", "--wait")
+    for each in pages:
+        text = kb("get", each["document_id"], "--text").stdout
+        assert "Пешеходов перевезёт паром" in text
+        assert "Спорт" not in text
+
+
+def test_what_is_no_page_is_kept_as_it_is(kb, site, tag):
+    answers, address = site
+    answers[f"{tag}.pdf"] = ("application/pdf", pdf(f"The keel of {tag}."))
+    answers[f"{tag}.md"] = ("text/markdown", f"# Keels\n\nOf {tag}.\n".encode())
+    added = kb.json("add", f"{address}/{tag}.pdf", f"{address}/{tag}.md", "--wait")
+    documents = [kb.json("get", each["document_id"]) for each in added]
+    assert [each["doc_type"] for each in documents] == ["pdf", "markdown"]
+    kb("get", documents[1]["id"], "--file", "keels.md")
+    assert (kb.folder / "keels.md").read_bytes() == answers[f"{tag}.md"][1]
+
+
+def test_a_page_that_its_parser_gives_up_on_is_kept_whole(kb, site, tag):
+    answers, address = site
+    answers[tag] = ("text/html", b"<html><body>" + b"<div>" * 1500 + f"<p>The keel of {tag}.".encode())
+    added = kb("add", f"{address}/{tag}", "--wait")
+    assert "all of the page is kept" in added.stderr
+    assert (added.returncode, added.stdout) == (0, "1 file: 1 added\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "piece", [b"<a href=x>link</a> ", b"<tr><td>a<td>b", b"<p>12.03.2024 by Anna Bell</p>", b"<b>x"]
+)
+def test_a_page_of_ten_megabytes_takes_no_more_than_it_may(piece):
+    content = io.BytesIO(b"<html><body>" + piece * (10_000_000 // len(piece)))
+    fetched = web.readable(web.Fetched("page.html", content), ADDRESS)
+    assert (fetched.content, fetched.why_whole) == (content, "no main text was found in it")
+
+
+def test_the_library_is_not_loaded_before_a_page_is_there():
+    code = "import sys, kb_cli.main, kb_cli.commands.add; print('trafilatura' in sys.modules or 'lxml' in sys.modules)"
+    assert run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

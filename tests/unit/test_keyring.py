@@ -1,0 +1,47 @@
+"""When keys were used last."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.access import keyring
+from kb.access.keyring import Keyring, digest_of
+from kb.api.access import Limit
+from tests.support.eventually import eventually
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "keys.json"
+
+
+def test_no_use_of_a_key_is_written_by_who_uses_it_and_all_are_in_the_end(path):
+    keys = Keyring(path)
+    _, token = keys.make("reader", "read", Limit())
+    written = path.stat().st_mtime_ns
+    for _ in range(100):
+        keys.identify(digest_of(token))
+    assert path.stat().st_mtime_ns == written
+    assert keys.named("reader").used_at
+    assert Keyring(path).named("reader").used_at is None
+    keys.flush()
+    assert Keyring(path).named("reader").used_at == keys.named("reader").used_at
+
+
+def test_a_use_is_written_after_a_while_by_itself(path, monkeypatch):
+    monkeypatch.setattr(keyring, "USED_SECONDS", 0.05)
+    keys = Keyring(path)
+    _, token = keys.make("reader", "read", Limit())
+    for _ in range(2):  # and again after it was written
+        keys.identify(digest_of(token))
+        used = keys.named("reader").used_at
+        eventually("it is written", lambda: Keyring(path).named("reader").used_at == used)  # noqa: B023 - waited for here
+
+
+def test_a_key_that_is_revoked_meanwhile_stays_so(path):
+    keys = Keyring(path)
+    _, token = keys.make("reader", "read", Limit())
+    keys.identify(digest_of(token))
+    keys.revoke("reader")
+    keys.flush()
+    assert Keyring(path).every() == []
