@@ -18,6 +18,8 @@ from lxml.html.builder import H1, HEAD, HTML, META, TITLE, P
 from trafilatura import bare_extraction
 from trafilatura.utils import decode_file
 
+from kb_cli.sync.web import decoded
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -95,10 +97,8 @@ def markup_of(data: bytes) -> str:
         return data.decode("utf-8-sig", "replace")
     declared = _META_CHARSET.search(data[:4096])
     for encoding in ("utf-8", declared[1].decode() if declared else "utf-8"):
-        try:
-            return data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
+        if (text := decoded(data, encoding)) is not None:
+            return text
     return decode_file(data)
 
 
