@@ -77,6 +77,13 @@ def test_what_people_come_for_stays_and_what_stands_around_it_goes():
     assert len(left) <= 0.1 * sum(map(len, AROUND.values())), left
 
 
+@pytest.mark.parametrize("stray", [b"\xe4", b"\xc3", b"\x93"])
+def test_a_stray_byte_in_a_page_costs_no_other_character(stray):
+    content = page("german")
+    beginning, body = content.split(b"<p>", 1)
+    assert markup_of(beginning + b"<p>" + stray + body) == f"{beginning.decode()}<p>\ufffd{body.decode()}"
+
+
 def test_a_page_has_its_title_author_site_and_date(kb, site, tag):
     answers, address = site
     answers[tag] = ("text/html; charset=utf-8", page("news"))
