@@ -270,6 +270,17 @@ def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, fault)
     assert check in found(settings)
 
 
+def test_a_job_that_ends_while_it_is_looked_at_misses_no_file(settings):
+    def end_job(check):
+        if check == "waiting files":
+            with closing(connect(settings.data_dir / "kb.db")) as connection:
+                connection.execute("UPDATE jobs SET staged = NULL, status = 'done'")
+            (settings.staging_dir / "waiting").unlink()
+
+    looked_at = settings.model_copy(update={"model_dir": None})
+    assert examine(looked_at, end_job)["waiting files"][0] == []
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -147,9 +147,14 @@ def _missing_files(database: Verification, originals: Originals) -> Iterator[str
 
 
 def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
-    for job_id, name in database.staged():
-        if not (settings.staging_dir / name).exists():
-            yield f"the file that job {job_id} waits with is not there"
+    """Yield the jobs whose file is not there. They are looked at again: those that ended meanwhile need none."""
+    missing = [each for each in database.staged() if not (settings.staging_dir / each[1]).exists()]
+    if missing:
+        with closing(_open(settings)) as now:
+            waiting = set(now.staged())
+        for each in missing:
+            if each in waiting:
+                yield f"the file that job {each[0]} waits with is not there"
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
