@@ -17,6 +17,7 @@ from kb.api.errors import KbError, StartError
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine, mend_files
 from kb.maintenance.restore import verify_backups
+from kb.parser.confine import forbid_inspection
 from kb.parser.launch import end_with
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
@@ -38,6 +39,7 @@ def main() -> None:
     """Do what is asked for, and say how it ended."""
     engine = int(sys.argv[1])
     end_with(engine)
+    forbid_inspection()
     if hasattr(os, "nice"):
         os.nice(NICE)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is not finished is removed on the way
@@ -84,8 +86,8 @@ def _counted(step: Step) -> Callable[[], None]:
 
 
 def verify(settings: Settings, step: Step) -> dict[str, Any]:
-    """Read every backup, and try the newest."""
-    return {"faults": list(verify_backups(folder_of(settings), step))}
+    """Read every backup, and try the newest: if that is cut off, the engine's next start removes what is left of it."""
+    return {"faults": list(verify_backups(folder_of(settings), step, settings.staging_dir))}
 
 
 def look(settings: Settings, step: Step) -> dict[str, Any]:
