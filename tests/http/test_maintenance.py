@@ -217,6 +217,19 @@ def test_what_is_left_of_a_backup_that_is_tried_lies_where_the_next_start_remove
     assert settings.staging_dir in tried[0].parents
 
 
+def test_of_many_faults_the_first_are_told_and_how_many_there_are(monkeypatch, tmp_path):
+    monkeypatch.setattr(process, "verify_backups", lambda *_: (f"file {number} is not there" for number in range(5000)))
+    settings = Settings(data_dir=tmp_path, backup_dir=tmp_path)
+    faults = process.verify(settings, lambda _: None)["faults"]
+    assert (len(faults), faults[0], faults[-1]) == (101, "file 0 is not there", "and 4,900 more")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
+    program = "from kb.maintenance import process; process.give_way(); print(open('/proc/self/oom_score_adj').read())"
+    assert int(subprocess.check_output([sys.executable, "-c", program])) == 1000
+
+
 def test_the_last_hour_counts_searches_and_documents_with_their_times(cared):
     engine, _, _ = cared
     before = engine.get("activity").json()
