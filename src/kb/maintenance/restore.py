@@ -67,7 +67,9 @@ def verify_backups(
     with opened_backups(path) as backups:
         for backup in backups:
             on_step(f"reading {backup.name}")
-            yield from (f"{backup.name}: {fault}" for fault in _damaged_parts(backup, seen))
+            faults = list(_damaged_parts(backup, seen))
+            if backup.is_there():  # and was all the time: the engine makes backups meanwhile
+                yield from (f"{backup.name}: {fault}" for fault in faults)
         on_step(f"restoring {backups[-1].name} in a scratch place")
         yield from (f"{backups[-1].name}: {fault}" for fault in _tried(backups[-1], scratch))
 
