@@ -206,7 +206,8 @@ def _exposed(path: Path, settings: Settings) -> Iterator[str]:
 def _exposed_files(path: Path, settings: Settings) -> list[Path]:
     logs = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
     kept = (each for folder in (settings.files_dir, settings.staging_dir) for each in folder.rglob("*"))
-    return [each for each in (path, *logs, *kept) if each.is_file() and is_exposed(each)]
+    found = (path, *logs, *(each for each in kept if not each.is_symlink()))  # as an extractor's program may make
+    return [each for each in found if each.is_file() and is_exposed(each)]
 
 
 def _read_only(path: Path, settings: Settings) -> Iterator[str]:
