@@ -96,6 +96,8 @@ class DocumentMap:
             generation = tx.generation
         with self._lock:
             kept = self._kept.get(limit)
+            if kept:
+                self._kept.move_to_end(limit)
             if kept and kept.generation == generation:
                 return kept, True
             if kept and time.monotonic() < kept.good_until:
