@@ -91,6 +91,18 @@ def test_a_key_sees_its_own_documents_alone_laid_out_by_themselves(engine):
     assert engine.get("activity", **limited).json() == {"searches": None, "ingestions": None}
 
 
+def test_what_comes_within_a_limit_by_its_tags_comes_with_the_next_map(engine):
+    before, later = add(engine, "It is of May.", tags=["may"]), add(engine, "It will be of May.")
+    token = engine.post("keys", json={"name": "may", "tags": ["may"]}).json()["key"]
+    limited = {"headers": {"Authorization": f"Bearer {token}"}}
+    assert mapped(engine, **limited)[0].keys() == {before}
+    assert engine.patch(f"documents/{later}/tags", json={"add": ["may"]}).status_code == 200
+    assert not engine.get("map", **limited).json()["is_current"]
+    assert mapped(engine, **limited)[0].keys() == {before, later}
+    engine.patch(f"documents/{later}/tags", json={"remove": ["may"]})
+    assert mapped(engine, **limited)[0].keys() == {before}
+
+
 async def test_maps_are_answered_in_turn_and_one_too_many_is_refused(make_store):
     go = threading.Event()
 

@@ -38,15 +38,19 @@ async def turn(services: ServicesDep) -> AsyncIterator[None]:
 @router.get("/map", summary="Get the map", dependencies=[READ, Depends(turn, scope="function")])
 def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
-    positions, is_current = services.map.positions(caller_of(request, services).limit)
+    limit = caller_of(request, services).limit
+    positions, is_current = services.map.positions(limit)
     with services.store.read() as tx:
         page = tx.documents.page(Filter(), sort="recent", limit=MOST, cursor=None)
         total = tx.documents.count(Filter())
         tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]
     numbers = {tag: number for number, (tag, _) in enumerate(tags)}
     places = positions.places if positions else {}
+    if positions and not all(each.id in places for each in page):
+        is_current = False
+        services.map.renew(limit)
     return DocumentMap(
-        documents=[mapped(each, places[each.id], numbers) for each in page if each.id in places],
+        documents=[mapped(each, place, numbers) for each in page if (place := places.get(each.id))],
         total=total,
         tags=[TagCount(tag=tag, documents=documents) for tag, documents in tags],
         is_current=is_current,
