@@ -32,6 +32,9 @@ COMMANDS := $(HOME)/.local/bin
 COMMAND := $(COMMANDS)/kb
 IS_OURS = [ "$$(readlink "$(COMMAND)")" = "$(TOOL)/bin/kb" ]
 
+# Nothing is kept of what is downloaded, so that 'make uninstall' leaves nothing.
+install: export UV_NO_CACHE := 1
+install: export PIP_NO_CACHE_DIR := 1
 install:
 	@if [ -e "$(COMMAND)" ] && ! $(IS_OURS); then echo "$(COMMAND) is another program: it is left alone." >&2; exit 1; fi
 	$(MAKE_VENV) --clear "$(TOOL)"

@@ -101,6 +101,12 @@ TOO_MANY_PICTURES = f"{MAX_PICTURES} pictures of pages are drawn or wait already
 DRAWING_SECONDS = 10
 """How long drawing a page may take: somebody waits for it, unlike for the reading of a file."""
 
+MAX_MAPS = 16
+MAPS_AT_ONCE = 2
+"""How many maps are answered at once: in each there may be 10,000 documents."""
+
+TOO_MANY_MAPS = f"{MAX_MAPS} maps are answered or wait already; try again in a second."
+
 BEARER = HTTPBearer(auto_error=False, description="KB_API_KEY; checked before a request gets here.")
 
 ABOUT: Final[dict[str, Any]] = {
@@ -281,6 +287,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         reembedder,
         TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
         stack.enter_context(DocumentMap(store)),
+        TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         stack.enter_context(MaintenanceTasks(settings)),
         instruments,
     )

@@ -15,6 +15,7 @@ import pytest
 from kb.formats.readers import html
 from kb_cli.sync import web
 from kb_cli.sync.readable import markup_of, readable
+from tests.hostile.files import docx, paragraph
 from tests.support.pdf import pdf
 from tests.support.web_pages import AROUND, CAME_FOR, page
 
@@ -76,6 +77,13 @@ def test_what_people_come_for_stays_and_what_stands_around_it_goes():
     assert len(left) <= 0.1 * sum(map(len, AROUND.values())), left
 
 
+@pytest.mark.parametrize("stray", [b"\xe4", b"\xc3", b"\x93"])
+def test_a_stray_byte_in_a_page_costs_no_other_character(stray):
+    content = page("german")
+    beginning, body = content.split(b"<p>", 1)
+    assert markup_of(beginning + b"<p>" + stray + body) == f"{beginning.decode()}<p>\ufffd{body.decode()}"
+
+
 def test_a_page_has_its_title_author_site_and_date(kb, site, tag):
     answers, address = site
     answers[tag] = ("text/html; charset=utf-8", page("news"))
@@ -128,6 +136,31 @@ def test_a_page_is_read_in_the_encoding_that_its_server_names_or_it_declares(kb,
         text = kb("get", each["document_id"], "--text").stdout
         assert "Пешеходов перевезёт паром" in text
         assert "Спорт" not in text
+
+
+@pytest.mark.parametrize("named", ["; charset=ISO-8859-1", ""])
+def test_a_page_in_what_western_pages_call_latin_1_has_its_quotes_and_dashes(kb, site, tag, named):
+    answers, address = site
+    words = "The harbour \u2018opens\u2019 at six \u2013 the caf\u00e9 \u201cnever\u201d. " * 10
+    markup = f'<html><head><meta charset="iso-8859-1"></head><body><article><p>{words}</p></article></body></html>'
+    answers[tag] = (f"text/html{named}", markup.encode("cp1252"))
+    [added] = kb.json("add", f"{address}/{tag}", "--wait")
+    assert words.strip() in kb("get", added["document_id"], "--text").stdout
+
+
+def test_what_is_in_utf_8_or_no_text_stays_so_whatever_its_server_names(kb, site, tag):
+    answers, address = site
+    kind = "text/plain; charset=ISO-8859-1"
+    answers[f"{tag}.md"] = (kind, f"# Kähne\n\nDie „Möwe“ von {tag}.\n".encode())
+    answers[f"{tag}.docx"] = (kind, docx(paragraph(f"The keel of {tag}.")))
+    answers[f"{tag}.txt"] = ("text/plain; charset=utf-8", f"Die „Möwe“ von {tag}.\n".encode())
+    added = kb.json("add", *(f"{address}/{name}" for name in answers), "--wait")
+    for each, (_, content) in zip(added, answers.values(), strict=True):
+        kb("get", each["document_id"], "--file", "kept")
+        assert (kb.folder / "kept").read_bytes() == content
+        (kb.folder / "kept").unlink()
+    assert f"The keel of {tag}." in kb("get", added[1]["document_id"], "--text").stdout
+    assert f"Die „Möwe“ von {tag}." in kb("get", added[0]["document_id"], "--text").stdout
 
 
 def test_what_is_no_page_is_kept_as_it_is(kb, site, tag):

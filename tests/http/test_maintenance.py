@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from kb.api.errors import AtWork
+from kb.maintenance import process, restore
+from kb.maintenance import tasks as maintenance_tasks
 from kb.maintenance.archive import backup_folders
+from kb.maintenance.backup import back_up
 from kb.maintenance.tasks import MaintenanceTasks
 from kb.settings import Settings
+from kb.store.sqlite.store import SqliteStore
 from tests.conftest import KEY
 from tests.support.eventually import eventually
+from tests.support.spaces import space
 
 
 def api(server):
@@ -129,6 +137,97 @@ def test_what_is_done_ends_with_the_engine_and_leaves_nothing(tmp_path):
     assert task.error
     assert not Path(f"/proc/{process}").exists()
     assert not list(tmp_path.glob("backups/*.part"))
+
+
+def said(monkeypatch, program):
+    """Have a program of ours take the process's place."""
+
+    def started(*_):
+        return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+    monkeypatch.setattr(maintenance_tasks, "_started", started)
+
+
+@pytest.mark.parametrize("line", ['{"step": "cut', "Warning!", '{"faults": 5}'], ids=["cut", "other", "wrong"])
+def test_what_is_said_wrongly_ends_the_task_and_the_next_can_be_begun(tmp_path, monkeypatch, line):
+    said(monkeypatch, f"print({line!r})")
+    with MaintenanceTasks(Settings(data_dir=tmp_path)) as tasks:
+        for _ in range(2):
+            tasks.begin("examine")
+            eventually("it has ended", lambda: tasks.state().tasks[0].ended_at)
+            assert tasks.state().tasks[0].error
+
+
+def test_a_stop_before_the_process_is_there_ends_it_too(tmp_path, monkeypatch):
+    begun, processes, start = threading.Event(), [], maintenance_tasks._started
+
+    def started(*arguments):
+        begun.set()
+        eventually("it is told to stop", lambda: tasks._stopping)
+        processes.append(start(*arguments))
+        return processes[0]
+
+    monkeypatch.setattr(maintenance_tasks, "_started", started)
+    with MaintenanceTasks(Settings(data_dir=tmp_path)) as tasks:
+        tasks.begin("examine")
+        begun.wait()
+    assert processes[0].returncode
+    assert tasks.state().tasks[0].error
+
+
+def test_the_process_is_given_no_key_and_loads_nothing_from_the_working_directory(tmp_path, monkeypatch):
+    given, start = [], subprocess.Popen
+
+    def started(*arguments, **options):
+        given.append(options["env"])
+        return start(*arguments, **options)
+
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "__init__.py").write_text("raise SystemExit('foreign')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KB_API_KEY", "secret")
+    monkeypatch.setattr(maintenance_tasks.subprocess, "Popen", started)
+    with MaintenanceTasks(Settings(data_dir=tmp_path)) as tasks:
+        tasks.begin("examine")
+        eventually("it has ended", lambda: tasks.state().tasks[0].ended_at)
+    assert "kb.db" in tasks.state().tasks[0].error
+    assert "secret" not in given[0].values()
+
+
+def test_a_backup_that_could_not_be_read_for_a_moment_is_read_again(tmp_path, monkeypatch):
+    settings = Settings(data_dir=tmp_path / "data", backup_dir=tmp_path / "backups")
+    settings.data_dir.mkdir()
+    with closing(SqliteStore(settings.data_dir / "kb.db", space())):
+        back_up(settings, settings.backup_dir, 1)
+    tasks = MaintenanceTasks(settings)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        assert "Input/output error" in tasks.state().backups[0].fault
+    assert tasks.state().backups[0].fault is None
+
+
+def test_what_is_left_of_a_backup_that_is_tried_lies_where_the_next_start_removes_it(tmp_path, monkeypatch):
+    settings = Settings(data_dir=tmp_path / "data", backup_dir=tmp_path / "backups")
+    settings.staging_dir.mkdir(parents=True)
+    with closing(SqliteStore(settings.data_dir / "kb.db", space())):
+        back_up(settings, settings.backup_dir, 1)
+    tried = []
+    monkeypatch.setattr(restore, "probe", lambda database: tried.append(database) or [])
+    assert process.verify(settings, lambda _: None) == {"faults": []}
+    assert settings.staging_dir in tried[0].parents
+
+
+def test_of_many_faults_the_first_are_told_and_how_many_there_are(monkeypatch, tmp_path):
+    monkeypatch.setattr(process, "verify_backups", lambda *_: (f"file {number} is not there" for number in range(5000)))
+    settings = Settings(data_dir=tmp_path, backup_dir=tmp_path)
+    faults = process.verify(settings, lambda _: None)["faults"]
+    assert (len(faults), faults[0], faults[-1]) == (101, "file 0 is not there", "and 4,900 more")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
+    program = "from kb.maintenance import process; process.give_way(); print(open('/proc/self/oom_score_adj').read())"
+    assert int(subprocess.check_output([sys.executable, "-c", program])) == 1000
 
 
 def test_the_last_hour_counts_searches_and_documents_with_their_times(cared):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import threading
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
+import kb.search.document_map
+from kb.api.access import Limit
+from kb.api.errors import KbError
+from kb.asgi.problem import on_kb_error
+from kb.routes import document_map
+from kb.routes.dependencies import Services
+from kb.routes.queue import TurnQueue
 from kb.search.document_map import DocumentMap
+from kb.settings import Settings
 from tests.conftest import KEY
 from tests.support.eventually import eventually
 
@@ -78,6 +89,48 @@ def test_a_key_sees_its_own_documents_alone_laid_out_by_themselves(engine):
     assert places.keys() == {own}
     assert (found["total"], found["tags"]) == (1, [{"tag": "diary", "documents": 1}])
     assert engine.get("activity", **limited).json() == {"searches": None, "ingestions": None}
+
+
+def test_what_comes_within_a_limit_by_its_tags_comes_with_the_next_map(engine):
+    before, later = add(engine, "It is of May.", tags=["may"]), add(engine, "It will be of May.")
+    token = engine.post("keys", json={"name": "may", "tags": ["may"]}).json()["key"]
+    limited = {"headers": {"Authorization": f"Bearer {token}"}}
+    assert mapped(engine, **limited)[0].keys() == {before}
+    assert engine.patch(f"documents/{later}/tags", json={"add": ["may"]}).status_code == 200
+    assert not engine.get("map", **limited).json()["is_current"]
+    assert mapped(engine, **limited)[0].keys() == {before, later}
+    engine.patch(f"documents/{later}/tags", json={"remove": ["may"]})
+    assert mapped(engine, **limited)[0].keys() == {before}
+
+
+async def test_maps_are_answered_in_turn_and_one_too_many_is_refused(make_store):
+    go = threading.Event()
+
+    class SlowMap:
+        def positions(self, _):
+            go.wait(60)
+            return None, False
+
+    with make_store(dimensions=8) as store:
+        parts = {"settings": Settings(), "store": store, "map": SlowMap(), "map_queue": TurnQueue(2, 1)}
+        app = FastAPI(exception_handlers={KbError: on_kb_error})
+        app.state.services = Services(**dict.fromkeys(Services.__slots__) | parts)
+        app.include_router(document_map.router)
+        async with httpx2.AsyncClient(base_url="http://engine", transport=httpx2.ASGITransport(app)) as client:
+            waiting = [asyncio.create_task(client.get("/map")) for _ in range(3)]
+            refused, others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            go.set()
+            assert [each.result().status_code for each in refused] == [503]
+            assert [(await each).status_code for each in others] == [200, 200]
+
+
+def test_the_maps_that_were_asked_for_last_are_kept(make_store, monkeypatch):
+    monkeypatch.setattr(kb.search.document_map, "MAPS", 2)
+    first, second, third = (Limit((name,)) for name in ("first", "second", "third"))
+    with make_store(dimensions=8) as store, DocumentMap(store) as maps:
+        for limit in (first, second, first, third):
+            eventually("the map is there", lambda limit=limit: maps.positions(limit)[1])
+        assert list(maps._kept) == [first, third]
 
 
 def test_an_empty_base_has_an_empty_map(make_store):

@@ -19,7 +19,7 @@ from kb.documents.delete import delete, purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.archive import Manifest, age_of_newest, backup_folders
-from kb.maintenance.backup import back_up
+from kb.maintenance.backup import back_up, prune
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.restore import complete_restore, restore_backup, verify_backups
 from kb.settings import Settings
@@ -224,6 +224,12 @@ def test_an_interrupted_backup_is_never_taken_for_one(filled_data, backups):
     back_up(filled_data.settings, backups, keep=7)
     assert list(verify_backups(backups)) == []
     assert not list(backups.rglob("*.part"))
+
+
+def test_a_backup_that_gives_way_to_a_later_one_while_it_is_read_is_not_called_damaged(filled_data, backups):
+    for _ in range(2):
+        back_up(filled_data.settings, backups, keep=2)
+    assert list(verify_backups(backups, lambda _: prune(backups, 1))) == []
 
 
 def stopping_at(last):

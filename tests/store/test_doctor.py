@@ -13,7 +13,8 @@ import pytest
 from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.doctor import examine, is_well, mend
+from kb.maintenance import doctor
+from kb.maintenance.doctor import examine, is_well, mend, mend_files
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
@@ -268,6 +269,29 @@ def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, fault)
     notices = {"missing files", "stray files", "clock"}
     assert is_well(examine(settings)) is (check in notices)
     assert check in found(settings)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of files")
+def test_what_a_link_among_waiting_files_leads_to_stays_as_it_is(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "is_exposed", lambda _: True)  # the folders of tests are closed to others
+    foreign, link = tmp_path / "foreign", settings.staging_dir / "scratch" / "link"
+    foreign.touch()
+    foreign.chmod(0o644)
+    link.parent.mkdir()
+    link.symlink_to(foreign)
+    mend_files(settings)
+    assert foreign.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_job_that_ends_while_it_is_looked_at_misses_no_file(settings):
+    def end_job(check):
+        if check == "waiting files":
+            with closing(connect(settings.data_dir / "kb.db")) as connection:
+                connection.execute("UPDATE jobs SET staged = NULL, status = 'done'")
+            (settings.staging_dir / "waiting").unlink()
+
+    looked_at = settings.model_copy(update={"model_dir": None})
+    assert examine(looked_at, end_job)["waiting files"][0] == []
 
 
 @pytest.mark.parametrize(

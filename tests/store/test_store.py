@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import tracemalloc
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -650,3 +651,18 @@ def test_the_generation_is_another_one_after_each_change_of_vectors_and_of_these
     with store.write() as tx:
         tx.documents.change_tags(document_id, add=["kept"], remove=[])
     assert before != added == generation()
+
+
+def test_what_replaced_a_note_again_and_again_takes_no_room_for_each_pair_of_them(store):
+    with store.write() as tx:
+        ids = [tx.documents.add(content("one"), None, ())]
+        for _ in range(2000):
+            ids.append(tx.documents.add(replace(content("one"), replaces=ids[-1]), None, ()))
+    with store.read() as tx:
+        tracemalloc.start()
+        found = tx.documents.successors(ids[:1])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert found == {ids[0]: ids[1:]}
+        assert most < 4 << 20
+        assert tx.documents.successors(ids[-3:]) == {ids[-3]: ids[-2:], ids[-2]: ids[-1:]}

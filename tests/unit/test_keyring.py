@@ -38,6 +38,22 @@ def test_a_use_is_written_after_a_while_by_itself(path, monkeypatch):
         eventually("it is written", lambda: Keyring(path).named("reader").used_at == used)  # noqa: B023 - waited for here
 
 
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_key_that_is_revoked_while_it_is_looked_up_opens_nothing(path, monkeypatch, is_made_anew):
+    keys = Keyring(path)
+    _, token = keys.make("reader", "read", Limit())
+    use = keys._used
+
+    def revoked_first(*arguments):
+        keys.revoke("reader")
+        if is_made_anew:
+            keys.make("reader", "admin", Limit())
+        return use(*arguments)
+
+    monkeypatch.setattr(keys, "_used", revoked_first)
+    assert keys.identify(digest_of(token)) is None
+
+
 def test_a_key_that_is_revoked_meanwhile_stays_so(path):
     keys = Keyring(path)
     _, token = keys.make("reader", "read", Limit())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from errno import ENOSPC
 from hashlib import sha256
 
 import pytest
 
 from kb.documents.originals import Originals
+from kb.documents.reread import queue_outdated
 from tests.store.test_store import add, content
 
 FILES = {name: sha256(name.encode()).hexdigest() for name in ("needed", "stray", "part", "waiting")}
@@ -52,3 +54,43 @@ def test_nothing_goes_where_the_database_is_empty(store, originals, tmp_path):
     add(store, "one")
     originals.sweep_strays(store)
     assert kept(tmp_path) == ["foreign"] * 4
+
+
+@pytest.fixture
+def passed_over(store, tmp_path):
+    """The files of PDFs of which a page was passed over."""
+    originals, paths = Originals(tmp_path / "files", keep=True), []
+    (tmp_path / "staging").mkdir()
+    for name in ("one", "other"):
+        digest = sha256(name.encode()).hexdigest()
+        paths.append(originals.path(digest))
+        paths[-1].parent.mkdir(parents=True, exist_ok=True)
+        paths[-1].write_text(name)
+        read = content(f"[Page 2 is a picture: OCR is not done.]\n{name}", doc_type="pdf")
+        with store.write() as tx:
+            tx.documents.add(replace(read, content_hash=digest), f"/{name}.pdf", ())
+    return originals, paths
+
+
+def test_files_that_are_read_again_take_no_room_while_they_wait(store, passed_over, tmp_path):
+    originals, paths = passed_over
+    queue_outdated(store, originals, tmp_path / "staging", reads_pictures=True)
+    with store.read() as tx:
+        jobs = tx.jobs.page(status="queued", limit=9, before=None)
+    assert {job.content_hash for job in jobs} == {path.name for path in paths}
+    for job in jobs:
+        assert (tmp_path / "staging" / job.staged).samefile(originals.path(job.content_hash))
+
+
+def test_the_engine_starts_where_there_is_no_room_to_read_files_again(store, passed_over, tmp_path, monkeypatch):
+    originals, _ = passed_over
+
+    def full(*_):
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.link", full)
+    monkeypatch.setattr("kb.documents.staging._copy", full)
+    queue_outdated(store, originals, tmp_path / "staging", reads_pictures=True)
+    with store.read() as tx:
+        assert tx.jobs.pending() == 0
+    assert list((tmp_path / "staging").iterdir()) == []

@@ -160,3 +160,39 @@ def test_a_query_is_embedded_anew_for_vectors_that_came_into_use_a_moment_ago(st
         [passage] = service.search(query, 1).results
     [expected] = other.embed_queries(["Where is the key?"]) @ other.embed_passages([text])[0]
     assert passage.vec_score == pytest.approx(float(expected), abs=1e-4)
+
+
+def replacing(store, earlier, texts, vector):
+    """A note in the place of another one, with a chunk for each text, all with the same vector."""
+    document_id = add(store, texts, vector)
+    with store.write() as tx:
+        chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+        content = Content("note", texts[0], texts[0], chunks, np.tile(vector, (len(texts), 1)), replaces=earlier)
+        tx.documents.replace(document_id, content)
+    return document_id
+
+
+def test_what_replaced_a_document_comes_before_it_though_one_document_has_all_of_the_best_passages(
+    store, service, model, embedder, monkeypatch
+):
+    monkeypatch.setattr("kb.search.service.CANDIDATES", 2)
+    model.go.set()
+    vector = embedder.embed_queries(["lamp"])[0]
+    long = add(store, [f"Lamp {number}." for number in range(5)], vector)
+    earlier = add(store, ["A lamp that is lit at dusk by the keeper and by nobody else."], vector * 0.5)
+    add(store, [f"Snow {number}." for number in range(20)], vector * 0.4)
+    later = replacing(store, earlier, ["Ice."], -vector)
+    found = service.search(Query.parse("lamp", Filter()), 2, grouped=True).results
+    assert [passage.document_id for passage in found] == [long, later]
+
+
+def test_a_long_note_that_replaced_one_hides_none_that_replaced_another(store, service, model, embedder, monkeypatch):
+    monkeypatch.setattr("kb.search.service.CANDIDATES", 2)
+    model.go.set()
+    vector = embedder.embed_queries(["lamp"])[0]
+    earlier = [add(store, [text], vector) for text in ("Lamp one.", "Lamp two.")]
+    add(store, ["Hail.", "Frost."], vector * 0.5)
+    long = replacing(store, earlier[0], [f"Snow {number}." for number in range(60)], vector * 0.1)
+    short = replacing(store, earlier[1], ["Ice."], -vector)
+    found = service.search(Query.parse("lamp", Filter()), 4).results
+    assert [passage.document_id for passage in found] == [long, earlier[0], short, earlier[1]]

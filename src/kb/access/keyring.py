@@ -84,7 +84,7 @@ class Keyring:
     def identify(self, digest: str) -> NamedKey | None:
         """Return the key that a token with this SHA-256 in hex is, which is used now; None if it is none of them."""
         matching = [key for key in self._keys.values() if key.opens(digest)]
-        return self._used(matching[0]) if matching else None
+        return self._used(matching[0].name, digest) if matching else None
 
     def named(self, name: str) -> NamedKey | None:
         """Return the key with a name."""
@@ -149,11 +149,12 @@ class Keyring:
             raise NotFound(f"There is no key {name!r}.")
         return self._keys[name]
 
-    def _used(self, key: NamedKey) -> NamedKey:
+    def _used(self, name: str, digest: str) -> NamedKey | None:
         with self._lock:
-            if key.name not in self._keys:  # revoked meanwhile
-                return key
-            key = self._keys[key.name] = replace(self._keys[key.name], used_at=_now())
+            key = self._keys.get(name)
+            if key is None or not key.opens(digest):  # revoked or rotated meanwhile
+                return None
+            key = self._keys[name] = replace(key, used_at=_now())
             if self._timer is None:
                 self._timer = threading.Timer(USED_SECONDS, self.flush)
                 self._timer.daemon = True

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
-from kb.api.errors import NotFound
+from kb.api.errors import DiskFull, NotFound
 from kb.documents.staging import stage
+from kb.filesystem import sync
 from kb.formats.readers.front_matter import FENCES, front_matter
 from kb.formats.scans import BEGINNING, lacks_ocr
 from kb.store.rows import NewJob
@@ -32,11 +36,15 @@ def queue_outdated(store: Store, originals: Originals, staging: Path, *, reads_p
 
     These are Markdown files whose front matter was indexed as text, and where `reads_pictures`, PDFs of which some
     pages were passed over as pictures. What waits already may be newer than these files: then it is left for the next
-    start.
+    start, and likewise those for which there is no room.
     """
+    queued = 0
     with store.write() as tx:
         outdated = [] if tx.jobs.pending() else [*_with_front_matter(tx), *(_with_scans(tx) if reads_pictures else ())]
-        queued = sum(_queue(tx, document, originals, staging) for document in outdated)
+        with suppress(DiskFull):
+            for document in outdated:
+                queued += _queue(tx, document, originals, staging)
+        sync(staging)
     if queued:
         logger.info("reading %s files again: front matter was indexed as text, or pages were not read", queued)
 
@@ -60,11 +68,21 @@ def _with_front_matter(tx: Transaction) -> Iterator[Document]:
 
 def _queue(tx: Transaction, document: Document, originals: Originals, staging: Path) -> bool:
     try:
-        with originals.open(document) as file:
-            staged, digest = stage(file, staging)
+        staged, digest = _staged(document, originals, staging)
     except NotFound:
         return False
     name = document.filename or (document.source_path or "").rpartition("/")[2] or "document.md"
     title = document.title if document.title_given else None
     tx.jobs.add(NewJob("file", title, document.source_path, staged=staged, filename=name, content_hash=digest))
     return True
+
+
+def _staged(document: Document, originals: Originals, staging: Path) -> tuple[str, str]:
+    """Return as what a kept file waits, and its hash: as itself where it can, for all may be more than the room."""
+    name = uuid4().hex
+    try:
+        os.link(originals.path(document.content_hash), staging / name)
+    except OSError:  # a filesystem without hard links, or another one, or there is no such file
+        with originals.open(document) as file:
+            return stage(file, staging)
+    return name, document.content_hash

@@ -258,6 +258,9 @@ class Backup(Protocol):
             FileNotFoundError: it is not there.
         """
 
+    def is_there(self) -> bool:
+        """Return whether the backup is there yet: a later one takes its place in the end."""
+
 
 class FolderBackup:
     """A backup in a folder.
@@ -275,6 +278,10 @@ class FolderBackup:
         """Open a part of it."""
         folder = self._folder.parent if name.startswith(OBJECTS) else self._folder
         return (folder / name).open("rb")
+
+    def is_there(self) -> bool:
+        """Return whether no later backup took its place."""
+        return self._folder.exists()
 
 
 class ArchiveBackup:
@@ -300,6 +307,10 @@ class ArchiveBackup:
         if file is None:
             raise FileNotFoundError(name)
         return file  # type: ignore[return-value]  # it reads like a file
+
+    def is_there(self) -> bool:
+        """It is open."""
+        return True
 
 
 def write_to(path: Path) -> Writer:

@@ -147,9 +147,14 @@ def _missing_files(database: Verification, originals: Originals) -> Iterator[str
 
 
 def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
-    for job_id, name in database.staged():
-        if not (settings.staging_dir / name).exists():
-            yield f"the file that job {job_id} waits with is not there"
+    """Yield the jobs whose file is not there. They are looked at again: those that ended meanwhile need none."""
+    missing = [each for each in database.staged() if not (settings.staging_dir / each[1]).exists()]
+    if missing:
+        with closing(_open(settings)) as now:
+            waiting = set(now.staged())
+        for each in missing:
+            if each in waiting:
+                yield f"the file that job {each[0]} waits with is not there"
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
@@ -201,7 +206,8 @@ def _exposed(path: Path, settings: Settings) -> Iterator[str]:
 def _exposed_files(path: Path, settings: Settings) -> list[Path]:
     logs = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
     kept = (each for folder in (settings.files_dir, settings.staging_dir) for each in folder.rglob("*"))
-    return [each for each in (path, *logs, *kept) if each.is_file() and is_exposed(each)]
+    found = (path, *logs, *(each for each in kept if not each.is_symlink()))  # as an extractor's program may make
+    return [each for each in found if each.is_file() and is_exposed(each)]
 
 
 def _read_only(path: Path, settings: Settings) -> Iterator[str]:

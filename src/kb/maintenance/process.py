@@ -11,25 +11,29 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import KbError, StartError
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine, mend_files
 from kb.maintenance.restore import verify_backups
+from kb.parser.confine import forbid_inspection
 from kb.parser.launch import end_with
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kb.maintenance.doctor import Examined
 
 
 Step = Callable[[str], None]
 
 NICE: Final = 10
+MOST: Final = 100
+"""How many faults are told."""
+
 PAUSE_SECONDS: Final = 0.5
 """How long it is silent at least between two counts."""
 
@@ -38,8 +42,8 @@ def main() -> None:
     """Do what is asked for, and say how it ended."""
     engine = int(sys.argv[1])
     end_with(engine)
-    if hasattr(os, "nice"):
-        os.nice(NICE)
+    give_way()
+    forbid_inspection()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is not finished is removed on the way
     asked = json.loads(sys.stdin.read())
     try:
@@ -49,6 +53,15 @@ def main() -> None:
     except OSError as error:
         done = {"error": f"{error.filename or 'A file'}: {error.strerror or error}"}
     tell(**done)
+
+
+def give_way() -> None:
+    """Let the engine go first: where memory runs out, it is this process that the kernel ends."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    if sys.platform == "linux":
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
 def tell(**what: object) -> None:
@@ -64,6 +77,7 @@ def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
     faults = [
         f"{name} is damaged or not there: the backup has it at most from before" for name in made.manifest.missing
     ]
+    faults = first_of(faults)
     if made.absent:
         faults.append(f"{made.absent} files are in no backup: KB_KEEP_FILES was off, or they are lost")
     return {"faults": faults}
@@ -84,8 +98,13 @@ def _counted(step: Step) -> Callable[[], None]:
 
 
 def verify(settings: Settings, step: Step) -> dict[str, Any]:
-    """Read every backup, and try the newest."""
-    return {"faults": list(verify_backups(folder_of(settings), step))}
+    """Read every backup, and try the newest: if that is cut off, the engine's next start removes what is left of it."""
+    return {"faults": first_of(list(verify_backups(folder_of(settings), step, settings.staging_dir)))}
+
+
+def first_of(faults: list[str]) -> list[str]:
+    """Return no more faults than anyone reads: there may be one for each file."""
+    return [*faults[:MOST], f"and {len(faults) - MOST:,} more"] if len(faults) > MOST else faults
 
 
 def look(settings: Settings, step: Step) -> dict[str, Any]:

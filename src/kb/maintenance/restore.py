@@ -53,8 +53,12 @@ class Restored:
     set_aside: list[Path]
 
 
-def verify_backups(path: Path, on_step: Callable[[str], None] = lambda _: None) -> Iterator[str]:
+def verify_backups(
+    path: Path, on_step: Callable[[str], None] = lambda _: None, scratch: Path | None = None
+) -> Iterator[str]:
     """Yield what is wrong with the backups at `path`: every digest, and the newest one restored in a scratch place.
+
+    That is a folder of its own in `scratch`, or where temporary files are.
 
     Raises:
         StoreError: there is none, or the manifest of one is damaged.
@@ -63,9 +67,11 @@ def verify_backups(path: Path, on_step: Callable[[str], None] = lambda _: None) 
     with opened_backups(path) as backups:
         for backup in backups:
             on_step(f"reading {backup.name}")
-            yield from (f"{backup.name}: {fault}" for fault in _damaged_parts(backup, seen))
+            faults = list(_damaged_parts(backup, seen))
+            if backup.is_there():  # and was all the time: the engine makes backups meanwhile
+                yield from (f"{backup.name}: {fault}" for fault in faults)
         on_step(f"restoring {backups[-1].name} in a scratch place")
-        yield from (f"{backups[-1].name}: {fault}" for fault in _tried(backups[-1]))
+        yield from (f"{backups[-1].name}: {fault}" for fault in _tried(backups[-1], scratch))
 
 
 def restore_backup(settings: Settings, path: Path, on_step: Callable[[str], None] = lambda _: None) -> Restored:
@@ -225,9 +231,9 @@ def _digest(backup: Backup, name: str) -> str | None:
         return None
 
 
-def _tried(backup: Backup) -> Iterator[str]:
+def _tried(backup: Backup, place: Path | None) -> Iterator[str]:
     """Yield what is wrong with a backup that is restored in a scratch place."""
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(dir=place) as scratch:
         settings = Settings(data_dir=Path(scratch), model_dir=None)
         database = database_path(None, settings.data_dir)
         try:

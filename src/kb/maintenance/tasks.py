@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from kb.api.overview_models import MaintenanceAction
     from kb.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 2.0
 """How long the process may take to remove what it has not finished."""
@@ -44,6 +47,7 @@ class MaintenanceTasks:
         self._known: dict[str, Backup] = {}
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
+        self._stopping = False
 
     def __enter__(self) -> Self:
         """Wait for what is asked for."""
@@ -54,14 +58,14 @@ class MaintenanceTasks:
     ) -> None:
         """End what is not finished."""
         with self._lock:
-            process, thread = self._process, self._thread
-        if process:
-            process.terminate()
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            self._stopping, thread = True, self._thread
+            if self._process:
+                self._process.terminate()
         if thread:
+            thread.join(STOP_SECONDS)
+            with self._lock:
+                if self._process:
+                    self._process.kill()
             thread.join()
 
     def state(self) -> Maintenance:
@@ -99,11 +103,13 @@ class MaintenanceTasks:
     def _run(self, task: Task) -> None:
         """Start the process, which does not outlive this thread, and take down what it tells."""
         try:
-            told = self._told(task)
+            ended = _ended(task, self._told(task))
         except OSError as error:
-            told = {"error": f"It cannot be begun: {error.strerror or error}."}
+            ended = _ended(task, {"error": f"It cannot be begun: {error.strerror or error}."})
+        except ValueError:  # cut off amid a word, or something else wrote there, too
+            logger.exception("what the process of maintenance said cannot be understood")
+            ended = _ended(task, {"error": CUT_OFF})
         with self._lock:
-            ended = Task.model_validate(task.model_dump() | told | {"ended_at": _now(), "step": None})
             self._tasks[task.action] = ended
             if task.action == "mend" and not ended.error:
                 self._tasks["examine"] = ended.model_copy(update={"action": "examine"})
@@ -116,6 +122,8 @@ class MaintenanceTasks:
             assert process.stdout  # noqa: S101 - it is a pipe
             with self._lock:
                 self._process = process
+                if self._stopping:  # before there was a process to be told so
+                    process.terminate()
             for line in process.stdout:
                 told = json.loads(line)
                 with self._lock:
@@ -128,14 +136,17 @@ class MaintenanceTasks:
             names = [each.name for each in reversed(backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}.") from error
-        self._known = {name: self._known.get(name) or _backup_in(folder / name) for name in names}
-        return list(self._known.values())
+        found = {name: self._known.get(name) or _backup_in(folder / name) for name in names}
+        self._known = {name: backup for name, backup in found.items() if not backup.fault}  # which may pass
+        return list(found.values())
 
 
 def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[str]:
     asked = {"action": action, "settings": settings.model_dump(mode="json", exclude=SECRET)}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
     process = subprocess.Popen(  # noqa: S603 - ourselves
-        [sys.executable, "-m", "kb.maintenance.process", str(os.getpid())],
+        [sys.executable, "-P", "-m", "kb.maintenance.process", str(os.getpid())],
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -146,6 +157,10 @@ def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[
     with suppress(BrokenPipeError), process.stdin as stdin:  # if it is not read, the process ends without a word
         stdin.write(json.dumps(asked))
     return process
+
+
+def _ended(task: Task, told: dict[str, Any]) -> Task:
+    return Task.model_validate(task.model_dump() | told | {"ended_at": _now(), "step": None})
 
 
 def _backup_in(folder: Path) -> Backup:

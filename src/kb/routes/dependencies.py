@@ -59,6 +59,7 @@ class Services:
     reembedder: Reembedder
     picture_queue: TurnQueue
     map: DocumentMap
+    map_queue: TurnQueue
     maintenance: MaintenanceTasks
     instruments: Instruments
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from kb.api.models import TagCount
 from kb.api.overview_models import DocumentMap, MappedDocument
@@ -24,18 +25,32 @@ MAX_TAGS: Final = 20
 MAX_TITLE: Final = 100
 
 
-@router.get("/map", summary="Get the map", dependencies=[READ])
+async def turn(services: ServicesDep) -> AsyncIterator[None]:
+    """Wait until the map may be answered, in no thread: those are for requests that are at work.
+
+    Raises:
+        Busy: too many wait already.
+    """
+    async with services.map_queue:
+        yield
+
+
+@router.get("/map", summary="Get the map", dependencies=[READ, Depends(turn, scope="function")])
 def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
-    positions, is_current = services.map.positions(caller_of(request, services).limit)
+    limit = caller_of(request, services).limit
+    positions, is_current = services.map.positions(limit)
     with services.store.read() as tx:
         page = tx.documents.page(Filter(), sort="recent", limit=MOST, cursor=None)
         total = tx.documents.count(Filter())
         tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]
     numbers = {tag: number for number, (tag, _) in enumerate(tags)}
     places = positions.places if positions else {}
+    if positions and not all(each.id in places for each in page):
+        is_current = False
+        services.map.renew(limit)
     return DocumentMap(
-        documents=[mapped(each, places[each.id], numbers) for each in page if each.id in places],
+        documents=[mapped(each, place, numbers) for each in page if (place := places.get(each.id))],
         total=total,
         tags=[TagCount(tag=tag, documents=documents) for tag, documents in tags],
         is_current=is_current,

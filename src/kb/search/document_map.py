@@ -54,12 +54,12 @@ Placed = tuple["NDArray[np.int64]", "NDArray[np.float32]"]
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where documents lie: `x` and `y` from -1 to 1, by id.
+    """Where documents lie: `x` and `y` from -1 to 1, by id; None if that is nowhere.
 
     `generation` is the moment of the vectors that they were made of, `good_until` when other ones may be made.
     """
 
-    places: dict[int, tuple[float, float]]
+    places: dict[int, tuple[float, float] | None]
     generation: int
     good_until: float
 
@@ -96,6 +96,8 @@ class DocumentMap:
             generation = tx.generation
         with self._lock:
             kept = self._kept.get(limit)
+            if kept:
+                self._kept.move_to_end(limit)
             if kept and kept.generation == generation:
                 return kept, True
             if kept and time.monotonic() < kept.good_until:
@@ -106,6 +108,13 @@ class DocumentMap:
             with self._lock:
                 kept = self._kept.get(limit)
         return kept, kept is not None and kept.generation == generation
+
+    def renew(self, limit: Limit | None) -> None:
+        """Have another map made, if it is time: new tags or paths bring documents within a limit; no vector changes."""
+        with self._lock:
+            kept = self._kept.get(limit)
+            if kept is None or time.monotonic() >= kept.good_until:
+                self._begin(limit)
 
     def _begin(self, limit: Limit | None) -> Future[None]:
         if limit not in self._making:
@@ -133,18 +142,19 @@ class DocumentMap:
         begun = time.monotonic()
         with self._store.read() as tx:
             generation = tx.generation
-        found = list(self._vectors(limit))
+        by_id: dict[int, tuple[float, float] | None] = {}
+        found = list(self._vectors(limit, by_id))
         ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in found)])
         places = project(np.concatenate([vectors for _, vectors in found])) if ids.size else np.empty((0, 2))
-        by_id = {
+        by_id |= {
             document: (x, y)
             for document, (x, y) in zip(ids.tolist(), places.astype(np.float64).round(4).tolist(), strict=True)
         }
         now = time.monotonic()
         return Positions(by_id, generation, now + max(RENEW_SECONDS, REST * (now - begun)))
 
-    def _vectors(self, limit: Limit | None) -> Iterator[Placed]:
-        """Yield the ids of the documents, and what each is about, some at a time."""
+    def _vectors(self, limit: Limit | None, looked_at: dict[int, tuple[float, float] | None]) -> Iterator[Placed]:
+        """Yield the ids of the documents, and what each is about, some at a time; note those that were looked at."""
         cursor, seen = None, 0
         while seen < MOST:
             if self._stopping.is_set():
@@ -153,6 +163,7 @@ class DocumentMap:
                 page = tx.documents.page(Filter(limit=limit), sort="recent", limit=PAGE, cursor=cursor)
                 if not page:
                     return
+                looked_at |= dict.fromkeys(document.id for document in page)
                 yield mean_vectors(tx, [document.id for document in page])
                 cursor = tx.documents.cursor_after(page[-1])
             seen += len(page)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
+
+OF_SUCCESSORS = 10_000
+"""Among how many chunks of what replaced the best the best of each is looked for: a long note hides no other one."""
 
 Successors = Mapping[int, Sequence[int]]
 """What replaced documents, the nearest first."""
@@ -66,7 +70,7 @@ class Retriever:
     def candidates(self, limit: int, top: int = 0) -> Candidates:
         """Return the `limit` best chunks of each leg, and for each of them the other leg's score.
 
-        What replaced one of the `top` best is among them.
+        What replaced one of the `top` best documents is among them.
         """
         self._found, self._limit = self._with_successors(self._candidates(limit), top), limit
         return self._found
@@ -95,18 +99,18 @@ class Retriever:
         self._successors = self._successors_of(set(documents))
         if not self._successors:
             return found
-        highest = best(found, fuse(found).scores, top).tolist()
-        replaced = {documents[place] for place in highest}.intersection(self._successors)
-        missing = {self._successors[each][-1] for each in replaced}.difference(documents)
+        order = best(found, fuse(found).scores, found.ids.size).tolist()
+        highest = islice(dict.fromkeys(documents[place] for place in order), top)
+        missing = {self._successors[each][-1] for each in highest if each in self._successors}.difference(documents)
         return self._joined(found, self._best_of(missing)) if missing and self._where.document_id is None else found
 
     def _best_of(self, documents: Collection[int]) -> NDArray[np.int64]:
         """Return the best chunk of each document that the query finds within its filter."""
         selection = self._index.select(replace(self._where, among=tuple(documents)))
         if self._vector is None:
-            near = selection.full_text(self._terms, IN_CONTEXT)
+            near = selection.full_text(self._terms, OF_SUCCESSORS)
         else:
-            near = selection.nearest(self._vector.result(), IN_CONTEXT)
+            near = selection.nearest(self._vector.result(), OF_SUCCESSORS)
         ids = near.ids[np.argsort(-near.scores, kind="stable")]
         found = dict(zip(reversed(self._index.documents_of(ids)), reversed(ids.tolist()), strict=True))
         return np.array(sorted(found.values()), np.int64)

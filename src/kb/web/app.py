@@ -28,6 +28,7 @@ from kb.telemetry.tracing import start_tracing
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -50,13 +51,22 @@ ABSENT: Final = (
 
 
 class KeptFiles(StaticFiles):
-    """Files that a browser keeps for good, if their address tells one state of them from another."""
+    """Files that a browser keeps for good, if their address names the state that they are in.
+
+    Args:
+        folder: where they are.
+        state: what an address names it by; a page from before an upgrade asks for another one.
+    """
+
+    def __init__(self, folder: Path, state: str) -> None:
+        super().__init__(directory=folder)
+        self._state = state.encode()
 
     def file_response(
         self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
         response = super().file_response(full_path, stat_result, scope, status_code)
-        if scope["query_string"]:
+        if scope["query_string"] == self._state:
             response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
         return response
 
@@ -83,7 +93,7 @@ def create_app(context: Context | None = None) -> Starlette:
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
     from kb.web import add, document_map, documents, entry, guide, history, live, maintenance, notes, overview, search
-    from kb.web.pages import STATIC, Pages, on_error
+    from kb.web.pages import STATIC, Pages, assets, on_error
     from kb.web.visits import Visits
 
     def at(path: str, page: Page, *methods: str) -> Route:
@@ -135,7 +145,7 @@ def create_app(context: Context | None = None) -> Starlette:
             at("/open", entry.open_link),
             at("/manifest.webmanifest", entry.manifest),
             at("/opensearch.xml", entry.opensearch),
-            Mount("/static", KeptFiles(directory=STATIC)),
+            Mount("/static", KeptFiles(STATIC, assets())),
             *guide.routes(),
         ],
         exception_handlers={KbError: on_error, HTTPException: on_error},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
@@ -79,6 +79,7 @@ class Pages:
         return HTMLResponse(text, status_code, HEADERS)
 
 
+@cache
 def assets() -> str:
     """Return what tells the stylesheet and the scripts from those of another kb: browsers keep them for good."""
     files = sorted(STATIC.iterdir())

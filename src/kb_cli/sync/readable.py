@@ -18,6 +18,8 @@ from lxml.html.builder import H1, HEAD, HTML, META, TITLE, P
 from trafilatura import bare_extraction
 from trafilatura.utils import decode_file
 
+from kb_cli.sync.web import decoded
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -91,15 +93,18 @@ def _limit() -> None:
 
 def markup_of(data: bytes) -> str:
     """Return a page's text, in the encoding that it has or declares."""
-    if data.startswith(codecs.BOM_UTF8):
-        return data.decode("utf-8-sig", "replace")
+    text = data.decode("utf-8-sig", "replace")
+    if data.startswith(codecs.BOM_UTF8) or decoded(data, "utf-8") is not None or _is_damaged_utf_8(text):
+        return text
     declared = _META_CHARSET.search(data[:4096])
-    for encoding in ("utf-8", declared[1].decode() if declared else "utf-8"):
-        try:
-            return data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    return decode_file(data)
+    named = decoded(data, declared[1].decode()) if declared else None
+    return decode_file(data) if named is None else named
+
+
+def _is_damaged_utf_8(text: str) -> bool:
+    """Return whether a text that was read as UTF-8 is that, but for a few bytes: nothing else has so much of it."""
+    bad = text.count("\ufffd")
+    return len(text) - len(text.encode("ascii", "ignore")) - bad >= 10 * bad
 
 
 def readable(markup: str, address: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -35,6 +36,10 @@ USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
 IN_NO_NAME: Final = re.compile(r"[^\w.\- ]+")
 SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
 """How names end whose address does not tell what is there."""
+SUPERSETS: Final = {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}
+"""As what browsers read a text that is said to be in one of these, which would give control characters for quotes."""
+NO_TEXT: Final = re.compile(rb"[\0-\x08\x10-\x1a\x1c-\x1f]")
+"""What no text has but one in UTF-16, of which that can be told."""
 
 
 def is_address(name: str) -> bool:
@@ -102,14 +107,26 @@ def download(answer: Response, content: BinaryIO) -> None:
 
 
 def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
-    """Return a text in UTF-8 whose encoding only its server names; one that is not in it stays as it is."""
+    """Return a text in UTF-8 whose encoding only its server names.
+
+    Servers name one for all they have: what is in UTF-8 already, or no text, or not in that one, stays as it is.
+    """
     if encoding is None:
         return content
     content.seek(0)
+    data = content.read()
+    is_utf_8 = b"\x1b" not in data and decoded(data, "utf-8") is not None
+    text = None if is_utf_8 or NO_TEXT.search(data) else decoded(data, encoding)
+    return content if text is None else io.BytesIO(text.encode("utf-8-sig", "replace"))
+
+
+def decoded(data: bytes, encoding: str) -> str | None:
+    """Return a text in an encoding that is named for it; None if it is not in that one."""
     try:
-        return io.BytesIO(content.read().decode(encoding).encode("utf-8-sig"))
+        name = codecs.lookup(encoding).name
+        return data.decode(SUPERSETS.get(name, name))
     except (UnicodeError, LookupError):
-        return content
+        return None
 
 
 def readable(fetched: Fetched, address: str) -> Fetched:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kb.store.sqlite.row_mapping import Execute, moment
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
 FOREVER: Final = "9999"
@@ -31,8 +30,10 @@ def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = 
     at = {"ids": json.dumps(wanted), "moment": moment(instant) if instant else FOREVER}
     links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], at).fetchall()
     there = {later for _, later, is_there in links if is_there}
-    found = _successors({later: replaced for replaced, later, _ in links})
-    present = {each: [later for later in found[each] if later in there] for each in wanted if each in found}
+    direct: dict[int, list[int]] = {}
+    for later, replaced in {later: replaced for replaced, later, _ in links}.items():
+        direct.setdefault(replaced, []).append(later)
+    present = {each: [later for later in _after(each, direct) if later in there] for each in wanted}
     return {each: later for each, later in present.items() if later}
 
 
@@ -44,24 +45,14 @@ def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:
         execute(sql[name], {"id": document_id, "other": other})
 
 
-def _successors(replaced: Mapping[int, int]) -> dict[int, list[int]]:
-    """Return the direct and indirect successors of each document, given what each document replaced.
+def _after(document_id: int, direct: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return the direct and indirect successors of a document, the nearest first; none if it is one of its own.
 
-    It begins with those that nothing replaced, and so never comes to a circle.
+    As each document replaces one at most, no other circle can be come to.
     """
-    direct: dict[int, list[int]] = {}
-    for later, earlier in replaced.items():
-        direct.setdefault(earlier, []).append(later)
-    waiting = {each: len(later) for each, later in direct.items()}
-    found: dict[int, list[int]] = {}
-    done = [each for each in replaced if each not in direct]
-    for each in done:
-        if each not in replaced:
-            continue
-        before = replaced[each]
-        waiting[before] -= 1
-        if not waiting[before]:
-            further = chain.from_iterable(found.get(later, ()) for later in direct[before])
-            found[before] = [*direct[before], *further]
-            done.append(before)
+    found = [*direct.get(document_id, ())]
+    for each in found:
+        if each == document_id:
+            return []
+        found += direct.get(each, ())
     return found
