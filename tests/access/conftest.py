@@ -91,4 +91,4 @@ def tagged(make_key):
 @pytest.fixture(scope="session")
 def foldered(make_key):
     """A key that is limited to a folder."""
-    return make_key("foldered", right="write", path="/work")
+    return make_key("foldered", right="write", path="/plan")

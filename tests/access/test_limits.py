@@ -25,16 +25,16 @@ def word():
 @pytest.fixture(scope="module")
 def seen(admin, word):
     """A document within both limits."""
-    return admin.note(f"{word} seen", tags=["work", "shared"], source_path="/work/seen.md")
+    return admin.note(f"{word} seen", tags=["work", "shared"], source_path="/plan/seen.md")
 
 
 HIDDEN = {
     "no tag, no path": {},
     "another tag": {"tags": ["home"], "source_path": "/home/hidden.md"},
-    "the tag by another case": {"tags": ["Work"], "source_path": "/Work/hidden.md"},
-    "a folder that begins alike": {"tags": ["workshop"], "source_path": "/workshop/hidden.md"},
-    "a path that leads out again": {"tags": ["work2"], "source_path": "/work/../home/hidden.md"},
-    "a path that ends with the way out": {"tags": ["worker"], "source_path": "/work/.."},
+    "the tag by another case": {"tags": ["Work"], "source_path": "/Plan/hidden.md"},
+    "a folder that begins alike": {"tags": ["workshop"], "source_path": "/planet/hidden.md"},
+    "a path that leads out again": {"tags": ["work2"], "source_path": "/plan/../home/hidden.md"},
+    "a path that ends with the way out": {"tags": ["worker"], "source_path": "/plan/.."},
 }
 
 
@@ -57,7 +57,7 @@ def without_id(answer, document_id):
 READS = ["", "/text", "/file", "/history", "/history/1", "/history/1/diff", "?as_of=2999-01-01T00:00:00Z"]
 WRITES = [
     ("DELETE", "documents/{}", None),
-    ("PATCH", "documents/{}", {"source_path": "/work/moved.md"}),
+    ("PATCH", "documents/{}", {"source_path": "/plan/moved.md"}),
     ("PATCH", "documents/{}/tags", {"add": ["work"]}),
     ("PATCH", "notes/{}", {"text": "mine"}),
     ("POST", "documents/{}/revert", {"version": 1}),
@@ -82,7 +82,7 @@ def test_lists_searches_tags_and_counts_hold_its_documents_alone(limited, seen, 
 
 
 def test_a_word_is_named_and_corrected_by_its_documents_alone(admin, limited):
-    admin.note("Harmonicaw and a quillwort.", tags=["work"], source_path="/work/words.md")
+    admin.note("Harmonicaw and a quillwort.", tags=["work"], source_path="/plan/words.md")
     for letter in "abcdefghjklmnp":  # each is as near as the word that it may see, and comes before it
         admin.note(f"harmonica{letter} onlyhidden", tags=["home"])
     for query, nearest in (
@@ -115,32 +115,32 @@ def test_what_it_adds_gets_its_tag_or_needs_its_path(admin, tagged, foldered, wo
     for path in (
         None,
         "/home/x",
-        "/workshop/x",
-        "/Work/x",
-        "/work",
-        "/work/../home/x",
-        "/work/..",
+        "/planet/x",
+        "/Plan/x",
+        "/plan",
+        "/plan/../home/x",
+        "/plan/..",
         "work/x",
-        "/work\\..\\x",
+        "/plan\\..\\x",
     ):
         fields = {} if path is None else {"source_path": path}
         refused = foldered("POST", "jobs", json={"text": f"{word} {path}", **fields})
         assert refused.status_code == 403, path
-        assert "/work/" in refused.json()["detail"]
-    assert foldered.note(f"{word} under it", source_path="/work/deep/er.md")
+        assert "/plan/" in refused.json()["detail"]
+    assert foldered.note(f"{word} under it", source_path="/plan/deep/er.md")
 
 
 def test_a_change_may_not_leave_the_limit(admin, tagged, foldered, word):
-    document_id = admin.note(f"{word} stays", tags=["work", "other"], source_path="/work/stays.md")
+    document_id = admin.note(f"{word} stays", tags=["work", "other"], source_path="/plan/stays.md")
     refused = [
         tagged("PATCH", f"documents/{document_id}/tags", json={"remove": ["work"]}),
         tagged("PATCH", f"notes/{document_id}", json={"text": "new", "tags_remove": ["work"]}),
         foldered("PATCH", f"documents/{document_id}", json={"source_path": "/home/stays.md"}),
-        foldered("PATCH", f"documents/{document_id}", json={"source_path": "/work/../stays.md"}),
+        foldered("PATCH", f"documents/{document_id}", json={"source_path": "/plan/../stays.md"}),
     ]
     assert [answer.status_code for answer in refused] == [403] * 4
     now = admin.ok("GET", f"documents/{document_id}")
-    assert (now["tags"], now["source_path"], now["updated_at"]) == (["other", "work"], "/work/stays.md", None)
+    assert (now["tags"], now["source_path"], now["updated_at"]) == (["other", "work"], "/plan/stays.md", None)
     assert len(admin.ok("GET", f"documents/{document_id}/history")["versions"]) == 1
 
 
@@ -190,7 +190,7 @@ def test_a_key_without_a_folder_takes_no_path_where_others_may_save_later(admin,
 
 
 def test_no_limited_key_takes_a_path_that_an_attachment_of_others_may_come_to(admin, limited, make_key, word):
-    own = admin.note(f"{word} to move", tags=["work"], source_path="/work/to-move.md")
+    own = admin.note(f"{word} to move", tags=["work"], source_path="/plan/to-move.md")
     of_jobs = make_key(f"of-jobs-{uuid4().hex}", right="write", path="job:7#a")
     for caller in (limited, of_jobs):
         taken = {"source_path": "job:7#a/invoice.txt"}
@@ -200,7 +200,7 @@ def test_no_limited_key_takes_a_path_that_an_attachment_of_others_may_come_to(ad
 
 def test_jobs_and_idempotency_keys_of_others_are_not_its_own(admin, tagged, foldered, word):
     key = {"Idempotency-Key": f"same-{word}"}
-    note = {"text": f"{word} once", "tags": ["work"], "source_path": "/work/once.md"}
+    note = {"text": f"{word} once", "tags": ["work"], "source_path": "/plan/once.md"}
     theirs = admin.ok("POST", "jobs?wait=60", json=note, headers=key)
     own = tagged.ok("POST", "jobs?wait=60", json=note, headers=key)
     assert own["job_id"] != theirs["job_id"]
@@ -353,9 +353,9 @@ def test_asking_on_behalf_of_a_key_is_asking_with_it(admin, tagged, hidden):
 
 
 def test_a_key_is_not_limited_and_admin_at_once(admin):
-    for limit in ({"tags": ["work"]}, {"path": "/work"}):
+    for limit in ({"tags": ["work"]}, {"path": "/plan"}):
         assert admin("POST", "keys", json={"name": "both", "right": "admin", **limit}).status_code == 422
-    for path in ("/work/../home", "..", "a/..", "a\\..\\b"):
+    for path in ("/plan/../home", "..", "a/..", "a\\..\\b"):
         assert admin("POST", "keys", json={"name": "both", "path": path}).status_code == 422, path
     assert admin("POST", "keys", json={"name": "0123abcd"}).status_code == 422
     assert "both" not in {each["name"] for each in admin.ok("GET", "keys")["keys"]}
