@@ -110,6 +110,7 @@ async def test_what_the_bin_and_history_kept_long_enough_is_gone_from_the_disk(s
 def age(path):
     """Let what happened have happened ten days ago."""
     connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(10_000)
     connection.execute("UPDATE bin SET deleted_at = datetime(deleted_at, '-10 days')")
     connection.execute("UPDATE versions SET until = datetime(until, '-10 days')")
     connection.close()

@@ -286,6 +286,7 @@ async def test_alive_and_ready_are_open_and_say_nothing_more(server):
 def test_an_engine_whose_database_cannot_be_read_is_alive_but_not_ready(start_server, tmp_path):
     with start_server(tmp_path) as server:
         with apsw.Connection(str(tmp_path / "kb.db")) as database:
+            database.set_busy_timeout(10_000)
             database.execute("DROP TABLE generation")
         alive, ready = (httpx2.get(f"{server.url}/{probe}") for probe in ("healthz", "readyz"))
     assert alive.text == "ok"
