@@ -20,10 +20,11 @@ ROUNDS = 15
 KB = str(Path(sys.executable).with_name("kb"))
 FLOORS = {"import typer": "import typer", "import typer, httpx2": "import typer, httpx2"}
 COMMANDS = {
+    "kb --help": (["--help"], "import typer", 1.3),
     "kb --version": (["--version"], "import typer", 1.3),
     "kb search x --json": (["search", "x", "--json"], "import typer, httpx2", 1.5),
     "kb updatenote 1 text": (["updatenote", "1", "text"], "import typer, httpx2", 1.5),
-    "kb list": (["list"], "import typer, httpx2", None),
+    "kb list --json": (["list", "--json"], "import typer, httpx2", None),
     "kb tags --json": (["tags", "--json"], "import typer, httpx2", None),
     "kb search --help": (["search", "--help"], "import typer", None),
 }
