@@ -197,7 +197,7 @@ def listen(settings: Settings, folder: Path | None = None) -> socket.socket:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         running = find_running(folder) if folder else None
         remedy = f"kb runs at {running}" if running else "--port takes another one"
         raise SettingError(

@@ -12,7 +12,7 @@ from kb.api.errors import Invalid
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
+DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "y": 365}
 DAYS_AGO: Final = {"today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}
 FORMS: Final = (
     "%Y",
@@ -73,7 +73,7 @@ def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
 def _ago(words: str, today: datetime) -> datetime | None:
     if words in DAYS_AGO:
         return today - timedelta(DAYS_AGO[words])
-    found = re.fullmatch(r"(\d{1,4}) (day|week|month|year)s?( ago)?", words)
+    found = re.fullmatch(r"(\d{1,4}) ?(day|week|month|year|[dwy])s?( ago)?", words)
     return today - timedelta(int(found[1]) * DAYS[found[2]]) if found else None
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kb.api.errors import NotANote
+from kb.api.errors import Changed, NotANote
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.editor import edit_text
@@ -54,7 +54,10 @@ def updatenote(
 
 def update(document_id: int, text: str | None, if_match: str | None = None, **change: str) -> dict[str, Any]:
     """Send a change of a note, and return the note."""
-    return call(lambda client: client.update_note(document_id, text, if_match=if_match, **change))
+    try:
+        return call(lambda client: client.update_note(document_id, text, if_match=if_match, **change))
+    except Changed:
+        raise Changed(f"Note {document_id} was changed by someone else meanwhile; that stays.") from None
 
 
 def edit(document_id: int) -> tuple[dict[str, Any], bool]:
