@@ -40,7 +40,7 @@ def test_without_wait_the_receipt_is_printed(kb, tag):
 def test_an_empty_note_is_refused(kb):
     ended = kb("addnote", " ")
     assert ended.returncode == 6
-    assert ended.stderr.startswith("kb: text: ")
+    assert ended.stderr.startswith("kb: The note is empty")
 
 
 def test_standard_input_that_is_no_text_is_refused(kb):

@@ -184,6 +184,19 @@ def test_make_uninstall_leaves_another_program_of_the_name_alone(clone, tmp_path
     assert not command.is_symlink()
 
 
+def test_make_uninstall_leaves_no_trace_of_searches(clone, tmp_path):
+    last = tmp_path / "state/kb/last-search.json"
+    last.parent.mkdir(parents=True)
+    last.write_text("[]")
+    output_of(
+        "make",
+        "uninstall",
+        cwd=clone,
+        env=as_from_a_shell() | {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")},
+    )
+    assert list((tmp_path / "state").iterdir()) == []
+
+
 @pytest.mark.requirement("R-1")
 @pytest.mark.requirement("R-2")
 async def test_make_serve_serves_engine_mcp_and_pages_in_one_process_until_ctrl_c(installed_clone, model_files):
