@@ -104,7 +104,7 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
     before = file.read_bytes() if file.exists() else b""
     try:
         after = merge(file, before.decode(), CLIENTS[client].configuration(url, headers)).encode()
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, ImportError) as error:  # images lack what writes TOML
         reason = " ".join(str(error).split())
         raise UsageError(f"{file} stays as it is ({reason}): paste what 'kb mcp {client}' prints.") from None
     kept = f"; what was there is in {back_up(file)}" if before and after != before else ""
