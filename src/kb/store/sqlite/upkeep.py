@@ -43,11 +43,13 @@ class Upkeep:
     Args:
         store: the store, open for as long.
         seconds: the time between two checks.
+        delay: how long to leave the machine to others first.
     """
 
-    def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS) -> None:
+    def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS, delay: float = 0) -> None:
         self._store = store
         self._seconds = seconds
+        self._delay = delay
         self._numbers = np.random.default_rng()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-words", daemon=True)
@@ -88,6 +90,8 @@ class Upkeep:
                         self._store.words.give_up("what was read again differs too")
 
     def _run(self) -> None:
+        if self._stopping.wait(self._delay):
+            return
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
             self._try(self.check)
