@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -50,7 +51,6 @@ class Upkeep:
         self._store = store
         self._seconds = seconds
         self._delay = delay
-        self._numbers = np.random.default_rng()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-words", daemon=True)
 
@@ -64,6 +64,10 @@ class Upkeep:
         """Stop, after the word that is being read."""
         self._stopping.set()
         self._thread.join()
+
+    @cached_property
+    def _numbers(self) -> np.random.Generator:
+        return np.random.default_rng()  # which is imported when it is first asked for
 
     def warm(self) -> None:
         """Read the words that are common and are no stop words, until half of the memory is taken."""
