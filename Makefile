@@ -130,7 +130,7 @@ test-reference: .venv-reference/stamp
 
 # The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 test-schema: .venv/dev.stamp
-	KB_TEST_EXAMPLES=1000 $(BIN)/pytest -s tests/schema
+	KB_TEST_EXAMPLES=500 $(BIN)/pytest -s tests/schema
 
 # The official MCP conformance suite, and other makers' MCP clients, from npm; Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp
