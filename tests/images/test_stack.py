@@ -116,8 +116,8 @@ def test_an_image_holds_what_it_needs_and_no_tools(stack, service, present, abse
 
 
 def test_the_model_is_in_the_engines_image_alone(stack):
-    find = ["find", "/opt", "-name", "*.onnx", "-size", "+1M"]
-    assert stack.inside("engine", *find).split() == ["/opt/model/model.onnx"]
+    find = ["find", "/opt", "-name", "*.onnx*", "-size", "+1M"]
+    assert stack.inside("engine", *find).split() == ["/opt/model/model.onnx.data"]
     assert stack.inside("gateway", *find).split() == []
 
 

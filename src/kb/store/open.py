@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SQLITE = "sqlite:///"
+START_SECONDS = 3
+"""How long the start of everything else takes at most on a machine that is fit for it."""
 
 
 @contextmanager
@@ -78,6 +80,6 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
     with (
         sole_user(database_lock(path)),
         closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
-        Upkeep(store),
+        Upkeep(store, delay=START_SECONDS),
     ):
         yield store

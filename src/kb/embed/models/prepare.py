@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -105,7 +105,7 @@ def _verify_raw(model_dir: Path) -> None:
 def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path], None]) -> ModelFiles:
     """Return the model `home/name`; `convert` makes it, unless it is there or another process makes it."""
     try:
-        return _load_cached(home / name, manifest)
+        return _with_weights_apart(_load_cached(home / name, manifest))
     except InvalidArtifact:
         pass
     try:
@@ -130,6 +130,20 @@ def _load_cached(folder: Path, manifest: Manifest) -> ModelFiles:
     return files
 
 
+def _with_weights_apart(files: ModelFiles) -> ModelFiles:
+    """Return the model, written anew if its weights are not apart; as it is where that cannot be done."""
+    if files.has_weights_apart:
+        return files
+    folder = files.onnx.parent
+    with suppress(OSError, ModuleNotFoundError), _scratch_folder(folder.parent) as scratch:
+        if not files.has_weights_apart:  # another process may have made them meanwhile
+            import onnx  # slow, and needed once
+
+            save_model(scratch / folder.name, onnx.load(files.onnx), files.tokenizer, files.manifest)
+            _replace(scratch / folder.name, folder, scratch / "old")
+    return files
+
+
 @contextmanager
 def _scratch_folder(home: Path) -> Iterator[Path]:
     """Make an empty folder in `home` for one process at a time; remove it afterwards."""
@@ -148,8 +162,8 @@ def _convert(raw: Path, folder: Path) -> None:
     """Write the default model, converted, into the new `folder`."""
     from kb.embed.models import minilm  # slow to import, and needed once in an installation's life
 
-    onnx = minilm.build(minilm.read_safetensors(raw / WEIGHTS)).SerializeToString()
-    save_model(folder, onnx, raw / TOKENIZER, Manifest(sources=SOURCES))
+    model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
+    save_model(folder, model, raw / TOKENIZER, Manifest(sources=SOURCES))
 
 
 def _replace(new: Path, target: Path, old: Path) -> None:
