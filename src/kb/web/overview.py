@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from kb.asgi.addresses import outer_address
 from kb.web import charts
 from kb.web.pages import kind, render
 from kb.web.search import job_row
@@ -88,9 +89,7 @@ def worked(name: str, title: str, work: Row) -> Row:
 async def connect(request: Request, visit: Visit) -> Response:
     """What to paste into the usual MCP clients."""
     await visit.require()
-    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
-    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
-    url = f"{scheme}://{request.url.netloc}{prefix}/mcp"
+    url = f"{outer_address(request)}/mcp"
     settings = request.app.state.settings
     is_keyed = bool(settings.api_key or settings.api_key_file)
     headers = {"Authorization": "Bearer KEY"} if is_keyed else {}
