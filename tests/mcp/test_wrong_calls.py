@@ -137,6 +137,8 @@ UNDERSTOOD = [
     ("kb_list", {"doc_type": "tapestry"}, "there are note"),
     ("kb_list", {"source_prefix": "/Shelf"}, '"/shelf/" was taken'),
     ("kb_list", {"source_prefix": "/shelv/"}, 'did you mean "/shelf/"'),
+    ("kb_get", {"source_path": "Almanac.pdf"}, 'these: "The lighthouse almanac" is '),
+    ("kb_get", {"source_path": "letter.txt"}, 'these: "Dear keeper" is '),
     ("kb_get", {"source_path": "shelves/almanak.pdf"}, 'did you mean "/shelf/almanac.pdf"'),
     ("kb_search", {"query": "zzyzx qwv", "fts_only": True}, "no document holds a word of it"),
 ]

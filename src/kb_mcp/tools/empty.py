@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from kb.api.doc_types import DOC_TYPES
-from kb_mcp.tools.paths import nearest_paths, same_path
+from kb_mcp.tools.paths import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import quoted
 
 if TYPE_CHECKING:
@@ -101,6 +101,9 @@ async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:
     if name == "source_path" and below["documents"]:
         return [f"No document has exactly that path; some begin with it: kb_list(source_prefix={quoted(path)})."]
     if not below["documents"]:
+        if name == "source_path" and (called := await documents_called(engine, path)):
+            named = ", ".join(f"{quoted(each['title'], 60)} is {each['id']}" for each in called)
+            return [f"No document has exactly that path. Perhaps you mean one of these: {named}."]
         if near := await nearest_paths(engine, path):
             return [f"No path begins with {quoted(path)}: did you mean {', '.join(map(quoted, near))}?"]
         file = path.rstrip("/").rpartition("/")[2]
