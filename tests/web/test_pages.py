@@ -12,7 +12,8 @@ from lxml import html
 
 from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
-from tests.web.conftest import pages
+from tests.support.eventually import eventually
+from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 
 PAGE = {"Accept": "text/html"}
@@ -370,3 +371,22 @@ def test_a_mail_stands_under_its_head(read, site):
     assert head["From"] == "Anna <anna@example.org>"
     assert head["Subject"] == "Moorings in May"
     assert "ninth of May" in page.xpath("//div[contains(@class, 'text')]//p")[0].text
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("path", [None, "inbox/2026 #5/berths.eml"])
+def test_a_mail_and_what_came_in_it_lead_to_each_other_with_a_path_and_without(read, site, path):
+    mail = MAIL.replace(b"14,Anna", f"14,{path}".encode()).replace(b"ninth", f"tenth {path}".encode())
+    form = {"files": {"file": ("berths.eml", mail)}, "data": {"source_path": path} if path else {}}
+    document = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    listed = {"part_of": document}
+    eventually("it is read", lambda: site.engine.get("documents", params=listed).json()["documents"])
+    reader = read(f"{site.url}/d/{document}")
+    [title] = reader.page.xpath("//section[h2='Attachments']//a[@class='title']/text()")
+    [shown] = reader.page.xpath("//section[h2='Attachments']//*[@class='path']/text()")
+    assert shown == (f"{path}#berths.csv" if path else "berths.csv")
+    reader.open(reader.page.xpath("//section[h2='Attachments']//a[@class='title']/@href")[0])
+    assert title in reader.text
+    assert "job:" not in reader.text
+    reader.open(reader.page.xpath("//*[@class='whole']/a/@href")[0])
+    assert reader.page.xpath("//h1/text()") == ["Moorings in May"]

@@ -141,7 +141,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
-    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR},
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR, "part_of": None},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
     "DocumentText": {
         "document_id": 42,

@@ -32,6 +32,7 @@ MOST_OUTLINED: Final = 600
 PAGE: Final = 50
 FOUND: Final = 20
 SIMILAR: Final = 5
+ATTACHMENTS: Final = 100
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -99,7 +100,8 @@ async def document(request: Request, visit: Visit) -> Response:
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
         chunk_count=count,
         similar=await similar(visit, shown),
-        attachments=await attachments(visit, shown),
+        attachments=await attachments(visit, shown, min(ATTACHMENTS, request.app.state.settings.max_page)),
+        whole=await whole(visit, shown),
         page=picture(shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
     )
@@ -172,12 +174,22 @@ async def similar(visit: Visit, shown: Row) -> list[Row]:
     return [document_row(each) for each in reply["results"]]
 
 
-async def attachments(visit: Visit, shown: Row) -> list[Row]:
+async def attachments(visit: Visit, shown: Row, limit: int) -> list[Row]:
     """Return the documents that came in this one."""
-    if not shown["source_path"] or shown["doc_type"] not in ("eml", "msg", "mbox"):
+    if shown["doc_type"] not in ("eml", "msg", "mbox"):
         return []
-    page = await visit.engine.documents(source_prefix=f"{shown['source_path']}#", limit=100)
+    page = await visit.engine.documents(part_of=shown["id"], limit=limit)
     return [document_row(each) for each in page["documents"]]
+
+
+async def whole(visit: Visit, shown: Row) -> Row | None:
+    """Return the document that this one came in."""
+    if not shown["part_of"]:
+        return None
+    try:
+        return document_row(await visit.engine.document(shown["part_of"], chunks=1))
+    except NotFound:  # it was deleted just now
+        return None
 
 
 async def page_picture(request: Request, visit: Visit) -> Response:

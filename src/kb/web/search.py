@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
+from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
 from kb.web.pages import render
 from kb.web.text import matched, plain, snippet
@@ -29,6 +31,8 @@ COUNTED: Final = 50
 """How many results are looked at for the counts on chips."""
 
 MOST_CHIPS: Final = 12
+INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
+"""What the path of an attachment begins with whose message has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ def document_row(document: Row) -> Row:
     return {
         **document,
         "title": plain(document["title"], 200) or "Untitled",
-        "path": plain(document["source_path"] or "", 200),
+        "path": path_of(document),
         "source": plain(document.get("source") or "", 200),
         "replaced_by": document.get("replaced_by"),
         "when": document["updated_at"] or document["created_at"],
@@ -170,7 +174,12 @@ def document_row(document: Row) -> Row:
 def job_row(job: Row) -> Row:
     """Return a job for a list."""
     name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
-    return {**job, "name": plain(name, 200), "path": plain(job["source_path"] or "", 200)}
+    return {**job, "name": plain(name, 200), "path": path_of(job)}
+
+
+def path_of(row: Row) -> str:
+    """Return a path for people: what came inside a file without one has its name alone."""
+    return plain(INSIDE.sub("", row["source_path"] or ""), 200)
 
 
 def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
