@@ -13,6 +13,7 @@ from lxml import html
 from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
+from tests.support.pdf import pdf
 from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 
@@ -390,3 +391,17 @@ def test_a_mail_and_what_came_in_it_lead_to_each_other_with_a_path_and_without(r
     assert "job:" not in reader.text
     reader.open(reader.page.xpath("//*[@class='whole']/a/@href")[0])
     assert reader.page.xpath("//h1/text()") == ["Moorings in May"]
+
+
+@pytest.mark.web
+def test_the_pages_of_a_pdf_end_with_its_last_one_though_that_has_no_text(read, site):
+    file = {"file": ("berths.pdf", pdf("The list of berths.", ""))}
+    document = site.engine.post("jobs", params={"wait": 30}, files=file).json()["document_id"]
+    reader = read(f"{site.url}/d/{document}")
+    reader.click("Page 2")
+    [image] = reader.page.xpath("//img/@src")
+    assert "/pages/2.png" in image
+    assert reader.http.get(image).headers["content-type"] == "image/png"
+    assert reader.page.xpath("//*[@class='looks']//p/a/text()") == ["Page 1"]
+    reader.open(f"{site.url}/d/{document}?page=999")
+    assert reader.page.xpath("//img/@src") == [image], "the last one stands in for one that is not there"

@@ -543,6 +543,13 @@ class DocumentText(Reply):
     text: str
 
 
+class DocumentPages(Reply):
+    """How many pages a document has."""
+
+    document_id: int
+    pages: int
+
+
 class Job(Reply):
     """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed.
 

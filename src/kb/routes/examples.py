@@ -143,6 +143,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "DocumentWithChunks": DOCUMENT
     | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR, "part_of": None},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
+    "DocumentPages": {"document_id": 42, "pages": 12},
     "DocumentText": {
         "document_id": 42,
         "title": "Harbour",
