@@ -405,3 +405,32 @@ def test_the_pages_of_a_pdf_end_with_its_last_one_though_that_has_no_text(read, 
     assert reader.page.xpath("//*[@class='looks']//p/a/text()") == ["Page 1"]
     reader.open(f"{site.url}/d/{document}?page=999")
     assert reader.page.xpath("//img/@src") == [image], "the last one stands in for one that is not there"
+
+
+def chip(reader, label):
+    [found] = [each for each in reader.page.xpath("//a[contains(@class, 'chip')]") if label in each.text_content()]
+    return found
+
+
+@pytest.mark.web
+def test_a_path_and_dates_that_narrow_a_search_are_chips_that_take_themselves_away(read, site):
+    reader = read(f"{site.url}/?q=boat&path=boat/&after=2026-01-01&before=2099-01-01")
+    for label in ("in boat/", "from 2026-01-01", "before 2099-01-01"):
+        assert "set" in chip(reader, label).get("class")
+        reader.open(chip(reader, label).get("href"))
+    assert reader.answer.url.query == b"q=boat"
+
+
+@pytest.mark.web
+def test_folders_and_times_of_what_was_found_are_chips_that_count_what_they_lead_to(read, site):
+    for year, folder in (("2019", "spring"), ("2019", "summer"), ("2021", "summer")):
+        text = f"---\ndate: {year}-0{5 if folder == 'spring' else 7}-07\n---\nThe gunwale was varnished in {year}, {folder}.\n"
+        form = {"files": {"file": ("log.md", text.encode())}, "data": {"source_path": f"/varnish/{folder}/{year}.md"}}
+        site.engine.post("jobs", params={"wait": 30}, **form).raise_for_status()
+    for label, number in (("in summer/", 2), ("in spring/", 1), ("2019", 2), ("2021", 1)):
+        reader = read(f"{site.url}/?q=gunwale+varnished&mode=words&path=/varnish/")
+        assert chip(reader, label).xpath("b/text()") == [str(number)]
+        reader.open(chip(reader, label).get("href"))
+        assert len(reader.page.xpath("//ol[@class='results']/li")) == number, label
+    reader = read(f"{site.url}/?q=gunwale&mode=words&path=/varnish/&after=2019-01-01&before=2020-01-01")
+    assert chip(reader, "May 2019").xpath("b/text()") == ["1"]
