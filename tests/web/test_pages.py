@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -434,3 +435,23 @@ def test_folders_and_times_of_what_was_found_are_chips_that_count_what_they_lead
         assert len(reader.page.xpath("//ol[@class='results']/li")) == number, label
     reader = read(f"{site.url}/?q=gunwale&mode=words&path=/varnish/&after=2019-01-01&before=2020-01-01")
     assert chip(reader, "May 2019").xpath("b/text()") == ["1"]
+
+
+@pytest.mark.web
+def test_claude_desktop_is_told_which_program_to_start_and_where_that_asks(read, site):
+    [said] = read(f"{site.url}/connect").page.xpath("//section[h2[contains(., 'Claude Desktop')]]/pre/text()")
+    server = json.loads(said)["mcpServers"]["kb"]
+    assert (server["command"], server["args"]) == ("kb", ["stdio"])
+    assert server["env"] == {"KB_MCP_URL": f"{site.url}/mcp"}
+
+
+@pytest.mark.web
+def test_the_bench_of_the_pages_tells_what_is_beyond_its_limit():
+    from bench.in_browser import judge
+
+    good = {"wire_bytes": 60_000.0, "usable_p95_ms": 300.0, "frames_per_second": 50.0, "shown_p95_ms": 900.0}
+    assert judge(good) == []
+    assert judge({"frames_per_second": 49.9, "beside_engine_p95_ms": 80.1}) == [
+        "beside_engine_p95_ms is 80.1, more than 80",
+        "frames_per_second is 49.9, less than 50",
+    ]

@@ -103,8 +103,15 @@ def clients(url: str, headers: dict[str, str]) -> Iterable[Row]:
     header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     command = shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", "kb", url, *header])
     typed = {"type": "http", **server}
+    env = {"KB_MCP_URL": url} | ({"KB_MCP_API_KEY": "KEY"} if headers else {})
+    desktop = _json({"mcpServers": {"kb": {"command": "kb", "args": ["stdio"], "env": env}}})  # it only starts programs
     return [
         {"name": "Claude Code", "place": "in a terminal", "text": command},
+        {
+            "name": "Claude Desktop",
+            "place": "claude_desktop_config.json, beside an installed kb",
+            "text": desktop,
+        },
         {"name": "Cursor", "place": "~/.cursor/mcp.json", "text": _json({"mcpServers": {"kb": server}})},
         {"name": "VS Code", "place": ".vscode/mcp.json", "text": _json({"servers": {"kb": typed}})},
         {"name": "Other clients", "place": "Streamable HTTP", "text": _json({"mcpServers": {"kb": typed}})},
