@@ -455,3 +455,18 @@ def test_the_bench_of_the_pages_tells_what_is_beyond_its_limit():
         "beside_engine_p95_ms is 80.1, more than 80",
         "frames_per_second is 49.9, less than 50",
     ]
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("change", ["tags", "search"])
+def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, change):
+    with httpx2.stream("GET", f"{site.url}/events", timeout=60) as stream:
+        told = (json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line.startswith("data: "))
+        before = next(told)
+        if change == "tags":
+            site.engine.patch(f"documents/{site.ids['Boat']}/tags", json={"add": ["told of"]}).raise_for_status()
+            assert any(each["changed"] != before["changed"] for each in told)
+            site.engine.patch(f"documents/{site.ids['Boat']}/tags", json={"remove": ["told of"]})
+        else:
+            site.engine.post("search", json={"query": "told of"}).raise_for_status()
+            assert any(each["searches"] > before["searches"] for each in told)
