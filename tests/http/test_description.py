@@ -12,6 +12,7 @@ ROUTES = """
 search     POST    /search
 search     GET     /documents/{document_id}/similar
 status     GET     /activity
+status     GET     /storage
 status     GET     /status
 jobs       POST    /jobs
 jobs       GET     /jobs

@@ -470,3 +470,13 @@ def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, chang
         else:
             site.engine.post("search", json={"query": "told of"}).raise_for_status()
             assert any(each["searches"] > before["searches"] for each in told)
+
+
+@pytest.mark.web
+def test_the_overview_shows_what_takes_room(read, site):
+    stored = site.engine.get("storage").json()
+    assert stored["originals"] > 0
+    [picture] = read(f"{site.url}/overview").page.xpath("//section[@aria-labelledby='storage']/svg")
+    assert "originals" in picture.get("aria-label")
+    widths = [float(each.get("width")) for each in picture.iter("rect")]
+    assert abs(sum(widths) - 640) < 1

@@ -337,6 +337,10 @@ class EngineClient:
         """POST /maintenance: `back-up`, `verify`, `examine` or `mend`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
 
+    async def storage(self) -> JSON:
+        """GET /storage: the bytes of the database, the originals and the backups."""
+        return await self._call("GET", "storage")
+
     async def activity(self) -> JSON:
         """GET /activity: the last hour."""
         return await self._call("GET", "activity")

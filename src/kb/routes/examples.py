@@ -202,6 +202,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             }
         ],
     },
+    "Storage": {"database": 81_920_000, "originals": 402_000_000, "backups": None},
     "Activity": {
         "searches": MINUTE | {"minutes": [MINUTE]},
         "ingestions": {"count": 0, "p50_ms": None, "p95_ms": None, "minutes": []},

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.web import charts
-from kb.web.pages import kind, render
+from kb.web.pages import kind, render, size
 from kb.web.search import job_row
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ async def overview(request: Request, visit: Visit) -> Response:
         days=charts.columns(added, "Documents added or changed in the last 30 days"),
         is_whole=is_whole,
         passed=passed,
+        storage=await storage(visit),
         failed=[job_row(each) for each in failed["jobs"]],
     )
 
@@ -57,6 +58,16 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
         counts.update((each["updated_at"] or each["created_at"])[:10] for each in page["documents"])
     days = [first + timedelta(days=day) for day in range(DAYS)]
     return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MOST
+
+
+async def storage(visit: Visit) -> Row | None:
+    """Return how much room the data take, in a picture; nothing for a key that is not told of it."""
+    found = await visit.engine.storage()
+    parts = [(name, found[name]) for name in ("database", "originals", "backups") if found[name]]
+    if not parts:
+        return None
+    said = ", ".join(f"{name} {size(number)}" for name, number in parts)
+    return {"picture": charts.stack(parts, f"Room on the disk: {said}"), "parts": parts}
 
 
 async def activity(visit: Visit) -> list[Row]:
