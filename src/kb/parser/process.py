@@ -88,7 +88,7 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
 def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture, bytes]]:
     """Yield the pictures that are there, that are more than a sign, and that there is room for, with their bytes."""
     for picture in pictures[:MAX_PICTURES]:
-        with suppress(Unreadable):
+        with suppress(Unreadable, MemoryError):  # the text is there without it
             data = picture.read()
             if SMALLEST_PICTURE <= len(data) <= room:
                 room -= len(data)
