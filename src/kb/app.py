@@ -32,6 +32,7 @@ from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
+from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.documents.reread import queue_outdated
@@ -294,6 +295,8 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         stack.enter_context(MaintenanceTasks(settings)),
         instruments,
+        DiskUse(settings.files_dir),
+        DiskUse(settings.backup_dir),
     )
 
 
