@@ -220,7 +220,7 @@ LET_IN = [
 async def test_an_open_server_is_for_its_own_pages_and_those_it_is_told_of(start_server, tmp_path):
     hosts = "kb.home, localhost:5173"
     with start_server(tmp_path, KB_ALLOWED_HOSTS=hosts, KB_MCP_ALLOWED_HOSTS=hosts, KB_APPS=ALL_APPS) as server:
-        async with httpx2.AsyncClient(base_url=server.url) as http:
+        async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
             for headers, status in LET_IN:
                 for path in ("/api/v1/status", "/metrics"):
                     assert (await http.get(path, headers=headers)).status_code == status, (path, headers)
@@ -469,6 +469,7 @@ def look():
             time.sleep(0.05)
     print({name: value for name, value in os.environ.items() if before.get(name) != value})
     print(httpx2.get(f"http://127.0.0.1:{port}/api/v1/status").status_code)
+    httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=60)  # what starts last is there
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=look).start()
