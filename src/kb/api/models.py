@@ -88,6 +88,21 @@ def whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _sort(value: object) -> object:
+    return "recent" if value == "newest" else value
+
+
+ListSorted = Annotated[
+    Sort,
+    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest"]),
+    Field(description="`recent` or `newest`: the last changed or added first; `oldest`: last."),
+]
+SearchSorted = Annotated[
+    SearchSort,
+    BeforeValidator(_sort, json_schema_input_type=Literal["relevance", "recent", "newest"]),
+    Field(description="`recent` or `newest`: what was found, the newest first."),
+]
+
 # \s is not the same everywhere: \x1c to \x1f are white space to Python alone, \ufeff to JavaScript alone, \x85 to all
 # others.
 WORD = r"[^\s\x1c-\x1f\x85\ufeff]"
@@ -183,7 +198,7 @@ class SearchRequest(Request):
     after: Annotated[Instant | None, AFTER] = None
     before: Annotated[Instant | None, BEFORE] = None
     document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
-    sort: Annotated[SearchSort, Field(description="`recent`: what was found, the newest first.")] = "relevance"
+    sort: SearchSorted = "relevance"
     fts_only: bool = False
     vec_only: bool = False
     exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False

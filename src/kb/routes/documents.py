@@ -29,8 +29,8 @@ from kb.api.models import (
     DocumentText,
     DocumentWithChunks,
     Instant,
+    ListSorted,
     Move,
-    Sort,
     SourcePath,
     SourcePrefix,
     Tag,
@@ -94,7 +94,7 @@ class ListQuery(QueryModel):
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
     after: Annotated[Instant | None, AFTER] = None
     before: Annotated[Instant | None, BEFORE] = None
-    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first; `oldest`: last.")] = "id"
+    sort: ListSorted = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
     total: Annotated[bool, Field(description="Count all pages' documents.")] = False
