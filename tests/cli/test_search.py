@@ -261,6 +261,14 @@ def test_a_date_of_a_notes_own_filters_and_orders(kb, tag):
     assert titles("--newest", "--dated-after", "2020") == ["2024-02-29", "2021-05-03"]
     assert titles("--dated-before", "May 2021") == ["2019-12-31"]
     listed = kb.json("list", "--tags", tag, "--dated-after", "2024-02")["documents"]
+    for zone in ("Asia/Tokyo", "America/Lima"):
+        for env, named in (({"TZ": zone}, ""), ({"TZ": "UTC"}, f" {zone}")):
+            on = ("--dated-after", f"2024-02-29{named}", "--dated-before", f"1 March 2024{named}")
+            assert [each["date"] for each in kb.json("list", "--tags", tag, *on, env=env)["documents"]] == [
+                "2024-02-29"
+            ]
+            gone = ("--dated-after", f"2024-03-01{named}", "--dated-before", f"2 March 2024{named}")
+            assert kb.json("list", "--tags", tag, *gone, env=env)["documents"] == []
     assert [each["title"] for each in listed] == ["2024-02-29"]
 
 

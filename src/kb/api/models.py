@@ -79,6 +79,11 @@ def _in_utc(instant: datetime) -> datetime:
         raise PydanticCustomError("instant", "must be a moment of the years 1 to 9999 in UTC") from None
 
 
+def _in_calendar(instant: datetime) -> datetime:
+    _in_utc(instant)
+    return instant
+
+
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -139,6 +144,9 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
+DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_calendar), Field(strict=False)]
+"""It keeps its time zone: the day that it names there is compared with the days that documents give themselves."""
+
 AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
 Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
@@ -195,8 +203,8 @@ class SearchRequest(Request):
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[Instant | None, AFTER] = None
-    before: Annotated[Instant | None, BEFORE] = None
+    after: Annotated[DayBound | None, AFTER] = None
+    before: Annotated[DayBound | None, BEFORE] = None
     document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
     sort: SearchSorted = "relevance"
     fts_only: bool = False

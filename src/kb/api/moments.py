@@ -42,7 +42,7 @@ EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this w
 
 
 def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
-    """Return a moment in ISO 8601; None for no text.
+    """Return a moment in ISO 8601, in its zone; None for no text.
 
     Args:
         text: what is written.
@@ -53,7 +53,7 @@ def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
         Invalid: it is none, or could be several.
     """
     found = _read(text, field, zone)
-    return found.astimezone(UTC).isoformat().replace("+00:00", "Z") if found else None
+    return found.isoformat().replace("+00:00", "Z") if found else None
 
 
 def day(text: str, field: str) -> str | None:

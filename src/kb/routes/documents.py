@@ -21,6 +21,7 @@ from kb.api.models import (
     DEFAULT_PAGE,
     UPDATED_AFTER,
     AsOf,
+    DayBound,
     Deleted,
     DocType,
     Document,
@@ -92,8 +93,8 @@ class ListQuery(QueryModel):
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     as_of: AsOf = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[Instant | None, AFTER] = None
-    before: Annotated[Instant | None, BEFORE] = None
+    after: Annotated[DayBound | None, AFTER] = None
+    before: Annotated[DayBound | None, BEFORE] = None
     sort: ListSorted = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
