@@ -80,3 +80,16 @@ async def test_as_of_a_moment_what_was_asked_for_is_searched(api, tag):
     texts, unknown = await answer(api, tag, "quatermaster zeppelins", fts_only=True, as_of=at)
     assert unknown == []
     assert set(texts) == {TEXTS[0], TEXTS[2]}
+
+
+async def test_a_word_with_a_sharp_s_is_found_by_two_and_the_other_way_round(api):
+    await finished(api, await api.add_note(text="In der Zwetschgenmaßgasse ist es eng.", tags=["sharp"]))
+    await finished(api, await api.add_note(text="Am Schleussengrund liegt ein Boot.", tags=["sharp"]))
+    texts, unknown = await answer(api, "sharp", "zwetschgenmassgasse", fts_only=True)
+    assert unknown == [{"word": "zwetschgenmassgasse", "nearest": ["zwetschgenmaßgasse"]}]
+    assert texts == ["In der Zwetschgenmaßgasse ist es eng."]
+    texts, unknown = await answer(api, "sharp", "Schleußengrund", fts_only=True)
+    assert texts == ["Am Schleussengrund liegt ein Boot."]
+    await finished(api, await api.add_note(text="Die Quiße.", tags=["sharp"]))
+    texts, unknown = await answer(api, "sharp", "quisse", fts_only=True)
+    assert (texts, unknown[0]["nearest"][0]) == (["Die Quiße."], "quiße")
