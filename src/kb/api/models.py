@@ -301,10 +301,16 @@ class Place(Reply):
 
 
 class ExplainedTerm(Reply):
-    """A word that was looked for and stands in the passage, and what it adds to `fts_score`."""
+    """A word that was looked for and stands in the passage, and what it adds to `fts_score`.
+
+    `idf` is how much it counts, the more the rarer; `count` how often it stands there, twice in a title or heading.
+    Both are null for a word like `photogr*`, and while full text is searched on disk.
+    """
 
     term: str
     score: float
+    idf: float | None = None
+    count: int | None = None
 
 
 class ExplainedLeg(Reply):
