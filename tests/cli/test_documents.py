@@ -113,6 +113,12 @@ def test_delete_says_that_a_file_is_still_there(kb, tmp_path, tag):
     assert kb("delete", ids[0]["id"], "--yes").stderr == ""
 
 
+def test_delete_succeeds_where_the_file_cannot_be_looked_for(kb, tag):
+    document_id = kb.note(f"a note {tag}", "--source-path", f"/{'long' * 100}/{tag}.md")
+    ended = kb("delete", document_id, "--yes")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_delete_on_a_terminal_says_what_and_asks(kb, notes, tag):
     code, shown = kb.in_terminal("delete", notes[0], typed="n\n")
     assert code == 0

@@ -76,3 +76,11 @@ def test_many_pictures_leave_no_threads_behind(engine, server):
 
     before = threads_after(2)
     assert threads_after(20) < before + 10
+
+
+def test_the_pages_of_a_pdf_are_counted_with_and_without_text(engine):
+    document = add(engine, files={"file": ("three.pdf", pdf("Only here stands text.", "", ""))})
+    assert engine.get(f"documents/{document}/pages").json() == {"document_id": document, "pages": 3}
+    note = add(engine, json={"text": "A note that has no pages."})
+    assert engine.get(f"documents/{note}/pages").status_code == 409
+    assert engine.get("documents/999999/pages").status_code == 404

@@ -38,6 +38,13 @@ async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag)
     assert len(texts) == 2
 
 
+async def test_a_short_word_is_named_too_and_never_taken_for_another(api, tag):
+    texts, unknown = await answer(api, tag, "zepp oce zeppelin quatermaster", fts_only=True)
+    assert unknown[:2] == [{"word": "zepp", "nearest": []}, {"word": "oce", "nearest": []}]
+    assert unknown[2:] == [{"word": "quatermaster", "nearest": ["quartermaster"]}]
+    assert set(texts) == set(TEXTS)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -50,7 +57,6 @@ async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag)
         "zeppelin -quatermaster",
         "quatermast*",
         "quater-master",
-        "zepp",
     ],
 )
 async def test_what_is_known_or_meant_as_it_is_written_is_no_misspelling(api, tag, query):

@@ -13,7 +13,7 @@ from docx.shared import Inches
 from PIL import Image
 
 from kb.api.errors import OutOfReach, Unreadable
-from kb.formats.pictures import says_anything
+from kb.formats.pictures import is_picture, says_anything
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
@@ -208,6 +208,28 @@ def test_a_picture_that_unpacks_to_far_more_than_the_file_is_left_out(read):
         for name, data in parts.items():
             archive.writestr(name, b"BM" + bytes(20_000_000) if name == first else data)
     assert lines(read(SAYS, packed.getvalue(), "bomb.docx")).count("found words") == 1
+
+
+def test_what_is_only_called_a_picture_never_reaches_ocr(read, tmp_path):
+    other = tmp_path / "other.png"
+    other.write_bytes(ONE)
+    listed = f"{other}\n".encode() * 100  # which Tesseract takes for pictures to read
+    assert lines(read(SAYS, message(("bill.png", listed)), "a.eml"))[-1] == "Here it is."
+    body = f"<text:p>before{IMAGE}</text:p>"
+    assert lines(read(SAYS, opendocument("text", body, listed), "a.odt")) == ["before"]
+
+
+@pytest.mark.parametrize("kind", ["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"])
+def test_pictures_of_all_usual_formats_are_known(kind):
+    file = io.BytesIO()
+    page("words").convert("L").save(file, kind)
+    assert is_picture(file.getvalue())
+
+
+@pytest.mark.parametrize("named", ["image=true", "audio=cat"])
+def test_words_that_stand_on_a_picture_stay(read, named):
+    body = f"<draw:page>{IMAGE.replace('/></draw:frame>', '><text:p>on it</text:p></draw:image></draw:frame>')}</draw:page>"
+    assert lines(read(named, opendocument("presentation", body, ONE), "a.odp")) == ["on it"]
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")

@@ -78,6 +78,9 @@ def fill(engine):
     ]:
         note = {"title": title, "text": text, "tags": tags}
         ids[title] = engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    note = {"title": "Old lease", "text": "The lease that ended in 2024."}
+    ids["binned"] = engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    engine.delete(f"documents/{ids['binned']}").raise_for_status()
     for number in range(12):
         note = {
             "title": f"Log of day {number + 1}",
@@ -207,6 +210,7 @@ def pages(ids):
         "home": "",
         "search": "?q=when are the moorings renewed",
         "grouped": "?q=boat moorings&group=1&tag=boat",
+        "wrong": f"?q=moorings&tag={'x' * 1000}",
         "nothing": "?q=xyzzy&mode=words",
         "documents": "documents",
         "note": f"d/{ids['Boat']}?chunk=0&q=carburettor",
@@ -215,6 +219,7 @@ def pages(ids):
         "table": f"d/{ids['boat/engine.csv']}",
         "code": f"d/{ids['boat/tides.py']}",
         "passages": f"d/{ids['house/heating.md']}?show=chunks",
+        "binned": f"d/{ids['binned']}",
         "history": f"d/{ids['Heating bill']}/history",
         "version": f"d/{ids['Heating bill']}/history/1",
         "new": "new",

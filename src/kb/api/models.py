@@ -430,13 +430,15 @@ class Chunk(Reply):
 class DocumentWithChunks(Document):
     """A document with its text in chunks: all `chunk_count` of them, or those that were asked for.
 
-    `by` is the name of the key that made it what it is, `client` the program.
+    `by` is the name of the key that made it what it is, `client` the program. `part_of` is the document that it came
+    inside, as attachments do.
     """
 
     chunks: list[Chunk]
     chunk_count: int
     by: str | None
     client: str | None
+    part_of: int | None = None
 
 
 class DocumentList(Reply):
@@ -568,6 +570,13 @@ class DocumentText(Reply):
     end: int
     total: int
     text: str
+
+
+class DocumentPages(Reply):
+    """How many pages a document has."""
+
+    document_id: int
+    pages: int
 
 
 class Job(Reply):

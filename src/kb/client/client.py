@@ -206,6 +206,10 @@ class EngineClient:
         """GET /documents/{id}/file: the file as it was uploaded."""
         return (await self._request("GET", f"documents/{document_id}/file")).content
 
+    async def pages(self, document_id: int) -> JSON:
+        """GET /documents/{id}/pages: how many a PDF has."""
+        return await self._call("GET", f"documents/{document_id}/pages")
+
     async def page_picture(self, document_id: int, number: int, chunk: int | None = None) -> bytes:
         """GET /documents/{id}/pages/{number}.png: a page of a PDF, with the chunk of this index marked."""
         path = f"documents/{document_id}/pages/{number}.png"
@@ -332,6 +336,10 @@ class EngineClient:
     async def maintain(self, action: str) -> JSON:
         """POST /maintenance: `back-up`, `verify`, `examine` or `mend`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
+
+    async def storage(self) -> JSON:
+        """GET /storage: the bytes of the database, the originals and the backups."""
+        return await self._call("GET", "storage")
 
     async def activity(self) -> JSON:
         """GET /activity: the last hour."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
 from threading import Timer
 from typing import TYPE_CHECKING, Final, Self
@@ -23,6 +23,9 @@ IDLE_SECONDS: Final = 60
 MAX_SLOW: Final = 1000
 """So many pages that took too long are remembered."""
 
+MAX_COUNTS: Final = 10_000
+"""Of so many PDFs the number of pages is remembered."""
+
 
 class PagePictures:
     """Draws one page after another.
@@ -38,6 +41,7 @@ class PagePictures:
         self._originals = originals
         self._sandbox = Sandbox(limits)
         self._slow: deque[tuple[str, int]] = deque(maxlen=MAX_SLOW)
+        self._counts: OrderedDict[str, int] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, "kb-pages")
         self._used = 0.0
         self._timer: Timer | None = None
@@ -85,6 +89,31 @@ class PagePictures:
         finally:
             self._used = time.monotonic()
             self._await_idle()
+
+    def count(self, document: Document) -> int:
+        """Return how many pages there are. Raises as `draw`."""
+        if document.doc_type != "pdf":
+            raise NotPaged
+        known = self._counts.get(document.content_hash)
+        if known is None:
+            self._originals.open(document).close()
+            known = self._thread.submit(self._count, document).result()
+        return known
+
+    def _count(self, document: Document) -> int:
+        try:
+            number = self._sandbox.count_pages(self._originals.path(document.content_hash))
+        except Unreadable as error:
+            raise NotFound(f"Its pages cannot be counted: {error.detail}.") from None
+        except FileNotFoundError:  # it was deleted just now
+            raise NotFound(f"No file is kept for document {document.id} any more.") from None
+        finally:
+            self._used = time.monotonic()
+            self._await_idle()
+        self._counts[document.content_hash] = number
+        while len(self._counts) > MAX_COUNTS:
+            self._counts.popitem(last=False)
+        return number
 
     def _await_idle(self) -> None:
         if self._timer:

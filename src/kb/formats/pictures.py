@@ -15,12 +15,23 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"\w{3,}|[^\W\d_a-zA-Z\u00c0-\u024f]{2,}")
 _FEWEST_WORDS: Final = 2
+_SIGNATURE: Final = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|BM|II[*+]\0|MM\0[*+]|RIFF....WEBP|\0\0..ftyp", re.DOTALL
+)
 
 
 @dataclass
 class _Piece:
     section: Section
     text: str
+
+
+def is_picture(data: bytes) -> bool:
+    """Return whether a file begins as a picture does, whatever it is called.
+
+    Tesseract takes anything else for a list of files that it shall read.
+    """
+    return _SIGNATURE.match(data) is not None
 
 
 def says_anything(found: str) -> bool:

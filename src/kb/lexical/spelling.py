@@ -6,7 +6,7 @@ import unicodedata
 from functools import cache
 
 SHORTEST, LONGEST = 5, 32
-"""Shorter words are spelled like too many others, and of longer ones no kind of change is worth trying."""
+"""Shorter words are spelled like too many others to be corrected, and of longer ones no change is worth trying."""
 
 REPLACED = 6
 """How long a word is at least of which a letter may be another: a shorter one becomes another word too easily."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.formats.opaque import Opaque
-from kb.formats.pictures import says_anything, with_pictures
+from kb.formats.pictures import is_picture, says_anything, with_pictures
 from kb.formats.scans import NO_OCR, with_pages, with_remark
 from kb.parser.extractor_run import ExtractorRun
 from kb.parser.sandbox import Limits, Sandbox, environment
@@ -117,8 +117,11 @@ class ExtractingSandbox(Sandbox):
         for picture in extracted.pictures:
             if time.monotonic() >= deadline:
                 break
+            data = picture.read()
+            if not is_picture(data):
+                continue
             try:
-                words = self._read_picture(extractor, picture.read(), characters, deadline)
+                words = self._read_picture(extractor, data, characters, deadline)
             except OutOfReach:
                 raise
             except Unreadable:

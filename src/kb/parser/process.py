@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
 from kb.formats.opaque import Opaque
-from kb.formats.page_picture import draw_page, picture_to_read
+from kb.formats.page_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
 from kb.parser.confine import confine
 from kb.parser.protocol import MAX_PICTURES, attached_room, pack, receive, receive_bytes, send
@@ -88,7 +88,7 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
 def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture, bytes]]:
     """Yield the pictures that are there, that are more than a sign, and that there is room for, with their bytes."""
     for picture in pictures[:MAX_PICTURES]:
-        with suppress(Unreadable):
+        with suppress(Unreadable, MemoryError):  # the text is there without it
             data = picture.read()
             if SMALLEST_PICTURE <= len(data) <= room:
                 room -= len(data)
@@ -98,13 +98,13 @@ def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture,
 def _draw(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
     data = receive_bytes(requests)
     try:
-        png = _picture(data, request)
+        answer = _picture(data, request) if request["page"] else str(count_pages(data)).encode()
     except Unreadable as error:
         send(replies, {"unreadable": error.detail})
     except MemoryError:
         send(replies, {"out_of": "memory"})
     else:
-        send(replies, {"drawn": True}, png)
+        send(replies, {"drawn": True}, answer)
 
 
 def _picture(data: bytes, request: dict[str, Any]) -> bytes:

@@ -207,6 +207,10 @@ class Sandbox:
         """Return a page of the PDF at `path` as PNG (`kb.formats.page_picture.draw_page`). Raises as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
+    def count_pages(self, path: Path) -> int:
+        """Return how many pages the PDF at `path` has. Raises as `extract`."""
+        return int(self._ask(lambda process: process.draw(path, {"page": None})))
+
     def picture_to_read(self, path: Path, number: int) -> bytes:
         """Return a page of the PDF at `path` as a PNG that is fit for OCR. Raises as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": number}))

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kb.lexical.segment import MARKS, RUN, has_run, is_letter, parts
-from kb.lexical.spelling import LONGEST, SHORTEST
+from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
 from kb.search.isbn import other_spellings
 
@@ -129,8 +129,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a word is of a length to be misspelled, and no stop word."""
-    return SHORTEST <= len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
+    """Return whether a word is not too long to be one, and no stop word."""
+    return len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
 
 
 def exclusions(text: str) -> list[str]:

@@ -120,6 +120,9 @@ class Documents(Protocol):
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
         """Return the ids and paths of the documents that came inside this one."""
 
+    def part_of(self, document_id: int) -> int | None:
+        """Return the document that this one came inside."""
+
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 

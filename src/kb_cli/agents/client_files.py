@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|\A\ufeff", re.DOTALL)
 _TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _INDENT: Final = re.compile(r'^([ \t]+)"', re.MULTILINE)
+_YAML_COMMENT: Final = re.compile(r"(?:^|\s)#")
+_STRANGE: Final = "it is written in a way that kb cannot add to"
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -36,9 +39,15 @@ def merge(file: Path, text: str, wanted: str) -> str:
     expected = _merged(before, added)
     if expected == before:
         return text
-    after = edit(text, added)
-    if load(after) != expected:
-        raise ValueError("it is written in a way that kb cannot add to")
+    try:
+        after = edit(text, added)
+        is_right = load(after) == expected
+    except (ImportError, ValueError):
+        raise
+    except Exception:  # noqa: BLE001 - whatever the libraries raise, the file is as it was
+        is_right = False
+    if not is_right:
+        raise ValueError(_STRANGE)
     return after
 
 
@@ -137,6 +146,12 @@ def _line(text: str, depth: int) -> str:
 def _edit_toml(text: str, wanted: dict[str, Any]) -> str:
     import tomlkit
 
+    line = "\r\n" if "\r\n" in text else "\n"
+    head = text if text.endswith("\n") else f"{text}{line}"
+    behind = head + line + tomlkit.dumps(wanted).replace("\n", line)
+    with suppress(ValueError):  # all comments stay with the tables that they are about
+        if tomllib.loads(behind) == _merged(tomllib.loads(text), wanted):
+            return behind
     document = tomlkit.parse(text)
     _put_toml(document, wanted)
     return tomlkit.dumps(document)
@@ -159,6 +174,9 @@ def _load_yaml(text: str) -> Any:  # noqa: ANN401 - YAML
 
     try:
         return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:  # as a whole it quotes the file, in which there may be keys
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from None
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
 
@@ -178,6 +196,8 @@ def _edit_yaml(text: str, wanted: dict[str, Any], path: tuple[str, ...] = ()) ->
             text = _edit_yaml(text, value, (*path, name))
         else:
             start, end = node.start_mark.index, node.end_mark.index
+            if _YAML_COMMENT.search(text[start:end]):
+                raise ValueError("there is a comment in what kb would write anew")
             there = _load_yaml(text[start:end])
             whole = _merged(there, value) if isinstance(value, dict) else value
             text = f"{text[:start].rstrip(' ')} {json.dumps(whole)}{text[end:]}"

@@ -46,9 +46,16 @@ def delete(
             title = output.one_line(receipt["title"])
             output.print_line(f"document {receipt['document_id']} is deleted: {title}")
             path = paths.get(receipt["document_id"])
-            if path and output.is_path(path) and Path(path).is_file():
+            if path and is_here(path):
                 output.print_error(f"{path} is still there: the next 'kb sync' of its folder adds it again")
     return code
+
+
+def is_here(path: str) -> bool:
+    """Return whether there is such a file, as far as this user can see: the document may be of another machine."""
+    with suppress(OSError, ValueError):
+        return output.is_path(path) and Path(path).is_file()
+    return False
 
 
 def confirm(ids: list[int], purge: bool) -> None:

@@ -124,10 +124,10 @@ class _Writer:
                 self._list(child, depth + 1)
             elif name == "table":
                 self._table(child)
-            elif name == "image":
-                self._picture(child)
             elif name not in _UNSEEN:
-                self.blocks(child, depth)
+                if name == "image":
+                    self._picture(child)
+                self.blocks(child, depth)  # what stands on a picture, too
 
     def notes(self) -> None:
         """Write the footnotes and comments under headings of their own."""

@@ -10,7 +10,7 @@ import sqlite_vec
 from apsw import bestpractice
 
 from kb.api.errors import StoreError
-from kb.store.own_day import own_day
+from kb.api.own_day import own_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

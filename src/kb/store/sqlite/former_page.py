@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kb.store.own_day import own_day
+from kb.api.own_day import own_day
 from kb.store.sqlite.row_mapping import Execute, binned_of, document_of, mapped, moment, raw, stored, version_of
 from kb.store.sqlite.statements import statements
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.lexical.segment import segmented
-from kb.lexical.spelling import LONG, distance, edits, may_be_near, plain, spelled_out
+from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
 from kb.lexical.stop_words import STOP_WORDS
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import LAST, Tokenizer
@@ -64,7 +64,8 @@ class Speller:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
         keys = {word: self._words.keys([word]) for word in words}
         missing = [word for word, found in keys.items() if found and not self._rows(found[0]).size]
-        return {word: self._nearest(word) if number < CORRECTED else [] for number, word in enumerate(missing)}
+        corrected = [word for word in missing if len(word) >= SHORTEST][:CORRECTED]
+        return {word: self._nearest(word) if word in corrected else [] for word in missing}
 
     def _nearest(self, word: str) -> list[str]:
         letters = plain(word)
