@@ -21,6 +21,7 @@ from kb.api.models import (
     DEFAULT_PAGE,
     UPDATED_AFTER,
     AsOf,
+    DayBound,
     Deleted,
     DocType,
     Document,
@@ -30,8 +31,8 @@ from kb.api.models import (
     DocumentText,
     DocumentWithChunks,
     Instant,
+    ListSorted,
     Move,
-    Sort,
     SourcePath,
     SourcePrefix,
     Tag,
@@ -93,10 +94,10 @@ class ListQuery(QueryModel):
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     as_of: AsOf = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[Instant | None, AFTER] = None
-    before: Annotated[Instant | None, BEFORE] = None
+    after: Annotated[DayBound | None, AFTER] = None
+    before: Annotated[DayBound | None, BEFORE] = None
     part_of: Annotated[DocumentId | None, Field(description="Came inside this document, as attachments do.")] = None
-    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first; `oldest`: last.")] = "id"
+    sort: ListSorted = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
     total: Annotated[bool, Field(description="Count all pages' documents.")] = False

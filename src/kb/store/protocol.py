@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Caller, Limit
     from kb.api.models import JobStatus, ReembedState, Sort
+    from kb.lexical.bm25 import Occurrences
     from kb.store.rows import (
         AuditEvent,
         AuditLine,
@@ -306,6 +307,9 @@ class Selection(Protocol):
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
+
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks, of which each is there; None where they are not known."""
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine. Unless `exact`, some may be missed."""

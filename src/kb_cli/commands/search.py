@@ -154,10 +154,16 @@ def print_explanation(result: dict[str, Any]) -> None:
     legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
     lines = [f"score {result['score']:.3f} = {' + '.join(legs)}"]
     if why["terms"]:
-        terms = [f"{output.one_line(each['term'])} {each['score']:.2f}" for each in why["terms"]]
-        lines.append(f"words {result['fts_score']:.2f} = {' + '.join(terms)}")
+        lines.append(f"words {result['fts_score']:.2f} = {' + '.join(map(format_term, why['terms']))}")
     for line in lines:
         output.print_styled(indent(Styled(line, DIM)))
+
+
+def format_term(term: dict[str, Any]) -> str:
+    """Return what a word adds; by which weight and how many occurrences, if that is known."""
+    added = f"{output.one_line(term['term'])} {term['score']:.2f}"
+    is_known = term.get("idf") is not None
+    return added + (f" (idf {term['idf']:.2f}, {term['count']} times)" if is_known else "")
 
 
 def format_leg(leg: dict[str, Any]) -> str:

@@ -59,7 +59,8 @@ DocType = Annotated[
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
 After = Annotated[
-    str | None, typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, yesterday.")
+    str | None,
+    typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, 3 Nov, march, monday, 7d."),
 ]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
 DatedAfter = Annotated[

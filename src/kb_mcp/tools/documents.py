@@ -56,7 +56,7 @@ FilterTags = Annotated[list[str], Field(fail_fast=True)]
 DocumentId = Annotated[int, Field(ge=1), WHOLE]
 OptionalId = Annotated[int, Field(ge=0), WHOLE]
 Cursor = Annotated[str, Field(description="next_cursor.")]
-After = Annotated[str, Field(description="Dated then or later: 2026-11, yesterday.")]
+After = Annotated[str, Field(description="Dated then or later: 2026-11, monday.")]
 
 
 class DocumentTools:

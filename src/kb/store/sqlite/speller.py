@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.lexical.segment import segmented
-from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain
+from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
 from kb.lexical.stop_words import STOP_WORDS
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.words import LAST, Tokenizer
@@ -78,7 +78,7 @@ class Speller:
         for stem, rows in islice(there, READ_STEMS):
             written = self._written(stem, letters, rows)
             if written and written not in STOP_WORDS:
-                far = distance(letters, plain(written))
+                far = distance(spelled_out(letters), spelled_out(plain(written)))
                 if stem in made or far <= FAR:
                     found.append((far, -rows.size, written))
         return [written for *_, written in sorted(found)[:NEAREST]]
