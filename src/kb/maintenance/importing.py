@@ -259,7 +259,7 @@ def _about(folder: Path) -> dict[str, Any]:
         int(about["last_document_id"])
     except FileNotFoundError:
         raise StoreError(
-            f"{folder} is no export of kb that 'kb import' takes, as there is no {ABOUT} in it: 'kb add {folder}' adds its"
+            f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"
             " files, those of 'kb export --plain', too."
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
