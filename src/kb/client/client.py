@@ -265,13 +265,21 @@ class EngineClient:
         body = _given(since=since, key=key) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
-    async def change_tags(self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> JSON:
+    async def change_tags(
+        self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None
+    ) -> JSON:
         """PATCH /documents/{id}/tags."""
         change = {"add": list(add), "remove": list(remove)}
-        return await self._call("PATCH", f"documents/{document_id}/tags", json=change)
+        return await self._call("PATCH", f"documents/{document_id}/tags", params=_given(why=why), json=change)
 
     async def update_note(
-        self, document_id: int, text: str | None = None, *, if_match: str | None = None, **change: object
+        self,
+        document_id: int,
+        text: str | None = None,
+        *,
+        if_match: str | None = None,
+        why: str | None = None,
+        **change: object,
     ) -> JSON:
         """PATCH /notes/{id} with the fields of `models.NoteUpdate`.
 
@@ -281,6 +289,7 @@ class EngineClient:
         return await self._call(
             "PATCH",
             f"notes/{document_id}",
+            params=_given(why=why),
             repeatable=not (if_match or change),
             json=_given(text=text, **change),
             headers=headers,

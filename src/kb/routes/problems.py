@@ -40,7 +40,7 @@ DESCRIPTIONS = {
     429: "Too many unknown keys came from this address.",
     426: "The client is too old for this engine; the detail says what to upgrade.",
     500: "The engine failed; its log says why.",
-    503: "The engine is still starting, or has too many searches, connections or files open.",
+    503: "The engine is still starting, or has too many searches, connections or files open, or cannot write its disk.",
     507: "The engine's disk is full; nothing was written.",
 }
 

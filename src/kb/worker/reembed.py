@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import DiskFull, KbError, NotReembedding, Stopped
+from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped
 from kb.ingest.chunk import Chunker
 from kb.ingest.models import open_model_of
 from kb.ingest.stop import Stop
@@ -313,7 +313,7 @@ class Reembedder:
                 self.run()
             except Stopped:
                 return
-            except DiskFull as error:
+            except (DiskFull, DiskFault) as error:
                 self._error = error.detail
                 self._wake.wait(RETRY_SECONDS)
                 self._wake.set()
