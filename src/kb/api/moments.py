@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
@@ -94,10 +94,17 @@ def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
         if found := read(written, today):
             found = found if found.tzinfo else found.replace(tzinfo=zone) if zone else found.astimezone()
             found.astimezone(UTC)
-            return found
+            return _in_minutes(found)
     except (OverflowError, ValueError):  # before the year 1, or after 9999
         pass
     raise Invalid(f"{field}: {text[:40]!r} is no date that is understood; write it like {EXAMPLES}.")
+
+
+def _in_minutes(instant: datetime) -> datetime:
+    """Return the same time of day in a zone of whole minutes: others, of the time before railways, few can read."""
+    offset = instant.utcoffset() or timedelta()
+    minutes = timedelta(minutes=round(offset / timedelta(minutes=1)))
+    return instant if minutes == offset else instant.replace(tzinfo=timezone(minutes))
 
 
 def _zone(name: str, field: str) -> tzinfo:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from fastmcp.exceptions import ToolError
+from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import KbError
 from kb_mcp.tools.rendering import fence_for, fenced_notice, visible
@@ -28,11 +29,13 @@ async def refused_change(engine: EngineClient, document_id: int, error: Changed,
     Where history has no such version, with what it says now.
     """
     present, version = str(error.extra.get("text", "")), str(error.extra.get("content_hash", ""))[:16]
-    shown, what = difference(present, text), "Its text now (-) and yours (+)"
-    if not text:
-        before = await _text_of(engine, document_id, read)
-        shown = present[:MAX_CHARACTERS] if before is None else difference(before, present)
-        what = "Its text now" if before is None else "The text that you read (-) and its text now (+)"
+    if text:
+        shown, what = await run_in_threadpool(difference, present, text), "Its text now (-) and yours (+)"
+    elif (before := await _text_of(engine, document_id, read)) is None:
+        shown, what = present[:MAX_CHARACTERS], "Its text now"
+    else:
+        shown = await run_in_threadpool(difference, before, present)
+        what = "The text that you read (-) and its text now (+)"
     begin, end = fence_for([shown])
     remedy = f"Nothing was written. Make your change to it and call again with if_match={version!r}."
     head = f"if_match: note {document_id} was changed by someone else; it is version {version} now. {remedy}"
@@ -53,6 +56,6 @@ async def _text_of(engine: EngineClient, document_id: int, version: str) -> str 
 
 
 def difference(before: str, after: str) -> str:
-    """Return the lines that differ, with those around them."""
+    """Return the lines that differ, with those around them; of long texts it takes seconds."""
     lines = unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
     return "\n".join(islice(lines, 2, MAX_LINES))[:MAX_CHARACTERS]

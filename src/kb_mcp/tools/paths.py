@@ -37,10 +37,9 @@ async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
 
 async def same_path(engine: EngineClient, prefix: str) -> str:
     """Return the path that differs from a prefix in its case alone; the same one if there is none."""
-    paths = await _paths(engine)
-    if any(each.startswith(prefix) for each in paths):
+    if (await engine.documents(source_prefix=prefix, limit=1))["documents"]:
         return prefix
-    return next((each for each in paths if _folded(each) == _folded(prefix)), prefix)
+    return next((each for each in await _paths(engine) if _folded(each) == _folded(prefix)), prefix)
 
 
 async def nearest_paths(engine: EngineClient, path: str) -> list[str]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+OLD = "old"
+"""Where a model is kept that gives way to a new one."""
+
 PROVIDER_PRECISIONS = ("bf16",)
 """Precisions that the provider makes of fp32 when it loads the model."""
 
@@ -116,7 +119,7 @@ def _cached(home: Path, name: str, manifest: Manifest, convert: Callable[[Path],
                 is_there = (home / name).exists()
                 log.info("making the model %s%s", home / name, f" again: {fault}" if is_there else "")
                 convert(scratch)
-                _replace(scratch / name, home / name, scratch / "old")
+                _replace(scratch / name, home / name, scratch / OLD)
     except OSError as error:
         raise ModelError(f"The model cannot be written to {home}: {one_line(error)}.") from error
     return _load_cached(home / name, manifest)
@@ -140,7 +143,7 @@ def _with_weights_apart(files: ModelFiles) -> ModelFiles:
             import onnx  # slow, and needed once
 
             save_model(scratch / folder.name, onnx.load(files.onnx), files.tokenizer, files.manifest)
-            _replace(scratch / folder.name, folder, scratch / "old")
+            _replace(scratch / folder.name, folder, scratch / OLD)
     return files
 
 
@@ -150,6 +153,10 @@ def _scratch_folder(home: Path) -> Iterator[Path]:
     home.mkdir(parents=True, exist_ok=True)
     scratch = home / ".workshop"
     with FileLock(home / ".lock"):
+        for manifest in (scratch / OLD).glob(f"*/{MANIFEST}"):  # a crash between two moves
+            kept = manifest.parent
+            if not (home / kept.name).exists():
+                kept.replace(home / kept.name)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir()
         try:
@@ -167,8 +174,14 @@ def _convert(raw: Path, folder: Path) -> None:
 
 
 def _replace(new: Path, target: Path, old: Path) -> None:
-    """Move the folder `new` to `target`, and what stood there to `old`."""
+    """Move the folder `new` to `target`, and what stood there into `old`; back again if that fails."""
+    old.mkdir()
     if target.exists():
-        target.replace(old)
-    new.replace(target)
+        target.replace(old / target.name)
+    try:
+        new.replace(target)
+    except OSError:
+        if (old / target.name).exists():
+            (old / target.name).replace(target)
+        raise
     sync(target.parent)
