@@ -150,6 +150,11 @@ def old_then_new(store, document_id, old, new, embedder, no_room):
     store.close()
 
 
+def test_memory_that_runs_out_at_the_disk_is_not_taken_for_a_fault_of_the_disk(make_store):
+    with make_store() as store, pytest.raises(apsw.IOError), store.write():
+        raise apsw.exception_for(apsw.SQLITE_IOERR_NOMEM)
+
+
 @pytest.mark.requirement("N-2")
 def test_on_a_full_disk_the_old_note_stays_and_with_room_again_the_store_goes_on(tmp_path, embedder, old, new):
     with small_disk(tmp_path / "disk", 4) as disk:

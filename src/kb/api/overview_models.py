@@ -87,7 +87,7 @@ class Maintenance(Reply):
 
 
 class Storage(Reply):
-    """How many bytes the data take. Null is what is not there, or has very many files.
+    """How many bytes the data take. Null is what is not there, has very many files or is slow to look through.
 
     All of it is null for a key that is limited.
     """

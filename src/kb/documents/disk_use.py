@@ -15,6 +15,9 @@ FRESH_SECONDS: Final = 300
 MOST_FILES: Final = 200_000
 """Of a folder with more of them the size is not known: the disk has better things to do."""
 
+MOST_SECONDS: Final = 3
+"""Likewise of one that takes longer to look through: someone waits for the page."""
+
 
 class DiskUse:
     """The size of a folder, remembered for some minutes.
@@ -36,19 +39,23 @@ class DiskUse:
         self._size: int | None = None
 
     def size(self) -> int | None:
-        """Return its bytes, or None if it has too many files, or is none."""
-        if self._folder is None:
-            return None
-        with self._lock:
-            if self._clock() >= self._until:
-                self._size = self._measured(self._folder)
-                self._until = self._clock() + FRESH_SECONDS
-            return self._size
+        """Return its bytes, or None if it has too many files, takes too long, or is none.
+
+        While someone else looks, what was known before is returned: who asks waits in a thread that others need.
+        """
+        if self._folder is not None and self._lock.acquire(blocking=False):
+            try:
+                if self._clock() >= self._until:
+                    self._size = self._measured(self._folder)
+                    self._until = self._clock() + FRESH_SECONDS
+            finally:
+                self._lock.release()
+        return self._size
 
     def _measured(self, folder: Path) -> int | None:
-        total = 0
+        total, end = 0, self._clock() + MOST_SECONDS
         for number, size in enumerate(sizes(folder), 1):
-            if number > self._most:
+            if number > self._most or self._clock() > end:
                 return None
             total += size
         return total

@@ -101,10 +101,17 @@ class PagePictures:
         return known
 
     def _count(self, document: Document) -> int:
+        limits, all_pages = self._sandbox.limits, (document.content_hash, 0)
+        too_slow = f"Its pages cannot be counted: that takes more than {limits.seconds:g} seconds."
+        if all_pages in self._slow:
+            raise NotFound(too_slow)
         try:
             number = self._sandbox.count_pages(self._originals.path(document.content_hash))
         except Unreadable as error:
-            raise NotFound(f"Its pages cannot be counted: {error.detail}.") from None
+            if error.detail != limits.too_slow:
+                raise NotFound(f"Its pages cannot be counted: {error.detail}.") from None
+            self._slow.append(all_pages)
+            raise NotFound(too_slow) from None
         except FileNotFoundError:  # it was deleted just now
             raise NotFound(f"No file is kept for document {document.id} any more.") from None
         finally:

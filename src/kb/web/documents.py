@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from kb.api.errors import Busy, Invalid, NotFound
+from kb.api.errors import Invalid, KbError, NotFound
 from kb.web.pages import HEADERS, render, see
 from kb.web.search import document_row, place
 from kb.web.text import SEPARATOR, body, matched, plain
@@ -216,7 +216,7 @@ async def page_count(visit: Visit, document_id: int, known: int) -> int:
     """Return how many pages a PDF has; as many as are known where they cannot be counted."""
     try:
         return int((await visit.engine.pages(document_id))["pages"])
-    except (NotFound, Busy):
+    except KbError:  # the text is there without it
         return known
 
 

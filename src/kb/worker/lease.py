@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
-from kb.api.errors import DiskFault, DiskFull, ModelChanged, Overloaded, Stopped
+from kb.api.errors import DiskFull, ModelChanged, Overloaded, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +20,9 @@ class Lease:
     """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
 
     Their attempt counts then only if an error ended the block that may be theirs: not if the engine stops, the disk is
-    full or cannot be written, too many files are open, the model was changed, or the block was a generator that was
-    closed.
+    full or read-only, too many files are open, the model was changed, or the block was a generator that was closed.
+    An I/O error may be that of one file, or of one page of the database: where the disk cannot be written at all, the
+    jobs do not go back, but count as stalled later on.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -67,6 +69,6 @@ class Lease:
 
 def is_ours(error: BaseException) -> bool:
     """Return whether an error is the engine's or its machine's, whatever the job."""
-    if isinstance(error, (Stopped, DiskFull, DiskFault, ModelChanged, GeneratorExit)):
+    if isinstance(error, (Stopped, DiskFull, ModelChanged, GeneratorExit)) or Overloaded.is_why(error):
         return True
-    return Overloaded.is_why(error) or DiskFault.of(error) is not None
+    return isinstance(error, OSError) and error.errno == errno.EROFS

@@ -254,6 +254,8 @@ class SqliteStore:
         except apsw.FullError as error:
             raise DiskFull from error
         except FAULTS as error:
+            if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_NOMEM:
+                raise  # memory has run out; the disk is well
             raise DiskFault.at(self._path, error) from error
 
     def _empty_log(self) -> None:
