@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Timer
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from kb.api.errors import NotFound, NotPaged, Unreadable
 from kb.parser.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from kb.documents.originals import Originals
     from kb.parser.sandbox import Limits
     from kb.store.protocol import Store
@@ -25,6 +29,11 @@ MAX_SLOW: Final = 1000
 
 MAX_COUNTS: Final = 10_000
 """Of so many PDFs the number of pages is remembered."""
+
+ALL: Final = 0
+"""Stands for the pages of a PDF together, beside the numbers of each."""
+
+Answer = TypeVar("Answer")
 
 
 class PagePictures:
@@ -73,22 +82,8 @@ class PagePictures:
         return self._thread.submit(self._draw, document, number, passage, place).result()
 
     def _draw(self, document: Document, number: int, passage: str, place: float) -> bytes:
-        limits, page = self._sandbox.limits, (document.content_hash, number)
-        too_slow = f"Page {number}: drawing it takes more than {limits.seconds:g} seconds."
-        if page in self._slow:
-            raise NotFound(too_slow)
-        try:
-            return self._sandbox.draw_page(self._originals.path(document.content_hash), number, passage, place)
-        except Unreadable as error:
-            if error.detail != limits.too_slow:
-                raise NotFound(f"Page {number}: {error.detail}.") from None
-            self._slow.append(page)
-            raise NotFound(too_slow) from None
-        except FileNotFoundError:  # it was deleted just now
-            raise NotFound(f"No file is kept for document {document.id} any more.") from None
-        finally:
-            self._used = time.monotonic()
-            self._await_idle()
+        draw = partial(self._sandbox.draw_page, number=number, passage=passage, place=place)
+        return self._asked(document, number, f"Page {number} cannot be drawn", draw)
 
     def count(self, document: Document) -> int:
         """Return how many pages there are. Raises as `draw`."""
@@ -101,26 +96,30 @@ class PagePictures:
         return known
 
     def _count(self, document: Document) -> int:
-        limits, all_pages = self._sandbox.limits, (document.content_hash, 0)
-        too_slow = f"Its pages cannot be counted: that takes more than {limits.seconds:g} seconds."
-        if all_pages in self._slow:
+        number = self._asked(document, ALL, "Its pages cannot be counted", self._sandbox.count_pages)
+        self._counts[document.content_hash] = number
+        while len(self._counts) > MAX_COUNTS:
+            self._counts.popitem(last=False)
+        return number
+
+    def _asked(self, document: Document, number: int, failure: str, ask: Callable[[Path], Answer]) -> Answer:
+        """Return what the parser says of a page; one that took too long is not tried again."""
+        limits, page = self._sandbox.limits, (document.content_hash, number)
+        too_slow = f"{failure}: that takes more than {limits.seconds:g} seconds."
+        if page in self._slow:
             raise NotFound(too_slow)
         try:
-            number = self._sandbox.count_pages(self._originals.path(document.content_hash))
+            return ask(self._originals.path(document.content_hash))
         except Unreadable as error:
             if error.detail != limits.too_slow:
-                raise NotFound(f"Its pages cannot be counted: {error.detail}.") from None
-            self._slow.append(all_pages)
+                raise NotFound(f"{failure}: {error.detail}.") from None
+            self._slow.append(page)
             raise NotFound(too_slow) from None
         except FileNotFoundError:  # it was deleted just now
             raise NotFound(f"No file is kept for document {document.id} any more.") from None
         finally:
             self._used = time.monotonic()
             self._await_idle()
-        self._counts[document.content_hash] = number
-        while len(self._counts) > MAX_COUNTS:
-            self._counts.popitem(last=False)
-        return number
 
     def _await_idle(self) -> None:
         if self._timer:
