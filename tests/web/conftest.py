@@ -16,7 +16,7 @@ from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
 
-WAIT = 15
+WAIT = 60
 NOTE = """# Boat
 
 Winter work on the **Wanderer**: the carburettor is cleaned each spring, before the moorings are renewed.
@@ -202,6 +202,13 @@ def find(browser, selector, text=""):
         ]
 
     return WebDriverWait(browser, WAIT, ignored_exceptions=[StaleElementReferenceException]).until(shown)
+
+
+def read(browser, selector):
+    """The texts there at one moment; a page that follows the state may put others in their place at the next."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText)", selector
+    )
 
 
 def pages(ids):

@@ -81,6 +81,26 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
     assert wrong == {}
 
 
+SLOW = {"offline": False, "latency": 100, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
+AT_ONCE = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+
+
+@pytest.mark.parametrize("pixels", WIDTHS)
+def test_a_page_holds_still_when_its_script_comes_after_it_was_drawn(browser, site, pixels):
+    width(browser, pixels)
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", SLOW)
+    places, moved = pages(site.ids), {}
+    for name in ("home", "search", "note", "pdf", "new", "add", "backups", "connect"):
+        browser.get(f"{site.url}/{places[name]}")
+        find(browser, "main")
+        moved[name] = browser.execute_async_script(MOVED)
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", AT_ONCE)
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert {name: far for name, far in moved.items() if far > 0.002} == {}
+
+
 def test_a_page_weighs_little(site):
     script, style = (httpx2.get(f"{site.url}/static/{name}").content for name in ("app.js", "style.css"))
     assert len(gzip.compress(script)) <= LONGEST_SCRIPT
