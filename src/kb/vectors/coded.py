@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from kb.vectors.rows import Rows
     from kb.vectors.snapshot import Among, NewVector, VectorReader
 
-RESCORED = 6
+RESCORED = 0.2
 MIN_RESCORED = 200
-"""For each chunk that is wanted a sixth of the fourth root of all are rescored: 3 at 100,000, 5 at a million."""
+"""So many times the square root of how many are wanted and of all are rescored: for 100, 632 of 100,000 and 2,000 of a
+million.
+"""
 
-ESTIMATED = 10
+ESTIMATED = 12
 """How many are estimated: so many times the square root of how many there are to choose from."""
 
 GATHERED = 0.25
@@ -166,7 +168,7 @@ class CodedSnapshot:
 
 def rescored(limit: int, count: int) -> int:
     """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
-    return max(MIN_RESCORED, 2 * limit, limit * math.isqrt(math.isqrt(count)) // RESCORED)
+    return max(MIN_RESCORED, 2 * limit, int(RESCORED * math.sqrt(limit * count)))
 
 
 def threshold(distances: NDArray[np.uint16], wanted: int) -> int:
