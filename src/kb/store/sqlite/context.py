@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.snapshot import Admitted
-    from kb.store.sqlite.row_mapping import Execute
+    from kb.store.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
     from kb.vectors.snapshot import VectorSnapshot
 

@@ -16,10 +16,12 @@ from kb.lexical.index import LexicalIndex, Pending
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk
+from kb.store.analyzer import Tokenizer
+from kb.store.former_documents import admits
 from kb.store.rows import Filter, Hit
-from kb.store.sqlite.former_page import admits, former_versions, ids_within
+from kb.store.sqlite.former_page import former_versions, ids_within
 from kb.store.sqlite.index import chunk_ids_of
-from kb.store.sqlite.words import Tokenizer, WordReader, read_snapshot
+from kb.store.sqlite.words import WordReader, read_snapshot
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Context, ScoredChunks
 
 if TYPE_CHECKING:
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.lexical.snapshot import Key
+    from kb.store.analyzer import Fts5Analyzer
     from kb.store.rows import Author, Chunk, Document
     from kb.store.sqlite.history import SqliteHistory
-    from kb.store.sqlite.index import Fts5Analyzer, SqliteIndex
+    from kb.store.sqlite.index import SqliteIndex
     from kb.vectors import snapshot as vectors
 
 NO_IDS = EMPTY_SCORES.ids

@@ -11,8 +11,9 @@ import numpy as np
 from kb.lexical.segment import segmented
 from kb.lexical.spelling import LONG, distance, edits, may_be_near, plain
 from kb.lexical.stop_words import STOP_WORDS
+from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import LAST, Tokenizer
+from kb.store.sqlite.words import LAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kb.api.access import Caller
+    from kb.store.row_mapping import Execute
     from kb.store.rows import VectorSpace
-    from kb.store.sqlite.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
 
 READ_CONNECTIONS = 8
