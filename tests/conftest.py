@@ -24,7 +24,7 @@ from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.support.eventually import SECONDS, eventually
-from tests.support.stores import STORES
+from tests.support.stores import STORES, TRIED
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -71,7 +71,7 @@ def other_model(model_files, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=TRIED)
 def make_store(request, tmp_path):
     """Opens a store, and then the same one again: `with make_store(dimensions=8) as store`."""
     return partial(STORES[request.param], tmp_path)

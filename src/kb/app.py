@@ -72,7 +72,7 @@ from kb.search.service import SearchService
 from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
-from kb.store.open import database_path, open_store, space_in_use
+from kb.store.open import open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
@@ -302,7 +302,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
         settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
     )
     wanted = VectorSpace.of(named.spec, settings.model_dir)
-    in_use = space_in_use(database_path(settings.database_url, settings.data_dir), wanted)
+    in_use = space_in_use(settings.database_url, settings.data_dir, wanted)
     if in_use == wanted:
         return named, wanted, wanted
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 
 from kb.store.sqlite.store import SqliteStore
@@ -12,4 +13,13 @@ def sqlite(folder, **changes):
     return closing(SqliteStore(folder / "kb.db", space(**changes)))
 
 
-STORES = {"sqlite": sqlite}
+def postgres(folder, **changes):
+    from kb.store.postgres.store import PostgresStore
+    from tests.support.postgres import database_url
+
+    return closing(PostgresStore(database_url(folder), space(**changes)))
+
+
+STORES = {"sqlite": sqlite, "postgres": postgres}
+TRIED = os.environ.get("KB_TEST_STORES", "sqlite").split(",")
+"""Those that are tried: `make test-postgres` says which."""

@@ -44,8 +44,8 @@ class Tokenizer:
 class Fts5Analyzer:
     """See `kb.store.protocol.Analyzer`."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenizer = Tokenizer(connection)
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return each word of the text: where it begins and ends, and its stem."""

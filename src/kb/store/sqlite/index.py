@@ -15,9 +15,10 @@ from kb.lexical.bm25 import Matches
 from kb.lexical.index import HEADER_WEIGHT
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
+from kb.store.speller import Speller
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
-from kb.store.sqlite.speller import Speller
+from kb.store.sqlite.speller import SqliteVocabulary
 from kb.store.sqlite.statements import statements
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
 
@@ -51,7 +52,7 @@ class SqliteIndex:
     @cached_property
     def analyzer(self) -> Fts5Analyzer:
         """The analyzer of the full-text index."""
-        return Fts5Analyzer(self._connection)
+        return Fts5Analyzer(Tokenizer(self._connection))
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
@@ -130,7 +131,9 @@ class SqliteSelection:
 
         Without the words in memory there are none.
         """
-        return Speller(self._connection, self._words, self._admitted).unknown(words) if self._words and words else {}
+        if self._words is None or not words:
+            return {}
+        return Speller(SqliteVocabulary(self._connection, self._words, self._admitted)).unknown(words)
 
     def _completed(self, words: Sequence[str]) -> Terms:
         """Return the words, and for each beginning among them words that begin so and whose stems do not."""

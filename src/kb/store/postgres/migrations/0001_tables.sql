@@ -39,6 +39,9 @@ CREATE INDEX documents_content_hash ON documents (content_hash);
 CREATE INDEX documents_created_at ON documents (created_at);
 CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at), id);
 CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at), id);
+-- The notes of each folder that a path names, by id: a short one is read in its neighbours' context; see context.py.
+CREATE INDEX documents_folder ON documents (rtrim(source_path, replace(source_path, '/', '')), id)
+  WHERE doc_type = 'note' AND strpos(source_path, '/') > 0 AND length(source_path) <= 500;
 
 CREATE TABLE document_tags (
   document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
@@ -77,14 +80,14 @@ CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index) INCLUDE
 -- The full text: each word once, in how many chunks it stands, and where. `count` is how often, in a header twice;
 -- `places` are those of the words in the text, doubled, and one more where it is the header's. A word without chunks goes.
 CREATE TABLE terms (
-  id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   term text COLLATE "C" NOT NULL UNIQUE,
   chunks bigint NOT NULL
 );
 CREATE TABLE postings (
   chunk_id bigint NOT NULL,
-  document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
-  term_id int NOT NULL,
+  document_id bigint NOT NULL,
+  term_id bigint NOT NULL,
   count int NOT NULL,
   length int NOT NULL,
   places int[] NOT NULL,

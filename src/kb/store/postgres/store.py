@@ -1,0 +1,248 @@
+"""A pool of connections to one database, which many engines may share."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from kb.api.errors import DiskFull, StoreError
+from kb.store.postgres.audit import PostgresAudit
+from kb.store.postgres.connection import Rows, prepare
+from kb.store.postgres.document_query import admitted
+from kb.store.postgres.documents import PostgresDocuments
+from kb.store.postgres.history import PostgresHistory
+from kb.store.postgres.index import PostgresIndex
+from kb.store.postgres.jobs import ENGINES, PostgresJobs
+from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
+from kb.store.postgres.second_vectors import PostgresSecondVectors
+from kb.store.postgres.statements import statements
+from kb.store.postgres.vector_space import bind_space
+from kb.store.postgres.vectors import VectorTable
+from kb.store.postgres.words import FullText
+from kb.store.rows import Counts, Filter, Retention
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from kb.api.access import Caller
+    from kb.store.postgres.connection import Connection
+    from kb.store.protocol import Index
+    from kb.store.rows import VectorSpace
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS = 10
+"""How many an engine has at most, beside the one that holds its number."""
+
+CONNECT_SECONDS = 10.0
+WRITING = 0x6B62_0002
+"""The advisory lock of who writes."""
+
+DEFAULT_RETENTION = Retention()
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgresTransaction:
+    """A transaction on one connection; see `kb.store.protocol.Transaction`."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        space: VectorSpace,
+        retention: Retention,
+        engine: int,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._execute: Any = connection.execute
+        self.space = space
+        words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
+        self.documents = PostgresDocuments(self._execute, words, vectors, space, checkpoint)
+        self.history = PostgresHistory(self._execute, self.documents, retention)
+        self.jobs = PostgresJobs(self._execute, engine)
+        self.second = PostgresSecondVectors()
+        self.audit = PostgresAudit(self._execute, retention)
+        self._words = words
+        self._vectors = vectors
+
+    @property
+    def generation(self) -> int:
+        """The number of the moment that the vectors are of."""
+        number: int = self._execute(statements("search")["select_generation"]).get
+        return number
+
+    @cached_property
+    def index(self) -> PostgresIndex:
+        """Both legs of search, at this transaction's moment."""
+        return PostgresIndex(self._execute, self._words, self._vectors)
+
+    def index_at(self, instant: datetime) -> Index:
+        """Refuse to search as of a former moment.
+
+        Raises:
+            StoreError: always.
+        """
+        raise StoreError("A search as of a former moment is not there yet over PostgreSQL.")
+
+    def counts(self, of: Caller | None = None) -> Counts:
+        """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
+        sql = statements("documents")
+        condition, parameters = admitted(self._words, Filter(limit=of.limit if of else None))
+        chunks = self._execute(sql["count_chunks_of"].format(condition=condition), parameters) if of else None
+        return Counts(
+            documents=dict(self._execute(sql["count_by_type"].format(condition=condition), parameters).fetchall()),
+            chunks=(chunks or self._execute(sql["count_chunks"])).get,
+            jobs=self.jobs.count(of),
+            queue_age=0 if of else self.jobs.queue_age(),
+            size=0 if of else self._execute(sql["select_size"]).get,
+        )
+
+    def publish(self) -> None:
+        """Count the change of chunks, if there was one."""
+        if self.documents.changed:
+            self._execute(statements("search")["update_generation"])
+
+
+class PostgresStore:
+    """A store in a PostgreSQL database; see `kb.store.protocol.Store`.
+
+    Args:
+        url: where it is.
+        space: what makes the vectors.
+        retention: how long what was changed or deleted is kept.
+
+    Raises:
+        StoreError: the database cannot be opened, or is of another version or model.
+    """
+
+    schema_version = SCHEMA_VERSION
+    vectors_size = 0
+    words_size = 0
+    words_faults = 0
+
+    def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION) -> None:
+        self._space = space
+        self._retention = retention
+        self._write_lock = threading.Lock()
+        try:
+            self._own = connect(url)
+            try:
+                prepare_schema(self._own)
+                with self._own.transaction():
+                    self._own.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+                    bind_space(self._own, space)
+                self._engine = take_number(self._own)
+                self._pool = open_pool(url)
+            except BaseException:
+                self._own.close()
+                raise
+        except psycopg.Error as error:
+            raise StoreError(f"The database cannot be opened: {_first_line(error)}.") from error
+
+    @contextmanager
+    def read(self) -> Iterator[PostgresTransaction]:
+        """One moment of the database."""
+        with self._connection() as connection:
+            connection.execute(READ)
+            yield PostgresTransaction(connection, self._space, self._retention, self._engine)
+
+    @contextmanager
+    def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
+        """A change, whole or not at all; durable when the block ends. `checkpoint` may end it between two chunks.
+
+        Raises:
+            DiskFull: there is no room for it.
+        """
+        # Those of this engine wait without a connection, those of others in the database.
+        with self._write_lock, self._connection() as connection:
+            connection.execute("BEGIN")
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+            transaction = PostgresTransaction(connection, self._space, self._retention, self._engine, checkpoint)
+            yield transaction
+            transaction.publish()
+            connection.execute("COMMIT")
+
+    def reclaim(self) -> bool:
+        """Return False: autovacuum does it."""
+        return False
+
+    def check(self) -> None:
+        """Read something.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self._connection() as connection:
+            connection.execute("SELECT 1")
+
+    def close(self) -> None:
+        """Close every connection. No transaction may be open."""
+        self._pool.close()
+        self._own.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """Lend a connection; what it did and did not commit is rolled back.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        try:
+            with self._pool.connection() as connection:
+                try:
+                    yield connection
+                finally:
+                    with suppress(psycopg.Error):
+                        connection.rollback()
+        except psycopg.errors.DiskFull as error:
+            raise DiskFull from error
+        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+            raise StoreError(f"The database does not answer: {_first_line(error)}.") from error
+
+
+def connect(url: str) -> Connection:
+    """Return a connection of the store's kind, outside a transaction."""
+    connection = psycopg.connect(url, autocommit=True, cursor_factory=Rows, connect_timeout=int(CONNECT_SECONDS))
+    with connection.transaction():
+        connection.execute("SELECT 1")
+    prepare(connection)
+    return connection
+
+
+def open_pool(url: str) -> ConnectionPool[Connection]:
+    """Return a pool of such connections.
+
+    Raises:
+        psycopg.Error: none could be made.
+    """
+    pool = ConnectionPool(
+        url,
+        min_size=2,
+        max_size=CONNECTIONS,
+        kwargs={"autocommit": True, "cursor_factory": Rows},
+        configure=prepare,
+        timeout=CONNECT_SECONDS,
+        open=False,
+        name="kb",
+    )
+    pool.open(wait=True, timeout=CONNECT_SECONDS)
+    return pool
+
+
+def take_number(connection: Connection) -> int:
+    """Return a number that no other engine has, and hold it as long as the connection is there."""
+    while True:
+        [(number,)] = connection.execute("SELECT nextval('engine_numbers')").fetchall()
+        [(is_ours,)] = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (ENGINES, number)).fetchall()
+        if is_ours:
+            return int(number)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
