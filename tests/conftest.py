@@ -24,7 +24,7 @@ from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.support.eventually import SECONDS, eventually
-from tests.support.stores import STORES, TRIED
+from tests.support.stores import STORES, TRIED, served_store
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -128,7 +128,9 @@ def start_server(model_files):
     @contextmanager
     def start(data_dir, *, port=None, program=KB_SERVE, **environment):
         data_dir.mkdir(parents=True, exist_ok=True)
-        environment = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"} | environment
+        environment = (
+            {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"} | served_store(data_dir) | environment
+        )
         server = _launch(data_dir, port or free_port(), program, environment)
         try:
             server.await_ready()

@@ -72,7 +72,7 @@ from kb.search.service import SearchService
 from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
-from kb.store.open import open_store, space_in_use
+from kb.store.open import database_path, open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
@@ -254,6 +254,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     worker.start()
     stack.callback(worker.stop)
     if settings.backup_dir:
+        database_path(settings.database_url, settings.data_dir)  # of what is not in a file there are no backups
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     if settings.inbox_dir:
         most_bytes = settings.max_upload_mb << 20

@@ -22,4 +22,13 @@ def postgres(folder, **changes):
 
 STORES = {"sqlite": sqlite, "postgres": postgres}
 TRIED = os.environ.get("KB_TEST_STORES", "sqlite").split(",")
-"""Those that are tried: `make test-postgres` says which."""
+"""Those that are tried; servers are run over the last. `make test-postgres` says which."""
+
+
+def served_store(folder):
+    """The settings by which a server with this data directory has the store that is tried."""
+    if TRIED[-1] == "sqlite":
+        return {}
+    from tests.support.postgres import database_url
+
+    return {"KB_DATABASE_URL": database_url(folder)}

@@ -227,6 +227,7 @@ def open_pool(url: str) -> ConnectionPool[Connection]:
         max_size=CONNECTIONS,
         kwargs={"autocommit": True, "cursor_factory": Rows},
         configure=prepare,
+        check=ConnectionPool.check_connection,  # after a failover all there were are dead
         timeout=CONNECT_SECONDS,
         open=False,
         name="kb",

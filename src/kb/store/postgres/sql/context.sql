@@ -61,4 +61,4 @@ SELECT document_id, id FROM (
   WHERE document_id = ANY(%s) AND chunk_index = 0 AND length <= %s AND NOT EXISTS (
     SELECT 1 FROM chunks AS more WHERE more.document_id = chunks.document_id AND more.chunk_index = 1
   )
-) AS only {among}
+) AS single {among}

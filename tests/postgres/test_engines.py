@@ -1,0 +1,123 @@
+"""Several engines share a database."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from itertools import chain
+
+import psycopg
+import pytest
+
+from kb.api.errors import StoreError
+from kb.store.postgres import migrate
+from kb.store.postgres.store import PostgresStore
+from kb.store.rows import NewJob
+from tests.support.postgres import database_url
+from tests.support.spaces import space
+
+DIMENSIONS = 8
+
+
+@pytest.fixture
+def url(tmp_path):
+    return database_url(tmp_path)
+
+
+def engine(url):
+    return closing(PostgresStore(url, space(DIMENSIONS)))
+
+
+def test_engines_that_start_together_make_the_schema_once(url):
+    with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+        for store in pool.map(lambda _: PostgresStore(url, space(DIMENSIONS)), range(4)):
+            stack.enter_context(closing(store)).check()
+
+
+def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):
+    with engine(url) as living:
+        with engine(url) as dead:
+            for number, store in enumerate((living, dead)):
+                with store.write() as tx:
+                    tx.jobs.add(NewJob("note", text=f"text {number}"))
+                    [claimed] = tx.jobs.claim(1)
+        with engine(url) as other, other.write() as tx:
+            tx.jobs.release_all()
+            assert tx.jobs.release_stalled(0) == 0
+            assert [job.id for job in tx.jobs.claim(10)] == [claimed.id]
+
+
+def test_what_runs_elsewhere_comes_before_what_is_of_the_same_path(url):
+    with engine(url) as one, engine(url) as other:
+        with one.write() as tx:
+            first, second = (tx.jobs.add(NewJob("note", text="text", source_path="/p")) for _ in range(2))
+            assert [job.id for job in tx.jobs.claim(1)] == [first]
+        with other.write() as tx:
+            assert tx.jobs.claim(1) == []
+        with one.write() as tx:
+            tx.jobs.finish(first, 1)
+        with other.write() as tx:
+            assert [job.id for job in tx.jobs.claim(1)] == [second]
+
+
+def test_engines_claim_each_job_once(url):
+    with ExitStack() as stack, ThreadPoolExecutor(4) as pool:
+        engines = [stack.enter_context(engine(url)) for _ in range(4)]
+        with engines[0].write() as tx:
+            added = [tx.jobs.add(NewJob("note", text="text")) for _ in range(100)]
+
+        def claim(store):
+            claimed = []
+            while True:
+                with store.write() as tx:
+                    jobs = tx.jobs.claim(3)
+                if not jobs:
+                    return claimed
+                claimed += [job.id for job in jobs]
+
+        assert sorted(chain.from_iterable(pool.map(claim, engines))) == added
+
+
+def test_a_server_that_is_not_there_says_so(url):
+    with pytest.raises(StoreError, match="cannot be opened"):
+        PostgresStore("postgresql://127.0.0.1:1/kb", space(DIMENSIONS))
+
+
+def test_a_connection_that_breaks_says_so_and_the_next_one_works(url):
+    with engine(url) as store, psycopg.connect(url, autocommit=True) as other:
+
+        def cut():
+            with store.write() as tx:
+                tx.jobs.add(NewJob("note", text="text"))
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                    " AND datname = current_database()"
+                )
+                tx.jobs.pending()
+
+        with pytest.raises(StoreError, match="does not answer"):
+            cut()
+        with store.read() as tx:
+            assert tx.jobs.pending() == 0
+
+
+def test_a_pgvector_that_is_too_old_is_refused(url, monkeypatch):
+    monkeypatch.setattr(migrate, "OLDEST_PGVECTOR", (99, 0, 0))
+    with pytest.raises(StoreError, match=r"too old for kb: before 99\.0\.0 a vacuum may damage its indexes"):
+        PostgresStore(url, space(DIMENSIONS))
+
+
+def test_a_newer_schema_is_refused(url):
+    with engine(url), psycopg.connect(url) as other:
+        other.execute("INSERT INTO kb.migrations (number) VALUES (99)")
+    with pytest.raises(StoreError, match="schema version 99"):
+        PostgresStore(url, space(DIMENSIONS))
+
+
+def test_a_model_that_the_vectors_are_not_of_is_refused(url):
+    from tests.store.test_store import add
+
+    with engine(url) as store:
+        add(store, "text")
+    with pytest.raises(StoreError, match="holds vectors of"):
+        PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
