@@ -417,6 +417,9 @@ class Store(Protocol):
         index besides.) A backend whose database lets two writers in takes a lock of its own.
         """
 
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called, from any thread, when another process queued a job."""
+
     def reclaim(self) -> bool:
         """Give a little of the space back that nothing stands on any more; answers whether there is more.
 

@@ -211,6 +211,9 @@ class SqliteStore:
                 raise
         self._keeper.notice()
 
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Return: no other process queues jobs."""
+
     def reclaim(self) -> bool:
         """Give some free pages back and empty the log; return whether there are more.
 
