@@ -253,6 +253,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
     worker.start()
     stack.callback(worker.stop)
+    store.listen(worker.wake)
     if settings.backup_dir:
         database_path(settings.database_url, settings.data_dir)  # of what is not in a file there are no backups
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import chain
@@ -13,10 +14,16 @@ from kb.api.errors import StoreError
 from kb.store.postgres import migrate
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import NewJob
+from tests.support.eventually import SECONDS
 from tests.support.postgres import database_url
 from tests.support.spaces import space
 
 DIMENSIONS = 8
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+)
+"""Ends every other connection."""
 
 
 @pytest.fixture
@@ -78,6 +85,29 @@ def test_engines_claim_each_job_once(url):
         assert sorted(chain.from_iterable(pool.map(claim, engines))) == added
 
 
+def test_an_engine_hears_of_what_another_queued(url):
+    heard = threading.Event()
+    with engine(url) as one, engine(url) as other:
+        one.listen(heard.set)
+        with other.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+        assert heard.wait(SECONDS)
+
+
+def test_an_engine_that_lost_its_connection_comes_back(url):
+    heard = threading.Event()
+    with engine(url) as store, psycopg.connect(url, autocommit=True) as other:
+        other.execute(CUT)
+        store.listen(heard.set)
+        assert heard.wait(SECONDS)  # it cannot know what it missed
+        with engine(url) as second, second.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+        heard.clear()
+        with store.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+        assert heard.wait(SECONDS)
+
+
 def test_a_server_that_is_not_there_says_so(url):
     with pytest.raises(StoreError, match="cannot be opened"):
         PostgresStore("postgresql://127.0.0.1:1/kb", space(DIMENSIONS))
@@ -89,10 +119,7 @@ def test_a_connection_that_breaks_says_so_and_the_next_one_works(url):
         def cut():
             with store.write() as tx:
                 tx.jobs.add(NewJob("note", text="text"))
-                other.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-                    " AND datname = current_database()"
-                )
+                other.execute(CUT)
                 tx.jobs.pending()
 
         with pytest.raises(StoreError, match="does not answer"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from contextlib import closing, contextmanager, suppress
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -18,8 +18,9 @@ from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
-from kb.store.postgres.jobs import ENGINES, PostgresJobs
+from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
+from kb.store.postgres.presence import Presence
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import bind_space
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 10
-"""How many an engine has at most, beside the one that holds its number."""
+"""How many an engine has at most, beside the one that says that it is there."""
 
 CONNECT_SECONDS = 10.0
 WRITING = 0x6B62_0002
@@ -131,26 +132,26 @@ class PostgresStore:
         self._retention = retention
         self._write_lock = threading.Lock()
         try:
-            self._own = connect(url)
-            try:
-                prepare_schema(self._own)
-                with self._own.transaction():
-                    self._own.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
-                    bind_space(self._own, space)
-                self._engine = take_number(self._own)
-                self._pool = open_pool(url)
-            except BaseException:
-                self._own.close()
-                raise
-        except psycopg.Error as error:
+            with closing(connect(url)) as connection:
+                prepare_schema(connection)
+                with connection.transaction():
+                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+                    bind_space(connection, space)
+            self._pool = open_pool(url)
+            self._presence = Presence(partial(connect, url))
+        except (psycopg.Error, PoolTimeout) as error:
             raise StoreError(f"The database cannot be opened: {_first_line(error)}.") from error
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called when any engine queued a job."""
+        self._presence.listen(wake)
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
         """One moment of the database."""
         with self._connection() as connection:
             connection.execute(READ)
-            yield PostgresTransaction(connection, self._space, self._retention, self._engine)
+            yield PostgresTransaction(connection, self._space, self._retention, self._presence.number)
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -163,7 +164,9 @@ class PostgresStore:
         with self._write_lock, self._connection() as connection:
             connection.execute("BEGIN")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
-            transaction = PostgresTransaction(connection, self._space, self._retention, self._engine, checkpoint)
+            transaction = PostgresTransaction(
+                connection, self._space, self._retention, self._presence.number, checkpoint
+            )
             yield transaction
             transaction.publish()
             connection.execute("COMMIT")
@@ -183,8 +186,8 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
+        self._presence.close()
         self._pool.close()
-        self._own.close()
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -234,15 +237,6 @@ def open_pool(url: str) -> ConnectionPool[Connection]:
     )
     pool.open(wait=True, timeout=CONNECT_SECONDS)
     return pool
-
-
-def take_number(connection: Connection) -> int:
-    """Return a number that no other engine has, and hold it as long as the connection is there."""
-    while True:
-        [(number,)] = connection.execute("SELECT nextval('engine_numbers')").fetchall()
-        [(is_ours,)] = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (ENGINES, number)).fetchall()
-        if is_ours:
-            return int(number)
 
 
 def _first_line(error: Exception) -> str:
