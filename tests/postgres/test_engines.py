@@ -18,6 +18,7 @@ from tests.support.eventually import SECONDS
 from tests.support.postgres import database_url
 from tests.support.spaces import space
 
+pytestmark = pytest.mark.postgres
 DIMENSIONS = 8
 CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

@@ -10,6 +10,7 @@ import pytest
 from kb.store.rows import Content, Filter, NewChunk, Place
 from tests.support import stores
 
+pytestmark = pytest.mark.postgres
 DIMENSIONS = 16
 SYLLABLES = ("ka", "lo", "mi", "run", "ning", "tes", "ted", "Zürich", "don't", "e-mail", "教程", "編程")
 QUERIES = [
