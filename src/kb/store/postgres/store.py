@@ -12,10 +12,12 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import DiskFull, StoreError
+from kb.store.former_index import FormerIndex
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.connection import Rows, prepare
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
+from kb.store.postgres.former_index import PostgresPresent
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from kb.api.access import Caller
     from kb.store.postgres.connection import Connection
-    from kb.store.protocol import Index
     from kb.store.rows import VectorSpace
 
 logger = logging.getLogger(__name__)
@@ -83,13 +84,10 @@ class PostgresTransaction:
         """Both legs of search, at this transaction's moment."""
         return PostgresIndex(self._execute, self._words, self._vectors)
 
-    def index_at(self, instant: datetime) -> Index:
-        """Refuse to search as of a former moment.
-
-        Raises:
-            StoreError: always.
-        """
-        raise StoreError("A search as of a former moment is not there yet over PostgreSQL.")
+    def index_at(self, instant: datetime) -> FormerIndex:
+        """Both legs of search, as of a former moment."""
+        present = PostgresPresent(self._execute, self.index, self._words, self._vectors, self.history)
+        return FormerIndex(present, instant)
 
     def counts(self, of: Caller | None = None) -> Counts:
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""

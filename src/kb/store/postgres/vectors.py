@@ -12,7 +12,7 @@ from kb.vectors.flat import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -69,13 +69,19 @@ class VectorTable:
         """Return the `limit` chunks nearest to a unit vector, of the documents of a condition, the older of equals."""
         if not limit:
             return EMPTY_SCORES
-        if exact or limit > MOST_BY_INDEX or self._admits_few(condition):
-            ids = self._nearest_exactly(vector, limit, condition)
-        else:
-            ids = self._nearest_by_index(vector, limit, condition)
-            if len(ids) < limit:  # it gave up: what is admitted lies far away
-                ids = self._nearest_exactly(vector, limit, condition)
-        found = np.sort(np.array(ids, np.int64))
+        if not exact and limit <= MOST_BY_INDEX and not self._admits_few(condition):
+            rows = self._nearest_by_index(vector, limit, condition)
+            if len(rows) >= limit:  # else it gave up: what is admitted lies far away
+                return self._best(vector, limit, rows)
+        return self._best(vector, limit, self._nearest_exactly(vector, limit, condition))
+
+    def nearest_of(self, vector: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
+        """Return the `limit` of these chunks nearest to a unit vector, after looking at each."""
+        sql = self._sql["nearest_exactly"].format(among="WHERE chunk_id = ANY(%s)")
+        return self._best(vector, limit, self._execute(sql, (vector, ids.tolist(), limit + MARGIN)))
+
+    def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
+        found = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
         return ScoredChunks(found, self.cosines(vector, found)).best(limit)
 
     def _admits_few(self, condition: Condition) -> bool:
@@ -84,18 +90,20 @@ class VectorTable:
         sql = self._sql["count_admitted"].format(condition=condition[0])
         return bool(self._execute(sql, (*condition[1], EXACT + 1)).get <= EXACT)
 
-    def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[int]:
+    def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         where, parameters = among(condition)
         sql = self._sql["nearest_exactly"].format(among=where)
-        return [chunk_id for (chunk_id,) in self._execute(sql, (vector, *parameters, limit + MARGIN))]
+        rows: Sequence[tuple[int]] = self._execute(sql, (vector, *parameters, limit + MARGIN)).fetchall()
+        return rows
 
-    def _nearest_by_index(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[int]:
+    def _nearest_by_index(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         wanted = limit + MARGIN
         explored = min(EXPLORED * wanted, MOST_EXPLORED)
         self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
         where, parameters = among(condition)
         sql = self._sql["nearest_by_index"].format(among=where, dimensions=self._dimensions)
-        return [chunk_id for (chunk_id,) in self._execute(sql, (*parameters, vector, wanted))]
+        rows: Sequence[tuple[int]] = self._execute(sql, (*parameters, vector, wanted)).fetchall()
+        return rows
 
     def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         rows = self._execute(self._sql["select_vectors"], (ids.tolist(),), binary=True).fetchall()

@@ -178,7 +178,7 @@ class FullText:
     def documents_with(self, text: str) -> list[int]:
         """Return the documents in which a text stands; one that ends in a star, or a lone letter, is a beginning."""
         tokens, begins = self._tokens(text, begins=True)
-        found = self._phrase(tokens, begins=begins)
+        found = self.phrase(tokens, begins=begins)
         return np.unique(found.table[:, 1]).tolist() if found else []
 
     def look_up(self, words: Iterable[str]) -> list[Word]:
@@ -258,7 +258,7 @@ class FullText:
     def some_with(self, tokens: Sequence[str], condition: Condition, most: int) -> tuple[int, list[int]]:
         """Return in how many chunks of a condition's documents tokens follow each other, and the first of them."""
         ids = [term_id for term_id, _ in self.terms([term_of(tokens[0])]).values()]
-        phrase = self._phrase(list(tokens), begins=False) if len(tokens) > 1 else None
+        phrase = self.phrase(list(tokens), begins=False) if len(tokens) > 1 else None
         if len(tokens) > 1 and phrase is None:
             return 0, []
         chunks = phrase.chunk_ids.tolist() if phrase else None
@@ -270,6 +270,21 @@ class FullText:
     def sources(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return headers and texts of chunks as they were written."""
         return [text for (text,) in self._execute(self._sql["select_sources"], (list(chunk_ids),))]
+
+    def phrase(self, tokens: Sequence[str], *, begins: bool = False) -> Phrase | None:
+        """Return where the tokens follow each other; None if they do nowhere."""
+        known = self.terms({term_of(token) for token in tokens})
+        found = [[known[term]] if (term := term_of(token)) in known else [] for token in tokens]
+        if begins and tokens:
+            found[-1] = list(self.begun(tokens[-1]).values())
+        if not found or not all(found):
+            return None
+        rarest = min(range(len(found)), key=lambda place: sum(chunks for _, chunks in found[place]))
+        ids = [[term_id for term_id, _ in each] for each in found]
+        others = [(ids[place], 2 * (place - rarest)) for place in range(len(ids)) if place != rarest]
+        sql = self._sql["select_phrase"].format(followed=self._sql["is_followed"] * len(others))
+        rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
+        return Phrase(np.array(rows, np.int64).reshape(-1, 4))
 
     def _count(self, chunks: Counter[str]) -> dict[str, int]:
         """Count in how many more chunks terms stand; return their ids."""
@@ -294,23 +309,8 @@ class FullText:
         if len(tokens) == 1 and not begins:
             term_id, frequency = terms.get(term_of(tokens[0]), (None, 0))
             return Word(frequency, term_id) if term_id is not None else None
-        phrase = self._phrase(tokens, begins=begins)
+        phrase = self.phrase(tokens, begins=begins)
         return Word(phrase.chunk_ids.size, phrase=phrase) if phrase and phrase.chunk_ids.size else None
-
-    def _phrase(self, tokens: list[str], *, begins: bool) -> Phrase | None:
-        """Return where the tokens follow each other; None if they do nowhere."""
-        known = self.terms({term_of(token) for token in tokens})
-        found = [[known[term]] if (term := term_of(token)) in known else [] for token in tokens]
-        if begins and tokens:
-            found[-1] = list(self.begun(tokens[-1]).values())
-        if not found or not all(found):
-            return None
-        rarest = min(range(len(found)), key=lambda place: sum(chunks for _, chunks in found[place]))
-        ids = [[term_id for term_id, _ in each] for each in found]
-        others = [(ids[place], 2 * (place - rarest)) for place in range(len(ids)) if place != rarest]
-        sql = self._sql["select_phrase"].format(followed=self._sql["is_followed"] * len(others))
-        rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
-        return Phrase(np.array(rows, np.int64).reshape(-1, 4))
 
 
 def term_of(token: str) -> str:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFull, StoreError
+from kb.store.former_index import FormerIndex
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.former_index import FormerIndex
+from kb.store.sqlite.former_index import SqlitePresent
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
@@ -88,7 +89,8 @@ class SqliteTransaction:
     def index_at(self, instant: datetime) -> FormerIndex:
         """Both legs of search, as of a former moment."""
         snapshot = self._vectors.seen_by(self.connection)
-        return FormerIndex(self.connection, self.index, self.words, snapshot, self.history, instant)
+        present = SqlitePresent(self.connection, self.index, self.words, snapshot, self.history)
+        return FormerIndex(present, instant)
 
     @cached_property
     def words(self) -> WordReader | None:

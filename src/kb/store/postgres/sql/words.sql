@@ -98,3 +98,11 @@ SELECT count(*), (array_agg(chunk_id ORDER BY chunk_id))[:%s] FROM (
 SELECT COALESCE(header, '') || ' ' || text
 FROM chunks LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 WHERE chunks.id = ANY(%s)
+
+-- name: select_chunk_ids
+-- The chunks of some documents, by ascending id; the condition is put in.
+SELECT id FROM chunks {among} ORDER BY id
+
+-- name: select_all_lengths
+-- Every chunk by ascending id, with its document and its length.
+SELECT id, document_id, length FROM chunks ORDER BY id
