@@ -136,7 +136,7 @@ test-postgres: .venv/dev.stamp
 	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH)
 
 test-schema: .venv/dev.stamp
-	KB_TEST_EXAMPLES=1000 $(BIN)/pytest -s tests/schema
+	KB_TEST_EXAMPLES=500 $(BIN)/pytest -s tests/schema
 
 # The official MCP conformance suite, and other makers' MCP clients, from npm; Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp

@@ -33,6 +33,7 @@ STATUS = Status.model_validate(
         "device": "cpu",
         "provider": "CPUExecutionProvider",
         "documents": {"note": 120, "pdf": 30},
+        "top_tags": [{"tag": "work", "documents": 90}, {"tag": "house", "documents": 12}],
         "chunks": 1234,
         "queue": {"queued": 0, "running": 0, "done": 150, "failed": 0},
         "parser": {"confined": ["network"]},

@@ -165,7 +165,7 @@ def start(stack: ExitStack) -> dict[str, Target]:
         for name in ("starlette", "mcp", "fastmcp")
     }
     return {
-        "engine": Target("engine, GET /status", together, http("GET", "/api/v1/status")),
+        "engine": Target("engine, GET /status", together, http("GET", "/api/v1/status?top_tags=40")),
         "starlette": Target("bare Starlette route", floors["starlette"], status),
         "mcp": Target("bare mcp server", floors["mcp"], status),
         "fastmcp": Target("bare fastmcp server", floors["fastmcp"], status),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fastapi import APIRouter, FastAPI, Security
+from fastapi import FastAPI, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
@@ -153,7 +153,7 @@ def create_app(context: Context | None = None) -> FastAPI:
             Middleware(BodyLimitMiddleware, most=partial(most_bytes, settings, API)),
         ],
     )
-    app.include_router(api_router(settings), prefix=API)
+    add_routes(app, settings)
     app.router.routes += probes(ready)
     add_docs(app)
     describe(app, settings)
@@ -175,15 +175,13 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
     return Middleware(HostMiddleware, names=listed(settings.allowed_hosts))
 
 
-def api_router(settings: Settings) -> APIRouter:
-    """Return every route under `/api/v1`."""
+def add_routes(app: FastAPI, settings: Settings) -> None:
+    """Add every route under `/api/v1`, each router for itself: FastAPI walks through one in another time and again."""
     is_guarded = settings.has_key
     refusals = (401, 403, 429) if is_guarded else (403, 421)
-    router = APIRouter(
-        dependencies=[Security(BEARER)] if is_guarded else [], responses=problems(*refusals, 422, 426, 500, 503)
-    )
-    for module in (
+    for module in (  # what is asked for most is looked for first
         search,
+        status,
         jobs,
         documents,
         page_pictures,
@@ -192,11 +190,14 @@ def api_router(settings: Settings) -> APIRouter:
         history,
         reembed,
         maintenance,
-        status,
         access,
     ):
-        router.include_router(module.router)
-    return router
+        app.include_router(
+            module.router,
+            prefix=API,
+            dependencies=[Security(BEARER)] if is_guarded else [],
+            responses=problems(*refusals, 422, 426, 500, 503),
+        )
 
 
 @asynccontextmanager

@@ -11,6 +11,8 @@ from kb.routes.examples import EXAMPLES
 ROUTES = """
 search     POST    /search
 search     GET     /documents/{document_id}/similar
+status     GET     /activity
+status     GET     /status
 jobs       POST    /jobs
 jobs       GET     /jobs
 jobs       GET     /jobs/{job_id}
@@ -38,8 +40,6 @@ reembed    GET     /reembed
 reembed    POST    /reembed
 maintenance GET    /maintenance
 maintenance POST   /maintenance
-status     GET     /activity
-status     GET     /status
 keys       GET     /keys
 keys       POST    /keys
 keys       GET     /key

@@ -157,6 +157,15 @@ async def test_status_says_what_the_engine_is_and_holds(api, word):
     assert set(after["parser"]["confined"] or ()) <= {"files", "network", "processes", "writing"}
 
 
+async def test_status_names_the_tags_used_most_when_asked_for_some(api, word):
+    for number in range(3):
+        await added(api, f"{word} {number}", tags=[word])
+    counts = {each["tag"]: each["documents"] for each in (await api.tags())["tags"]}
+    most = (await api.status(top_tags=2))["top_tags"]
+    assert [each["documents"] for each in most] == sorted(counts.values(), reverse=True)[:2]
+    assert (await api.status())["top_tags"] == []
+
+
 async def test_a_page_of_a_documents_chunks_says_how_many_there_are(api):
     text = "The clerks of the counting house kept their ledgers in good order. " * 120
     whole = await api.document(await added(api, text))

@@ -651,7 +651,7 @@ class Reembedding(Reply):
 
 
 class Status(Reply):
-    """The engine's state. `documents` counts by doc_type; `database_size` is in bytes."""
+    """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes."""
 
     version: str
     schema_version: int
@@ -659,6 +659,7 @@ class Status(Reply):
     device: str
     provider: str
     documents: dict[str, int]
+    top_tags: list[TagCount]
     chunks: int
     queue: QueueStatus
     parser: ParserStatus

@@ -337,9 +337,9 @@ class EngineClient:
         """GET /activity: the last hour."""
         return await self._call("GET", "activity")
 
-    async def status(self) -> JSON:
-        """GET /status."""
-        answer = await self._call("GET", "status")
+    async def status(self, top_tags: int = 0) -> JSON:
+        """GET /status, with that many of the tags used most."""
+        answer = await self._call("GET", "status", params=_given(top_tags=top_tags or None))
         self.engine_version = str(answer.get("version", "of unknown version"))
         return answer
 

@@ -221,6 +221,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "device": "cpu",
         "provider": "CPUExecutionProvider",
         "documents": {"markdown": 12, "note": 30},
+        "top_tags": [{"tag": "boat", "documents": 17}],
         "chunks": 96,
         "queue": {"queued": 0, "running": 0, "done": 42, "failed": 0},
         "parser": {"confined": ["files", "network", "processes", "writing"], "extracts": [".jpg", ".pdf", ".png"]},

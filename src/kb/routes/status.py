@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 
 from kb import __version__
-from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status
+from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status, TagCount
 from kb.api.overview_models import Activity, Minute, Work
 from kb.routes.dependencies import READ, ServicesDep, caller_of
 from kb.routes.thread_route import ThreadRoute
 from kb.telemetry import last_hour
+
+TopTags = Annotated[int, Query(ge=0, le=100, description="How many of the tags used most are named.")]
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 
@@ -38,11 +40,13 @@ def in_ms(minute: last_hour.Minute) -> dict[str, Any]:
 
 
 @router.get("/status", summary="Get the engine's state", dependencies=[READ])
-def status(services: ServicesDep) -> Status:
+def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
     """Say what this engine is, and how much is in it."""
     embedder = services.embedder
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
+        used = tx.documents.tags() if top_tags else []
+    most_used = sorted(used, key=lambda each: -each[1])[:top_tags]
     return Status(
         version=__version__,
         schema_version=services.store.schema_version,
@@ -55,6 +59,7 @@ def status(services: ServicesDep) -> Status:
         device=embedder.device,
         provider=embedder.provider,
         documents=counts.documents,
+        top_tags=[TagCount(tag=tag, documents=count) for tag, count in most_used],
         chunks=counts.chunks,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
         parser=ParserStatus(confined=services.worker.confined, extracts=services.worker.extracts),

@@ -5,7 +5,6 @@ Agents read a tool's docstring word for word.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from fastmcp.tools import ToolResult
@@ -355,9 +354,8 @@ class DocumentTools:
 
         Use it when a search finds less than expected: documents may still be queued. kb_jobs shows the jobs.
         """
-        status, tags = await asyncio.gather(self._engine.status(), self._engine.tags())
-        counts = sorted(tags["tags"], key=lambda each: -each["documents"])
-        status["tags"] = {shorten_names(each["tag"], 60): each["documents"] for each in counts[:MAX_TAGS]}
+        status = await self._engine.status(top_tags=MAX_TAGS)
+        status["tags"] = {shorten_names(each["tag"], 60): each["documents"] for each in status.pop("top_tags")}
         return tool_result(with_notice(status))
 
     async def kb_jobs(
