@@ -28,6 +28,9 @@ MOST_BY_INDEX = 500
 EXPLORED = 4
 """The index explores so many for each that is wanted."""
 
+FILTERED = 20
+"""Under a filter so many times as many are asked for: what is admitted may lie far from what is near."""
+
 MOST_EXPLORED = 1000
 """pgvector's own limit."""
 
@@ -97,7 +100,7 @@ class VectorTable:
         return rows
 
     def _nearest_by_index(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
-        wanted = limit + MARGIN
+        wanted = limit * (1 if condition == EVERY_DOCUMENT else FILTERED) + MARGIN
         explored = min(EXPLORED * wanted, MOST_EXPLORED)
         self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
         where, parameters = among(condition)
