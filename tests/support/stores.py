@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 
+from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
 
@@ -23,6 +24,15 @@ def postgres(folder, **changes):
 STORES = {"sqlite": sqlite, "postgres": postgres}
 TRIED = os.environ.get("KB_TEST_STORES", "sqlite").split(",")
 """Those that are tried; servers are run over the last. `make test-postgres` says which."""
+
+
+def served_version():
+    """The number of the schema that servers have."""
+    if TRIED[-1] == "sqlite":
+        return SCHEMA_VERSION
+    from kb.store.postgres.migrate import SCHEMA_VERSION as VERSION_OF_POSTGRES
+
+    return VERSION_OF_POSTGRES
 
 
 def served_store(folder):
