@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import ModelChanged
 from kb.store.former_documents import admits, changed, merged
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from kb.api.access import Limit
     from kb.api.models import Sort
+    from kb.store.postgres.connection import Connection
     from kb.store.postgres.vectors import VectorTable
-    from kb.store.postgres.words import FullText
+    from kb.store.postgres.words import FullText, NewText
     from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, VectorSpace
 
 
@@ -43,7 +44,7 @@ class PostgresDocuments:
     """See `kb.store.protocol.Documents`. Remembers whether its transaction `changed` chunks.
 
     Args:
-        execute: the transaction's.
+        connection: the transaction's.
         words: its full text.
         vectors: its vectors.
         space: what these are of.
@@ -52,18 +53,19 @@ class PostgresDocuments:
 
     def __init__(
         self,
-        execute: Execute,
+        connection: Connection,
         words: FullText,
         vectors: VectorTable,
         space: VectorSpace,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
-        self._execute = execute
+        self._connection = connection
+        self._execute: Execute = connection.execute
         self._words = words
         self._checkpoint = checkpoint
         self._space = space
         self._sql = statements("documents")
-        self.former = FormerContents(execute, vectors)
+        self.former = FormerContents(self._execute, vectors)
         self.changed = False
 
     @cached_property
@@ -282,7 +284,9 @@ class PostgresDocuments:
         self.changed = True
         ids = [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], (len(content.chunks),))]
         sections: dict[tuple[str, tuple[str, ...]], int | None] = {NO_SECTION: None}
-        texts = []
+        rows: list[dict[str, Any]] = []
+        vectors: list[tuple[int, int, Any]] = []
+        texts: list[NewText] = []
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
             self._checkpoint()
             text = self._words.new_text(chunk_id, chunk.text, chunk.header)
@@ -292,9 +296,12 @@ class PostgresDocuments:
                 parameters = document_id, chunk.header, list(chunk.place.heading)
                 sections[section] = self._execute(self._sql["insert_section"], parameters).get
             columns |= {"text": chunk.text, "section_id": sections[section], "length": text.length}
-            self._execute(self._sql["insert_chunk"], columns)
-            self._execute(self._sql["insert_vector"], (chunk_id, document_id, vector))
+            rows.append(columns)
+            vectors.append((chunk_id, document_id, vector))
             texts.append(text)
+        with self._connection.cursor() as cursor:
+            cursor.executemany(self._sql["insert_chunk"], rows)
+            cursor.executemany(self._sql["insert_vector"], vectors)
         self._words.add(document_id, texts)
 
     def _remove_chunks(self, document_id: int) -> None:

@@ -65,7 +65,7 @@ class PostgresTransaction:
         self._execute: Any = connection.execute
         self.space = space
         words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
-        self.documents = PostgresDocuments(self._execute, words, vectors, space, checkpoint)
+        self.documents = PostgresDocuments(connection, words, vectors, space, checkpoint)
         self.history = PostgresHistory(self._execute, self.documents, retention)
         self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors()
