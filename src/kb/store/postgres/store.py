@@ -62,6 +62,7 @@ class PostgresTransaction:
         engine: int,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
+        self.connection = connection
         self._execute: Any = connection.execute
         self.space = space
         words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
