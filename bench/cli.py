@@ -27,6 +27,7 @@ COMMANDS = {
     "kb list --json": (["list", "--json"], "import typer, httpx2", None),
     "kb tags --json": (["tags", "--json"], "import typer, httpx2", None),
     "kb search --help": (["search", "--help"], "import typer", None),
+    "kb stdio": (["stdio"], "import typer", None),
 }
 ANSWER = {"results": [{"document_id": 1}], "documents": [], "tags": [], "next_cursor": None, "omitted": 0, "pending": 0}
 
@@ -56,7 +57,7 @@ async def serve() -> None:
 def seconds(command: list[str], environment: dict[str, str]) -> float:
     """How long a command takes."""
     start = time.perf_counter()
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
 
 

@@ -19,7 +19,7 @@ from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import refused_change
 from kb_mcp.tools.empty import nothing_found, retried
-from kb_mcp.tools.rendering import quoted
+from kb_mcp.tools.rendering import NOTICE, quoted
 
 if TYPE_CHECKING:
     from kb.client.client import JSON, EngineClient
@@ -356,7 +356,7 @@ class DocumentTools:
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
         status["tags"] = {shorten_names(each["tag"], 60): each["documents"] for each in status.pop("top_tags")}
-        return tool_result(with_notice(status))
+        return tool_result({"notice": NOTICE, **status})
 
     async def kb_jobs(
         self,
