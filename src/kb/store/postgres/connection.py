@@ -10,8 +10,6 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from psycopg.abc import Buffer
 
 NUL, STAND_IN = "\0", "\ufdd0"
@@ -84,8 +82,3 @@ def prepare(connection: Connection) -> None:
     connection.execute(f"SET search_path = {SCHEMA}, public")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET DateStyle = 'ISO'")
-
-
-def ids(values: Sequence[int]) -> list[int]:
-    """Return ids as psycopg sends them."""
-    return [int(value) for value in values]
