@@ -50,7 +50,7 @@ install:
 uninstall:
 	@if [ -x "$(TOOL)/bin/kb" ]; then "$(TOOL)/bin/kb" service uninstall --quiet || true; fi
 	@if $(IS_OURS); then rm "$(COMMAND)"; fi
-	rm -rf "$(TOOL)"
+	rm -rf "$(TOOL)" "$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/kb"
 	@echo "kb is gone; your data are still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
 
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.

@@ -2,6 +2,8 @@
 
 python -m bench.in_browser [DOCUMENTS]      10,000 when not given
 python -m bench.in_browser URL              a server that runs
+
+Ends with 1 if a figure is not within its limit.
 """
 
 from __future__ import annotations
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 SIZE = 10_000
 LOADS, QUESTIONS, FRAMES = 30, 120, 300
 WORDS = ("boat", "harbour light", "heating of the house", "tide", "wind force", "lease", "cells", "flow over a wing")
+
+MOST = {
+    "wire_bytes": 100_000,
+    "usable_p95_ms": 300,
+    "beside_engine_p95_ms": 80,
+    "first_drawn_ms": 1_500,
+}
+LEAST = {"frames_per_second": 50}
 
 USABLE = "return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
 WIRE = """return performance.getEntriesByType('navigation').concat(performance.getEntriesByType('resource'))
@@ -111,8 +121,18 @@ def chart(driver: Chrome, url: str) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Print the figures."""
+def judge(found: dict[str, float]) -> list[str]:
+    """Return which figures are not within their limits, and by how much."""
+    above = [f"{name} is {found[name]}, more than {most}" for name, most in MOST.items() if found.get(name, 0) > most]
+    below = [
+        f"{name} is {found[name]}, less than {least}" for name, least in LEAST.items() if found.get(name, least) < least
+    ]
+    return above + below
+
+
+def main() -> int:
+    """Print the figures; 0 if every one is within its limit."""
+    wrong = []
     with ExitStack() as stack:
         if sys.argv[1:] and sys.argv[1].startswith("http"):
             url = sys.argv[1]
@@ -124,7 +144,11 @@ def main() -> None:
         for part in (loads, questions, chart):
             found = {name: round(value, 1) for name, value in part(driver, url).items()}
             print(json.dumps(found), flush=True)
+            wrong += judge(found)
+    for each in wrong:
+        print(each)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -25,6 +25,7 @@ from bench.serving import Server, launched
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.settings import Settings
+from kb.store.open import START_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -157,6 +158,7 @@ def writes(client: Client, texts: Sequence[str]) -> Figures:
 def settle(server: Server) -> None:
     """Wait until the server has read the words that it reads after its start."""
     before = -1.0
+    time.sleep(START_SECONDS)
     while (now := server.cpu()) - before > IDLE:
         before = now
         time.sleep(1)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import httpx2
 import hypothesis
+import onnx
 import pytest
 from filelock import FileLock
 
@@ -67,7 +68,7 @@ def other_model(model_files, tmp_path_factory):
     """The folder of another model: the default one's weights, fed with prefixes."""
     folder = tmp_path_factory.mktemp("models") / "other"
     manifest = replace(model_files.manifest, model="other", query_prefix="query: ", passage_prefix="passage: ")
-    save_model(folder, model_files.onnx.read_bytes(), model_files.tokenizer, manifest)
+    save_model(folder, onnx.load(model_files.onnx), model_files.tokenizer, manifest)
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
+from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.documents.reread import queue_outdated
@@ -207,11 +209,13 @@ async def lifespan(
     """Start the parts in a thread, and stop them."""
     with ExitStack() as stack:
         stack.callback(stop_tracing)
-        starting = asyncio.get_running_loop().run_in_executor(None, start, settings, keyring, instruments, stack)
-        try:
-            app.state.services = await asyncio.shield(starting)
-        finally:  # told to stop meanwhile: a thread cannot be, and what it starts must be stopped
-            await asyncio.wait([starting])
+        # Told to stop meanwhile, at whatever point: a thread cannot be, and what it starts must be stopped.
+        with ThreadPoolExecutor(1, "kb-start") as pool:
+            starting = asyncio.get_running_loop().run_in_executor(pool, start, settings, keyring, instruments, stack)
+            try:
+                app.state.services = await asyncio.shield(starting)
+            finally:
+                await asyncio.wait([starting])
         app.state.before_stop = app.state.services.worker.before_stop
         yield
         app.state.services = None
@@ -293,6 +297,8 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         stack.enter_context(MaintenanceTasks(settings)),
         instruments,
+        DiskUse(settings.files_dir),
+        DiskUse(settings.backup_dir),
     )
 
 

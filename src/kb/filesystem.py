@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kb.api.errors import StoreError
+from kb.api.errors import REMEDY, DiskFault, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,8 @@ def make_folder(path: Path, variable: str) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise StoreError(f"{variable}: {path} cannot be used: {error.strerror}.") from error
+        remedy = f" {REMEDY}." if DiskFault.of(error) else ""
+        raise StoreError(f"{variable}: {path} cannot be used: {error.strerror}.{remedy}") from error
 
 
 def sync(path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
@@ -18,6 +18,10 @@ from kb.api.running import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
+"""What a person is told of an error, by pydantic's name of it."""
 
 
 class EnvSettings(BaseModel):
@@ -37,7 +41,8 @@ class EnvSettings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            raise SettingError(f"{variable(str(first['loc'][0]))}: {first['msg']}") from None
+            message = MESSAGES.get(first["type"], first["msg"])
+            raise SettingError(f"{variable(str(first['loc'][0]))}: {message}") from None
 
 
 def variable(name: str) -> str:

@@ -184,7 +184,7 @@ def main() -> None:
     except BrokenPipeError:
         code = exit_codes.PIPE_CLOSED
     except OSError as error:
-        print_error(error.strerror or str(error))
+        print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         code = exit_codes.LOCAL
     if code in (exit_codes.PIPE_CLOSED, exit_codes.LOCAL):
         discard_output()

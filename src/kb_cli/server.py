@@ -197,7 +197,7 @@ def listen(settings: Settings, folder: Path | None = None) -> socket.socket:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         running = find_running(folder) if folder else None
         remedy = f"kb runs at {running}" if running else "--port takes another one"
         raise SettingError(
@@ -228,8 +228,6 @@ async def serve(
         headers=HEADERS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    # Most of what the start makes stays: collections that walk through it take a fifth of the start's time.
-    gc.disable()
     async with app.router.lifespan_context(app), AsyncExitStack() as stack:
         stack.enter_context(announce())
         trim()
@@ -273,8 +271,8 @@ class Server(uvicorn.Server):
 
     def on_started(self, started: Future[bool]) -> None:
         """Go on if all apps have started, else stop."""
-        # Later collections pass over what is there now: walking through it makes the slowest requests slow.
-        gc.collect()
+        # Collections pass over what is there now: walking through it makes the slowest requests slow. Looking for the
+        # garbage in it first would take a tenth of the start and give back a megabyte.
         gc.freeze()
         gc.enable()
         trim()

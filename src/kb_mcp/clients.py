@@ -22,6 +22,9 @@ MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
 """What has no place in a header, or could pass as the brackets at its end."""
 
+_client: ContextVar[str] = ContextVar("client", default="")
+"""The program on whose behalf another one calls, such as curl."""
+
 _headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", default=())
 """Those of the request."""
 
@@ -29,6 +32,16 @@ _headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", defa
 def note_headers(scope: Scope) -> None:
     """Remember what a request says of the program that makes it."""
     _headers.set(scope.get("headers", ()))
+
+
+@contextmanager
+def acting_as_client(name: str) -> Iterator[None]:
+    """Have what the engine is asked for meanwhile be a program's, whichever program made the request."""
+    token = _client.set(name)
+    try:
+        yield
+    finally:
+        _client.reset(token)
 
 
 def for_client(on_call: Around) -> Around:
@@ -45,6 +58,8 @@ def for_client(on_call: Around) -> Around:
 
 def client_name() -> str:
     """Return the name and version of the program that calls: as it said over MCP, or else over HTTP."""
+    if name := _client.get():
+        return name
     try:
         params = get_context().session.client_params
     except RuntimeError:  # no call of a tool, such as an upload to its address

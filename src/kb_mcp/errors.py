@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 NOT_FOUND_HINTS: Final = {
+    "version": "kb_history without it lists them.",
     "document_id": "Find its id with kb_search or kb_list.",
     "job_id": "kb_jobs without job_id lists the latest.",
 }
@@ -59,7 +60,7 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
         return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
     if isinstance(error, NotFound):
         for field, hint in NOT_FOUND_HINTS.items():
-            if arguments.get(field):
+            if arguments.get(field) and (field != "version" or " version " in error.detail):
                 return f"{field}: {one_line(error.detail)} {hint}"
     return one_line(error.detail) + _excerpts(error)
 

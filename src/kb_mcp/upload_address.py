@@ -11,8 +11,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match, Route
 
 from kb.api.errors import Invalid, KbError
+from kb.asgi.addresses import outer_address
 from kb.asgi.problem import on_http_exception, problem
 from kb_mcp.auth import acting_for
+from kb_mcp.clients import acting_as_client
 from kb_mcp.tools.lean import given
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ WAIT_SECONDS: Final = 10
 
 def address_of(request: Request, upload_id: str) -> str:
     """Return the address of an upload, by the name that its agent calls the gateway."""
-    return f"{request.url.scheme}://{request.url.netloc}{PREFIX}/{upload_id}"
+    return f"{outer_address(request)}{PREFIX}/{upload_id}"
 
 
 class UploadAddresses:
@@ -85,7 +87,7 @@ async def _hand_over(engine: EngineClient, store: UploadStore, upload: Upload) -
     taken, file = await run_in_threadpool(store.take, upload.id)
     try:
         path = taken.source_path
-        with acting_for(taken.by):
+        with acting_for(taken.by), acting_as_client(taken.client):
             return await engine.add_file(taken.filename, file, tags=taken.tags, source_path=path, wait=WAIT_SECONDS)
     finally:
         file.close()

@@ -37,7 +37,10 @@ SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload as it was announced; its manifest holds these fields. `by` is the name of the key it came with."""
+    """An upload as it was announced; its manifest holds these fields. `by` is the name of the key it came with.
+
+    `client` is the program that announced it.
+    """
 
     id: str
     filename: str
@@ -47,6 +50,7 @@ class Upload:
     source_path: str | None = None
     sha256: str = ""
     by: str | None = None
+    client: str = ""
 
     @property
     def reserved_bytes(self) -> int:
@@ -134,6 +138,7 @@ class UploadStore:
         source_path: str | None = None,
         sha256: str = "",
         by: str | None = None,
+        client: str = "",
     ) -> str:
         """Reserve room for a file. Return its upload_id.
 
@@ -143,9 +148,8 @@ class UploadStore:
         """
         if total_size > self._limits.file_size:
             raise TooLarge(f"total_size: at most {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
-        upload = Upload(
-            str(uuid4()), filename, total_size, tags, self._clock() + self._limits.seconds, source_path, sha256, by
-        )
+        expires = self._clock() + self._limits.seconds
+        upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client)
         with upload_chunks.explain_full_disk("try again"), self._locked():
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:

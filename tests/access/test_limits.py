@@ -54,7 +54,7 @@ def without_id(answer, document_id):
     return answer.status_code, answer.json()["type"], answer.json()["detail"].replace(str(document_id), "ID")
 
 
-READS = ["", "/text", "/file", "/history", "/history/1", "/history/1/diff", "?as_of=2999-01-01T00:00:00Z"]
+READS = ["", "/text", "/file", "/pages", "/history", "/history/1", "/history/1/diff", "?as_of=2999-01-01T00:00:00Z"]
 WRITES = [
     ("DELETE", "documents/{}", None),
     ("PATCH", "documents/{}", {"source_path": "/plan/moved.md"}),
@@ -300,6 +300,21 @@ def test_an_attachment_that_it_may_not_see_does_not_go_with_its_message(admin, t
         assert answer.status_code == 403
         assert str(inside) not in answer.json()["detail"].replace(str(job["document_id"]), "")
     assert admin.ok("GET", f"documents/{inside}")["source_path"] == "/mails/one.eml#inside.txt"
+
+
+def test_a_message_that_it_may_not_see_is_not_told_of_by_what_came_in_it(admin, tagged, word):
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = f"{word} in parts", "ada@example.org"
+    mail.set_content(f"{word} parts")
+    mail.add_attachment(f"{word} part".encode(), maintype="text", subtype="plain", filename="part.txt")
+    message = admin.file(f"{word} parts.eml", bytes(mail), tags="home")["document_id"]
+    [part] = eventually("the attachment is there", lambda: admin.ids(f"documents?part_of={message}"))
+    assert admin.ok("GET", f"documents/{part}")["part_of"] == message
+    assert tagged.ids(f"documents?part_of={message}") == set()
+    admin.ok("PATCH", f"documents/{part}/tags", json={"add": ["work"]})
+    assert tagged.ok("GET", f"documents/{part}")["part_of"] is None
+    assert tagged.ids(f"documents?part_of={message}") == set()
+    assert tagged.ok("GET", "storage") == {"database": None, "originals": None, "backups": None}
 
 
 def test_a_message_sent_again_takes_no_attachment_away_that_the_sender_may_not_see(admin, tagged, word):

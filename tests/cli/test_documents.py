@@ -98,6 +98,27 @@ def test_delete_names_what_does_not_exist_and_deletes_the_rest(kb, notes):
     assert ended.stdout.startswith(f"document {notes[0]} is deleted")
 
 
+def test_delete_says_that_a_file_is_still_there(kb, tmp_path, tag):
+    file = tmp_path / "kept.md"
+    file.write_text(f"# Kept {tag}\n")
+    assert kb("add", file, "--wait").returncode == 0
+    ids = kb.json("list", "--under", tmp_path)["documents"]
+    ended = kb("delete", ids[0]["id"], "--yes")
+    assert (ended.returncode, ended.stderr) == (
+        0, f"kb: {file} is still there: the next 'kb sync' of its folder adds it again\n",
+    )  # fmt: skip
+    assert kb("add", file, "--wait").stdout == "1 file: 1 added\n"
+    file.unlink()
+    ids = kb.json("list", "--under", tmp_path)["documents"]
+    assert kb("delete", ids[0]["id"], "--yes").stderr == ""
+
+
+def test_delete_succeeds_where_the_file_cannot_be_looked_for(kb, tag):
+    document_id = kb.note(f"a note {tag}", "--source-path", f"/{'long' * 100}/{tag}.md")
+    ended = kb("delete", document_id, "--yes")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_delete_on_a_terminal_says_what_and_asks(kb, notes, tag):
     code, shown = kb.in_terminal("delete", notes[0], typed="n\n")
     assert code == 0

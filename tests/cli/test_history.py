@@ -25,6 +25,12 @@ def test_versions_are_listed_shown_compared_and_reverted_to(kb, note, tag):
     assert kb("revert", note, 99).returncode == 5
 
 
+def test_every_change_may_say_why(kb, note):
+    for change in (("updatenote", note, "Other words."), ("tag", note, "--add", "more"), ("revert", note, 1)):
+        kb(*change, "--why", f"for {change[0]}")
+        assert kb.json("history", note)["versions"][0]["why"] == f"for {change[0]}"
+
+
 def test_what_was_deleted_is_in_the_bin_until_it_is_restored_or_purged(kb, note, tag):
     kb("delete", note, "--yes", "--why", "by mistake")
     rows = [line.split("\t") for line in kb("bin").stdout.splitlines()]

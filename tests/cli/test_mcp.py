@@ -165,16 +165,111 @@ def test_what_a_client_needs_is_written_into_its_file_beside_what_is_there(outsi
     assert file.stat().st_mode & 0o077 == 0
     assert outside("mcp", "cursor", "--write").returncode == 0
     assert file.with_name("mcp.json.before-kb").read_text() == before
-    file.write_text("// a comment\n{}")
-    refused = outside("mcp", "cursor", "--write")
-    assert (refused.returncode, file.read_text()) == (2, "// a comment\n{}")
-    assert outside("mcp", "--write").returncode == outside("mcp", "zed", "--write").returncode == 2
+    assert outside("mcp", "--write").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "text"),
+    [
+        ("cursor", ".cursor/mcp.json", "{,}"),
+        ("zed", "config/zed/settings.json", '{"context_servers": ["mine"]}'),
+        ("codex", ".codex/config.toml", "[mcp_servers"),
+        ("goose", "config/goose/config.yaml", "extensions: [a"),
+        ("goose", "config/goose/config.yaml", "- a list"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="they have their files elsewhere")
+def test_a_file_that_cannot_be_read_stays_as_it_is(outside, client, file, text):
+    path = outside.folder / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    refused = outside("mcp", client, "--write")
+    assert (refused.returncode, path.read_text()) == (2, text)
+    assert f"paste what 'kb mcp {client}' prints" in refused.stderr
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("client", "why"), [("open-webui", "in a database"), ("claude-code", "a command of its own")])
+def test_a_client_without_a_file_says_what_to_do_instead(outside, client, why):
+    refused = outside("mcp", client, "--write")
+    assert (refused.returncode, why in refused.stderr) == (2, True)
+    assert f"kb mcp {client}'" in refused.stderr
+
+
+ZED = """// Zed settings
+{
+  "theme": "One Dark", // the dark one
+  "context_servers": {
+    "other": { "url": "http://other//mcp" }, /* "kb": { */
+    // and here mine
+  },
+}
+"""
+CODEX = """# mine
+model = "o" # a good one
+
+[mcp_servers.other]
+command = "other" # of another
+
+[tui]
+theme = "dark"
+"""
+GOOSE = """# top
+extensions:
+  # what came with it
+  developer:
+    enabled: true # yes
+    args:
+    - one
+GOOSE_PROVIDER: ollama
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "before", "added"),
+    [
+        ("zed", "config/zed/settings.json", ZED, '"kb": {'),
+        ("codex", ".codex/config.toml", CODEX, "[mcp_servers.kb]"),
+        ("goose", "config/goose/config.yaml", GOOSE, "  kb: {"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="they have their files elsewhere")
+def test_comments_and_order_stay_and_writing_twice_changes_nothing(outside, client, file, before, added):
+    path = outside.folder / file
+    path.parent.mkdir(parents=True)
+    path.write_text(before)
+    settings = {"KB_ENGINE_URL": "http://kb.example:8000", "KB_MCP_API_KEY": KEY}
+    assert outside("mcp", client, "--write", env=settings).returncode == 0
+    after = path.read_text()
+    rest = iter(after.splitlines())
+    assert all(line in rest for line in before.splitlines())
+    assert added in after
+    backup = path.with_name(f"{path.name}.before-kb")
+    assert backup.read_text() == before
+    assert outside("mcp", client, "--write", env=settings).returncode == 0
+    assert path.read_text() == after
+    assert sorted(path.parent.iterdir()) == sorted([path, backup])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Cline has its former file elsewhere")
+def test_cline_is_written_to_the_file_it_has(outside):
+    former = outside.folder / "config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+    former.parent.mkdir(parents=True)
+    former.write_text("{}")
+    assert outside("mcp", "cline", "--write").returncode == 0
+    assert json.loads(former.read_text())["mcpServers"]["kb"]["type"] == "streamableHttp"
+    former.unlink()
+    assert outside("mcp", "cline", "--write").returncode == 0
+    file = outside.folder / ".cline/data/settings/cline_mcp_settings.json"
+    assert "kb" in json.loads(file.read_text())["mcpServers"]
+    assert outside("mcp", "cline", "--write", env={"CLINE_MCP_SETTINGS_PATH": "~/cline.json"}).returncode == 0
+    assert (outside.folder / "cline.json").exists()
 
 
 @pytest.mark.parametrize(
     ("client", "file", "table"),
     [
-        ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+        ("claude-desktop", "config/Claude/claude_desktop_config.json", "mcpServers"),
         ("opencode", ".config/opencode/opencode.json", "mcp"),
         ("gemini", ".gemini/settings.json", "mcpServers"),
         ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers"),

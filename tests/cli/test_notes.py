@@ -40,7 +40,7 @@ def test_without_wait_the_receipt_is_printed(kb, tag):
 def test_an_empty_note_is_refused(kb):
     ended = kb("addnote", " ")
     assert ended.returncode == 6
-    assert ended.stderr.startswith("kb: text: ")
+    assert ended.stderr.startswith("kb: The note is empty")
 
 
 def test_standard_input_that_is_no_text_is_refused(kb):
@@ -95,7 +95,7 @@ def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_wo
     )
     ended = kb("updatenote", note, env={"EDITOR": f"{sys.executable} {meanwhile}", "TMPDIR": str(tmp_path)})
     assert ended.returncode == 6
-    assert "was changed" in ended.stderr
+    assert ended.stderr.endswith(f"kb: Note {note} was changed by someone else meanwhile; that stays.\n")
     [draft] = tmp_path.glob("kb-note-*.md")
     assert draft.read_text() == "mine"
     assert str(draft) in ended.stderr

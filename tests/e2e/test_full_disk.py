@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+import shutil
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 
 import httpx2
@@ -14,13 +16,17 @@ from kb.client.client import EngineClient
 from kb.maintenance.backup import back_up
 from kb.maintenance.doctor import examine
 from kb.settings import Settings
+from kb.store.rows import NewJob
+from kb.store.sqlite.store import SqliteStore
 from kb.worker.job import MAX_ATTEMPTS
-from tests.conftest import ALL_APPS
+from tests.conftest import ALL_APPS, KEY
 from tests.http.conftest import added, finished, until_idle
 from tests.support.disks import filled, small_disk
 from tests.support.eventually import eventually_async
+from tests.support.spaces import space
 
 LONG = "The keeper counts ships. " * 2_000
+SHIPS = "\n\n".join(f"# Part {number}\n\nThe keeper counts ship {number}." for number in range(600)).encode()
 
 
 @pytest.fixture
@@ -164,3 +170,72 @@ def faults_of(folder):
     """What the doctor finds but that the disk is small."""
     examined = examine(Settings(data_dir=folder))
     return [fault for name, (faults, _) in examined.items() for fault in faults if name != "space"]
+
+
+@contextmanager
+def with_failed_job(folder):
+    """A small disk with a note that was given up, and its job."""
+    with small_disk(folder / "disk", 16) as disk:
+        with closing(SqliteStore(disk / "kb.db", space())) as store, store.write() as tx:
+            tx.jobs.add(NewJob("note", text="It was given up."))
+            tx.jobs.claim(1)
+            [job] = tx.jobs.give_up(0, "The engine ended.")
+        yield disk, job
+
+
+async def test_purging_undoing_keys_and_jobs_are_done_or_refused_whole(start_server, tmp_path):
+    with with_failed_job(tmp_path) as (disk, failed), start_server(disk, KB_API_KEY=KEY) as server:
+        async with EngineClient(server.url, KEY) as api:
+            since = datetime.now(UTC).isoformat()
+            kept = (await finished(api, await api.add_file("ships.md", SHIPS)))["document_id"]
+            note = await added(api, "The old lighthouse")
+            await api.update_note(note, "The new lighthouse")
+            dropped = await finished(api, await api.add_file("torn.pdf", b"%PDF-1.4 torn"))
+            assert dropped["status"] == "failed"
+            await until_idle(api)
+            tries = {
+                "purge": lambda: api.delete_document(kept, purge=True),
+                "key": lambda: api.make_key("reader", right="read"),
+                "retry": lambda: api.retry_job(failed),
+                "drop": lambda: api.drop_job(dropped["id"]),
+            }
+            before = await documents(api)
+            with filled(disk):
+                refused = []
+                for name, attempt in tries.items():
+                    try:
+                        await attempt()
+                    except DiskFull:
+                        refused.append(name)
+                assert "purge" in refused
+                assert "disk is full" in str(await api.undo(since)), "what each document was skipped for"
+                assert await documents(api) == before
+                assert await api.file(kept) == SHIPS
+                assert await found(api, "lighthouse") == [note]
+                assert bool((await api.keys())["keys"]) is ("key" not in refused)
+                assert {each["id"] async for each in api.iter_jobs()} >= {failed}
+            for name in refused:
+                await tries[name]()
+            await until_idle(api)
+            assert len(await found(api, "given up")) == 1
+            await api.undo(since)
+            assert await documents(api) == {}
+            assert [each["name"] for each in (await api.keys())["keys"]] == ["reader"]
+            assert faults_of(disk) == []
+
+
+async def test_purging_makes_room_where_there_is_a_little(on_a_small_disk):
+    api, disk, _ = on_a_small_disk
+    job = await finished(api, await api.add_file("ships.md", SHIPS))
+    await until_idle(api)
+    with filled(disk, but=5 << 20):
+        await api.delete_document(job["document_id"], purge=True)
+        await eventually_async(
+            "what the document took is free",
+            partial(free_bytes, disk),
+            lambda free: free > (5 << 20) + len(SHIPS),
+        )
+
+
+async def free_bytes(folder):
+    return shutil.disk_usage(folder).free

@@ -70,7 +70,7 @@ def make_serve(folder, **environment):
 
 
 async def assert_serves_all(server):
-    async with httpx2.AsyncClient(base_url=server.url) as http:
+    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
         assert (await http.get("/api/v1/status")).json()["version"] == "3.0.0"
         assert (await http.get("/docs")).headers["content-type"].startswith("text/html")
     async with Client(f"{server.url}/mcp") as agent:
@@ -182,6 +182,19 @@ def test_make_uninstall_leaves_another_program_of_the_name_alone(clone, tmp_path
     command.symlink_to(tmp_path / "my home/.local/lib/kb/bin/kb")
     output_of("make", "uninstall", cwd=clone, env=environment)
     assert not command.is_symlink()
+
+
+def test_make_uninstall_leaves_no_trace_of_searches(clone, tmp_path):
+    last = tmp_path / "state/kb/last-search.json"
+    last.parent.mkdir(parents=True)
+    last.write_text("[]")
+    output_of(
+        "make",
+        "uninstall",
+        cwd=clone,
+        env=as_from_a_shell() | {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")},
+    )
+    assert list((tmp_path / "state").iterdir()) == []
 
 
 @pytest.mark.requirement("R-1")

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from itertools import islice
 
+import onnx
 import pytest
 
 from kb.client.client import EngineClient
@@ -26,7 +27,7 @@ def artifact(model_files, tmp_path):
 
     def make(**changes):
         manifest = replace(model_files.manifest, model="mine", **changes)
-        save_model(tmp_path / "mine", model_files.onnx.read_bytes(), model_files.tokenizer, manifest)
+        save_model(tmp_path / "mine", onnx.load(model_files.onnx), model_files.tokenizer, manifest)
         return tmp_path / "mine"
 
     return make

@@ -223,6 +223,19 @@ async def test_a_listing_stays_right_while_others_write(api, word, sort):
     assert sorted(seen) == documents
 
 
+async def test_newest_is_another_name_for_recent(api, word):
+    for number in range(3):
+        await added(api, f"{word} {number}", tags=[word])
+    for asked in (api.documents(tag=word, sort="newest"), api.search(query=word, tags=[word], sort="newest")):
+        reply = await asked
+        ids = [each.get("document_id") or each["id"] for each in reply.get("results") or reply["documents"]]
+        assert len(ids) == 3
+        assert ids == sorted(ids, reverse=True)
+    listed = await api.documents(tag=word, sort="newest", limit=2)
+    rest = await api.documents(tag=word, sort="recent", limit=2, cursor=listed["next_cursor"])
+    assert len(rest["documents"]) == 1
+
+
 async def test_what_is_not_there_says_so(api):
     with pytest.raises(NotFound):
         await api.job(2**50)

@@ -12,6 +12,7 @@ ROUTES = """
 search     POST    /search
 search     GET     /documents/{document_id}/similar
 status     GET     /activity
+status     GET     /storage
 status     GET     /status
 jobs       POST    /jobs
 jobs       GET     /jobs
@@ -26,6 +27,7 @@ documents  GET     /documents/{document_id}/text
 documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags
+documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
 documents  GET     /map
 notes      PATCH   /notes/{document_id}

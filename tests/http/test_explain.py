@@ -27,6 +27,8 @@ async def test_what_is_explained_adds_up_to_the_score(api, tag):
     by_text = {result["text"]: result["explanation"] for result in reply["results"]}
     assert {term["term"] for term in by_text[TEXTS[2]]["terms"]} == {"glimmerfish", "glows"}
     assert by_text[TEXTS[2]]["words"]["place"] == 1
+    assert {term["term"]: term["count"] for term in by_text[TEXTS[0]]["terms"]} == {"glimmerfish": 1}
+    assert all(term["idf"] > 0 for why in by_text.values() for term in why["terms"])
     assert (by_text[TEXTS[3]]["words"]["place"], by_text[TEXTS[3]]["terms"]) == (None, [])
     assert sorted(why["meaning"]["place"] for why in by_text.values()) == [1, 2, 3, 4]
 
@@ -47,3 +49,16 @@ async def test_the_other_passages_of_a_document_are_explained_too(api, tag):
 
 async def test_nothing_is_explained_unasked(api, tag):
     assert all(result["explanation"] is None for result in (await api.search(query="x", tags=[tag]))["results"])
+
+
+async def test_a_beginning_of_words_has_no_weight_of_its_own(api, tag):
+    reply = await api.search(query="glimmerf*", tags=[tag], explain=True, fts_only=True)
+    [term] = reply["results"][0]["explanation"]["terms"]
+    assert (term["idf"], term["count"]) == (None, None)
+
+
+async def test_a_word_that_stands_often_says_so_also_as_of_a_moment(api):
+    job = await finished(api, await api.add_note(text="Knock, knock, knock: woodpeckers.", tags=["knocking"]))
+    for more in ({}, {"as_of": job["finished_at"]}):
+        reply = await api.search(query="knock", tags=["knocking"], explain=True, fts_only=True, **more)
+        assert [term["count"] for term in reply["results"][0]["explanation"]["terms"]] == [3]

@@ -60,7 +60,7 @@ async def test_a_page_that_is_slow_to_draw_keeps_nobody_from_the_engine_and_is_n
     assert counts.keys() == {404, 503}
     assert counts[404] >= 8  # more on a slow machine, where some come when the page is known to be slow
     drawn = {each.json()["detail"] for each in replies if each.status_code == 404}
-    assert drawn == {"Page 1: drawing it takes more than 5 seconds."}
+    assert drawn == {"Page 1 cannot be drawn: that takes more than 5 seconds."}
     refused = {(each.headers["retry-after"], each.json()["detail"]) for each in replies if each.status_code == 503}
     assert refused == {("1", "8 pictures of pages are drawn or wait already; try again in a second.")}
 
@@ -76,3 +76,11 @@ def test_many_pictures_leave_no_threads_behind(engine, server):
 
     before = threads_after(2)
     assert threads_after(20) < before + 10
+
+
+def test_the_pages_of_a_pdf_are_counted_with_and_without_text(engine):
+    document = add(engine, files={"file": ("three.pdf", pdf("Only here stands text.", "", ""))})
+    assert engine.get(f"documents/{document}/pages").json() == {"document_id": document, "pages": 3}
+    note = add(engine, json={"text": "A note that has no pages."})
+    assert engine.get(f"documents/{note}/pages").status_code == 409
+    assert engine.get("documents/999999/pages").status_code == 404

@@ -38,6 +38,13 @@ async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag)
     assert len(texts) == 2
 
 
+async def test_a_short_word_is_named_too_and_never_taken_for_another(api, tag):
+    texts, unknown = await answer(api, tag, "zepp oce zeppelin quatermaster", fts_only=True)
+    assert unknown[:2] == [{"word": "zepp", "nearest": []}, {"word": "oce", "nearest": []}]
+    assert unknown[2:] == [{"word": "quatermaster", "nearest": ["quartermaster"]}]
+    assert set(texts) == set(TEXTS)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -50,7 +57,6 @@ async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag)
         "zeppelin -quatermaster",
         "quatermast*",
         "quater-master",
-        "zepp",
     ],
 )
 async def test_what_is_known_or_meant_as_it_is_written_is_no_misspelling(api, tag, query):
@@ -80,3 +86,27 @@ async def test_as_of_a_moment_what_was_asked_for_is_searched(api, tag):
     texts, unknown = await answer(api, tag, "quatermaster zeppelins", fts_only=True, as_of=at)
     assert unknown == []
     assert set(texts) == {TEXTS[0], TEXTS[2]}
+
+
+async def test_a_word_with_a_sharp_s_is_found_by_two_and_the_other_way_round(api):
+    await finished(api, await api.add_note(text="In der Zwetschgenmaßgasse ist es eng.", tags=["sharp"]))
+    await finished(api, await api.add_note(text="Am Schleussengrund liegt ein Boot.", tags=["sharp"]))
+    texts, unknown = await answer(api, "sharp", "zwetschgenmassgasse", fts_only=True)
+    assert unknown == [{"word": "zwetschgenmassgasse", "nearest": ["zwetschgenmaßgasse"]}]
+    assert texts == ["In der Zwetschgenmaßgasse ist es eng."]
+    texts, unknown = await answer(api, "sharp", "Schleußengrund", fts_only=True)
+    assert texts == ["Am Schleussengrund liegt ein Boot."]
+    await finished(api, await api.add_note(text="Die Quiße.", tags=["sharp"]))
+    texts, unknown = await answer(api, "sharp", "quisse", fts_only=True)
+    assert (texts, unknown[0]["nearest"][0]) == (["Die Quiße."], "quiße")
+
+
+async def test_an_isbn_is_found_with_or_without_its_hyphens(api):
+    for text in ("Parted: 978-3-16-148410-0.", "Joined: 9780306406157.", "Pages 978, 3, 16 and 0."):
+        await finished(api, await api.add_note(text=text, tags=["isbn"]))
+    for written, found in (("9783161484100", "Parted"), ("978-3-16-148410-0", "Parted")):
+        texts, _ = await answer(api, "isbn", written, fts_only=True)
+        assert texts[0].startswith(found)
+    # Which is first depends on how rare 978 and 0 are among all that is kept.
+    assert "Joined: 9780306406157." in (await answer(api, "isbn", "978-0-306-40615-7", fts_only=True))[0]
+    assert (await answer(api, "isbn", "9783161484101", fts_only=True))[0] == []

@@ -16,7 +16,7 @@ from fastmcp.exceptions import ToolError
 
 from tests.conftest import free_port
 from tests.images.conftest import PROJECT, VERSION, output_of
-from tests.support.eventually import eventually_async
+from tests.support.eventually import eventually, eventually_async
 from tests.support.pdf import pdf
 from tests.support.scans import bound, scan
 
@@ -116,8 +116,8 @@ def test_an_image_holds_what_it_needs_and_no_tools(stack, service, present, abse
 
 
 def test_the_model_is_in_the_engines_image_alone(stack):
-    find = ["find", "/opt", "-name", "*.onnx", "-size", "+1M"]
-    assert stack.inside("engine", *find).split() == ["/opt/model/model.onnx"]
+    find = ["find", "/opt", "-name", "*.onnx*", "-size", "+1M"]
+    assert stack.inside("engine", *find).split() == ["/opt/model/model.onnx.data"]
     assert stack.inside("gateway", *find).split() == []
 
 
@@ -327,6 +327,8 @@ async def test_a_lost_database_comes_back_from_its_replica(stack):
     stack.make("up")
     async with stack.agent() as agent:
         kept = await done(agent, (await call(agent, "kb_addnote", text="Kept by the replica."))["job_id"])
+    snapshots = ("docker", "exec", stack.container("litestream"), "litestream", "snapshots", "file:///replica")
+    eventually("there is a replica", lambda: "\nfile" in output_of(*snapshots))
     output_of("docker", "kill", stack.container("engine"))
     output_of("docker", "stop", stack.container("litestream"))
     lose = "import pathlib; [file.unlink() for file in pathlib.Path('/data').glob('kb.db*')]"

@@ -14,6 +14,7 @@ import quicktok
 from fastmcp import Client
 
 from kb.client.client import EngineClient
+from kb_mcp.tools.answer_limiter import NOTICE
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, done, noted, refusal
@@ -194,6 +195,18 @@ async def test_of_two_agents_on_one_note_the_later_one_sees_what_the_first_wrote
     await call(agent, "kb_update_note", document_id=note, old="2100", new="2600", if_match=now)
 
 
+async def test_of_two_agents_on_a_long_note_the_later_one_sees_what_changed_wherever_it_is(agent, word):
+    lines = "\n".join(f"{number} {word} lamps were lit along the southern pier" for number in range(200))
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{lines}\nbudget: 1000 EUR\nfor oil"))
+    version = (await call(agent, "kb_get", document_id=note))["content_hash"][:16]
+    await call(agent, "kb_update_note", document_id=note, old="1000", new="2100", if_match=version)
+    for change in ({"old": "for oil", "new": "for lamps"}, {"append": "x"}):
+        refused = await refusal(agent, "kb_update_note", document_id=note, **change, if_match=version)
+        assert "The text that you read (-) and its text now (+)" in refused
+        assert "-budget: 1000 EUR\n+budget: 2100 EUR\n for oil" in refused
+        assert len(refused) < 1000
+
+
 async def test_tags_and_title_change_also_of_a_file_as_far_as_it_can(agent, book, word):
     tagged = await call(agent, "kb_update_note", document_id=book, tags_add=[word])
     assert word in tagged["tags"]
@@ -215,7 +228,7 @@ async def test_a_file_of_3_mb_is_put_to_the_address(agent, word):
     content = pdf(f"The report of {word}") + b"\n%" + b"x" * 3_000_000
     start = {"filename": "report.pdf", "total_size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     url = (await call(agent, "kb_upload_start", **start, tags=[word], source_path=f"reports/{word}"))["upload_url"]
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         assert (await http.put(url, content=content[:-1])).status_code == 422
         assert (await http.put(url, content=content + b"x")).status_code == 422
         assert "sha256" in (await http.put(url, content=b"X" + content[1:])).json()["detail"]
@@ -251,11 +264,11 @@ async def test_a_search_that_only_comes_near_says_so(agent, word):
     assert "Weak" not in said(await agent.call_tool("kb_search", {"query": "ferry", "tags": [word]}))
 
 
-@pytest.mark.parametrize("meant", [str.upper, "#{}".format, "{},".format])
+@pytest.mark.parametrize("meant", [str.upper, "#{}".format, "{},".format, "#{},".format])
 async def test_a_tag_is_understood_but_for_case_and_signs(agent, word, meant):
     await done(agent, await call(agent, "kb_addnote", text=f"{word} x", tags=[word]))
     for tool, arguments in (("kb_search", {"query": "x"}), ("kb_list", {})):
-        found = await agent.call_tool(tool, {**arguments, "tags": [meant(word).strip(",")]})
+        found = await agent.call_tool(tool, {**arguments, "tags": [meant(word)]})
         assert f"{word} x" in said(found)
 
 
@@ -293,6 +306,8 @@ async def test_what_is_in_the_knowledge_base_is_in_the_instructions_and_the_stat
 async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same_or_the_contrary(agent, word):
     ferry = await noted(agent, text=f"The {word} ferry leaves the southern pier at six.")
     later = await noted(agent, text=f"The {word} ferry leaves the southern pier at seven.")
-    assert ferry["document_id"] in later["alike"]
+    title = f"The {word} ferry leaves the southern pier at six."
+    assert {"document_id": ferry["document_id"], "title": title} in later["alike"]
+    assert later["notice"] == NOTICE
     other = await noted(agent, text="Boil the potatoes for twenty minutes and mash them with butter.")
-    assert ferry["document_id"] not in other.get("alike", [])
+    assert ferry["document_id"] not in [each["document_id"] for each in other.get("alike", [])]

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 
 from kb_mcp.tools.answer_limiter import NOTICE
 from tests.conftest import KEY, MCP_KEY
@@ -158,6 +160,16 @@ async def test_start_an_upload(agent):
     started = await call(agent, "kb_upload_start", filename="report.pdf", total_size=5242880, tags=["insurance"])
     assert started["upload_id"] == str(UUID(started["upload_id"]))
     assert started["upload_url"].endswith(f"/upload/{started['upload_id']}")
+
+
+@pytest.mark.requirement("G-7")
+async def test_the_address_of_an_upload_is_the_one_before_the_proxy(server):
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Prefix": "/kb/"}
+    proxied = StreamableHttpTransport(f"{server.url}/mcp", auth=MCP_KEY, headers=forwarded)
+    async with Client(proxied) as agent:
+        started = await call(agent, "kb_upload_start", filename="report.pdf", total_size=10)
+    host = server.url.partition("://")[2]
+    assert started["upload_url"] == f"https://{host}/kb/upload/{started['upload_id']}"
 
 
 @pytest.mark.requirement("G-7")

@@ -44,6 +44,14 @@ async def test_a_version_is_given_where_one_is_needed_and_nowhere_else(agent, ar
     assert "version: " in await refusal(agent, "kb_history", document_id=1, **arguments)
 
 
+async def test_a_wrong_version_or_document_is_answered_with_where_to_find_the_right_one(agent, word):
+    note = await done(agent, await call(agent, "kb_addnote", text=word))
+    wrong = {"action": "show", "version": 7}
+    refused = await refusal(agent, "kb_history", document_id=note, **wrong)
+    assert refused == f"version: There is no version 7 of document {note}. kb_history without it lists them."
+    assert (await refusal(agent, "kb_history", document_id=10**9, **wrong)).startswith("document_id: ")
+
+
 async def test_a_list_of_versions_keeps_to_the_budget(agent, engine, word):
     id_ = await done(agent, await call(agent, "kb_addnote", text=word))
     for number in range(55):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 from fastmcp import Client
 from mcp_types import Implementation
 
 from tests.conftest import MCP_KEY
-from tests.mcp.conftest import ERAS, call, noted
+from tests.mcp.conftest import ERAS, call, done, noted
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -33,6 +34,17 @@ async def test_what_an_agent_writes_names_the_agent_wherever_it_is_shown(server,
     if mode != "legacy":  # there the program's name is in the first message alone, and no session is kept
         assert client.endswith(" harbour agent _beta_ 1.2 (mcp)")
         assert read.structured_content["by"] == "harbour agent _beta_ 1.2"
+
+
+async def test_a_file_put_to_the_address_names_the_agent_that_was_given_it(server, engine, word):
+    info = Implementation(name="harbour agent", version="1.2")
+    content = word.encode()
+    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode="2026-07-28", client_info=info) as agent:
+        started = await call(agent, "kb_upload_start", filename="report.txt", total_size=len(content))
+        async with httpx2.AsyncClient(timeout=60) as http:
+            accepted = (await http.put(started["upload_url"], content=content, headers={"User-Agent": "curl/8"})).json()
+        [version] = (await engine.history(await done(agent, accepted)))["versions"]
+    assert version["client"].endswith(" harbour agent 1.2 (mcp)")
 
 
 async def test_what_is_all_of_another_agent_says_so_once_and_of_the_reader_not_at_all(server, word):

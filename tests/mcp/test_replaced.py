@@ -27,8 +27,9 @@ async def test_what_was_replaced_is_no_longer_named_as_alike(agent, word):
     text = f"{word}: the ferry to the island leaves at {{}} in the morning"
     old = (await noted(agent, text=text.format("six")))["document_id"]
     new = await noted(agent, text=text.format("seven"), replaces=old)
-    assert old not in new.get("alike", [])
+    assert old not in [each["document_id"] for each in new.get("alike", [])]
     alike = (await noted(agent, text=text.format("eight")))["alike"]
+    alike = [each["document_id"] for each in alike]
     assert new["document_id"] in alike
     assert old not in alike
 

@@ -8,14 +8,14 @@ import os
 import shutil
 import sys
 import tarfile
-import threading
-from contextlib import closing
+from contextlib import closing, nullcontext
+from dataclasses import replace
 
 import pytest
 
 import kb.maintenance.backup as backup_module
 from kb.api.errors import StoreError
-from kb.documents.delete import delete, purge
+from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.archive import Manifest, age_of_newest, backup_folders
@@ -28,7 +28,6 @@ from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
-from tests.support.eventually import eventually
 from tests.support.spaces import space
 
 
@@ -44,10 +43,10 @@ class Data:
     def open(self):
         return closing(SqliteStore(self.settings.data_dir / "kb.db", space(DIMENSIONS)))
 
-    def add_file(self, store, text):
+    def add_file(self, store, text, **fields):
         name, digest = stage(io.BytesIO(text.encode()), self.settings.staging_dir)
         with store.write() as tx:
-            document_id = tx.documents.add(content(text, "text"), f"/{text}", ["tag"])
+            document_id = tx.documents.add(replace(content(text, "text"), **fields), f"/{text}", ["tag"])
             self.originals.add(self.settings.staging_dir / name, digest)
         (self.settings.staging_dir / name).unlink()
         return document_id
@@ -58,9 +57,9 @@ class Data:
         with store.write() as tx:
             return tx.jobs.add(NewJob("file", staged=name, filename=text, content_hash=digest))
 
-    def state(self):
+    def state(self, store=None):
         """The documents with their files, and the files that wait."""
-        with self.open() as store, store.read() as tx:
+        with nullcontext(store) if store else self.open() as opened, opened.read() as tx:
             documents = {each.id: each for each in tx.documents.page(Filter(), sort="id", limit=10**6, cursor=None)}
             texts = {id_: [chunk.text for chunk in tx.documents.chunks(id_)] for id_ in documents}
             waiting = {name: (self.settings.staging_dir / name).read_bytes() for name in tx.jobs.staged()}
@@ -108,45 +107,6 @@ def test_what_was_backed_up_comes_back(filled_data, tmp_path, target):
     assert place.state() == filled_data.state()
     assert list(verify_data(place.settings)) == []
     assert not list(tmp_path.rglob("*.part"))
-
-
-def test_a_backup_under_load_is_one_moment_of_it(data, backups, tmp_path):
-    states, stopping = [({}, [])], threading.Event()
-
-    def write():
-        with data.open() as store:
-            living, number = {}, 0
-            while not stopping.is_set():
-                number += 1
-                text = f"text {number} " + "word " * 50
-                states.append((living | {number: text}, states[-1][1]))
-                living[data.add_file(store, text)] = text
-                if number % 3 == 0:
-                    gone = min(living)
-                    states.append(({id_: each for id_, each in living.items() if id_ != gone}, states[-1][1]))
-                    delete(store, data.originals, gone)
-                    del living[gone]
-
-    with data.open():
-        pass
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        for number in range(6):
-            eventually("the writer goes on", lambda: len(states) > 3 * number)  # noqa: B023 - called here
-            assert back_up(data.settings, backups, keep=100).manifest.missing == []
-    finally:
-        stopping.set()
-        writer.join()
-    folders = backup_folders(backups)
-    moments = set()
-    for number, folder in enumerate(folders):
-        _, texts, files, _ = restored(folder, tmp_path / f"restored-{number}").state()
-        found = {id_: text for id_, [text] in texts.items()}
-        assert {id_: raw.decode() for id_, raw in files.items()} == found
-        moments.add(next(index for index, (living, _) in enumerate(states) if living == found))
-    assert len(moments) > 2
-    assert list(verify_backups(backups)) == []
 
 
 def test_no_file_that_the_moment_knows_of_goes_before_it_is_copied(filled_data, backups, monkeypatch):

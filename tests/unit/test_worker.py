@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 
+import apsw
 import pytest
 
 from kb.api.access import Limit
@@ -16,6 +17,7 @@ from kb.api.errors import KbError
 from kb.api.models import ENDED
 from kb.documents.edit import Edit
 from kb.documents.originals import Originals
+from kb.documents.save import save
 from kb.documents.submit import drop
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.stop import Stop
@@ -137,6 +139,19 @@ def test_a_job_that_the_engine_failed_kept_its_content_and_can_be_tried_again(st
     assert found(store, "phoenix") == ["phoenix"]
     with store.write() as tx:
         assert not tx.jobs.retry(job_id)
+
+
+def test_a_job_that_alone_meets_an_io_error_fails_and_the_queue_goes_on(store, worker, monkeypatch):
+    def saved(tx, content, *arguments, **options):
+        if "doomed" in content.chunks[0].text:
+            raise apsw.exception_for(apsw.SQLITE_IOERR_READ)  # of the pages that it is to be written to
+        return save(tx, content, *arguments, **options)
+
+    monkeypatch.setattr("kb.worker.job.save", saved)
+    job = ended(store, submit(store, worker, text="doomed"))
+    assert (job.status, job.document_id) == ("failed", None)
+    assert "log says why" in job.error
+    assert ended(store, submit(store, worker, text="next")).status == "done"
 
 
 def test_what_a_limited_key_sent_to_a_path_that_became_anothers_is_kept_and_can_be_tried_again(store, worker, tmp_path):

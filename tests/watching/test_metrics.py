@@ -60,7 +60,7 @@ async def test_what_is_done_is_counted(open_server):
         await api.search(query="patient", fts_only=True)
         await api.document(document_id)
         assert (await finished(api, await api.add_file("test.py", BytesIO(SOURCE))))["status"] == "done"
-    async with httpx2.AsyncClient(base_url=open_server.url) as http:
+    async with httpx2.AsyncClient(base_url=open_server.url, timeout=60) as http:
         broken = await http.post(
             "/api/v1/jobs", files={"file": ("broken.pdf", b"%PDF-1.7 nothing")}, params={"wait": 30}
         )
@@ -124,7 +124,7 @@ async def test_the_queue_shows_how_much_waits_and_for_how_long(open_server):
 
 async def test_labels_are_from_short_lists_whatever_is_asked(open_server):
     before = samples(open_server).keys()
-    async with httpx2.AsyncClient(base_url=open_server.url) as http:
+    async with httpx2.AsyncClient(base_url=open_server.url, timeout=60) as http:
         for number in range(20):
             await http.get(f"/api/v1/documents/{number + 1000}")
             await http.get(f"/api/v1/nothing{number}")

@@ -16,7 +16,7 @@ from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
 
-WAIT = 15
+WAIT = 60
 NOTE = """# Boat
 
 Winter work on the **Wanderer**: the carburettor is cleaned each spring, before the moorings are renewed.
@@ -78,6 +78,9 @@ def fill(engine):
     ]:
         note = {"title": title, "text": text, "tags": tags}
         ids[title] = engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    note = {"title": "Old lease", "text": "The lease that ended in 2024."}
+    ids["binned"] = engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    engine.delete(f"documents/{ids['binned']}").raise_for_status()
     for number in range(12):
         note = {
             "title": f"Log of day {number + 1}",
@@ -201,12 +204,20 @@ def find(browser, selector, text=""):
     return WebDriverWait(browser, WAIT, ignored_exceptions=[StaleElementReferenceException]).until(shown)
 
 
+def read(browser, selector):
+    """The texts there at one moment; a page that follows the state may put others in their place at the next."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText)", selector
+    )
+
+
 def pages(ids):
     """Every page, by name."""
     return {
         "home": "",
         "search": "?q=when are the moorings renewed",
         "grouped": "?q=boat moorings&group=1&tag=boat",
+        "wrong": f"?q=moorings&tag={'x' * 1000}",
         "nothing": "?q=xyzzy&mode=words",
         "documents": "documents",
         "note": f"d/{ids['Boat']}?chunk=0&q=carburettor",
@@ -215,6 +226,7 @@ def pages(ids):
         "table": f"d/{ids['boat/engine.csv']}",
         "code": f"d/{ids['boat/tides.py']}",
         "passages": f"d/{ids['house/heating.md']}?show=chunks",
+        "binned": f"d/{ids['binned']}",
         "history": f"d/{ids['Heating bill']}/history",
         "version": f"d/{ids['Heating bill']}/history/1",
         "new": "new",

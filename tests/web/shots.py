@@ -66,8 +66,10 @@ def ids_at(url):
     """The ids that the pages of a server have which `fill` has filled."""
     import httpx2
 
-    rows = httpx2.get(f"{url}/api/v1/documents", params={"limit": 500}).json()["documents"]
-    return {each["source_path"] or each["title"]: each["id"] for each in rows}
+    with httpx2.Client(base_url=f"{url}/api/v1") as engine:
+        rows = engine.get("documents", params={"limit": 500}).json()["documents"]
+        [binned, *_] = engine.get("bin").json()["documents"]
+    return {each["source_path"] or each["title"]: each["id"] for each in rows} | {"binned": binned["id"]}
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -18,13 +19,33 @@ pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
 AXE = ROOT / "tests/web/node_modules/axe-core/axe.min.js"
 LONGEST_PAGE = 100_000
 LONGEST_SCRIPT = 40_000
-REFUSED = ("401", "404", "410")
+REFUSED = ("401", "404", "410", "412")
 
 
 MOVED = """const done = arguments[0]; let sum = 0;
 new PerformanceObserver((list) => { for (const each of list.getEntries()) sum += each.value; })
   .observe({type: "layout-shift", buffered: true});
 setTimeout(() => done(sum), 50);"""
+
+
+def open_conflict(browser, site):
+    """A note that someone else has changed: the form is sent with the hash of another text."""
+    browser.get(f"{site.url}/d/{site.ids['Boat']}/edit")
+    browser.execute_script("document.querySelector('[name=content_hash]').value = 'f'.repeat(64)")
+    find(browser, ".primary")[0].click()
+    find(browser, "h1", "Someone else changed this note")
+
+
+def open_from_elsewhere(browser, site):
+    """What a link of another site leads to first; it leads on at once, so that it is held here."""
+    headers = {"Accept": "text/html", "Sec-Fetch-Site": "cross-site"}
+    page = httpx2.get(f"{site.url}/documents", headers=headers).text
+    assert '<meta http-equiv="refresh" content="0">' in page
+    browser.get(f"{site.url}/documents")
+    frame = browser.execute_cdp_cmd("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
+    held = page.replace('<meta http-equiv="refresh" content="0">', "")
+    browser.execute_cdp_cmd("Page.setDocumentContent", {"frameId": frame, "html": held})
+    find(browser, "h1", "A link of another site led here")
 
 
 @pytest.mark.parametrize("pixels", WIDTHS)
@@ -36,8 +57,13 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
     folder.mkdir(parents=True, exist_ok=True)
     width(browser, pixels)
     wrong = {}
-    for name, place in pages(site.ids).items():
-        browser.get(f"{site.url}/{place}")
+    named = {name: partial(browser.get, f"{site.url}/{place}") for name, place in pages(site.ids).items()}
+    named |= {
+        "conflict": partial(open_conflict, browser, site),
+        "continue": partial(open_from_elsewhere, browser, site),
+    }
+    for name, open_page in named.items():
+        open_page()
         find(browser, "main")
         if (overflow := browser.execute_script("return document.documentElement.scrollWidth - innerWidth")) > 0:
             wrong[name, "is too wide"] = overflow
@@ -53,6 +79,26 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     theme(browser, "")
     assert wrong == {}
+
+
+SLOW = {"offline": False, "latency": 100, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
+AT_ONCE = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+
+
+@pytest.mark.parametrize("pixels", WIDTHS)
+def test_a_page_holds_still_when_its_script_comes_after_it_was_drawn(browser, site, pixels):
+    width(browser, pixels)
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", SLOW)
+    places, moved = pages(site.ids), {}
+    for name in ("home", "search", "note", "pdf", "new", "add", "backups", "connect"):
+        browser.get(f"{site.url}/{places[name]}")
+        find(browser, "main")
+        moved[name] = browser.execute_async_script(MOVED)
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", AT_ONCE)
+    browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert {name: far for name, far in moved.items() if far > 0.002} == {}
 
 
 def test_a_page_weighs_little(site):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,9 @@ from lxml import html
 
 from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
-from tests.web.conftest import pages
+from tests.support.eventually import eventually
+from tests.support.pdf import pdf
+from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 
 PAGE = {"Accept": "text/html"}
@@ -370,3 +373,110 @@ def test_a_mail_stands_under_its_head(read, site):
     assert head["From"] == "Anna <anna@example.org>"
     assert head["Subject"] == "Moorings in May"
     assert "ninth of May" in page.xpath("//div[contains(@class, 'text')]//p")[0].text
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("path", [None, "inbox/2026 #5/berths.eml"])
+def test_a_mail_and_what_came_in_it_lead_to_each_other_with_a_path_and_without(read, site, path):
+    mail = MAIL.replace(b"14,Anna", f"14,{path}".encode()).replace(b"ninth", f"tenth {path}".encode())
+    form = {"files": {"file": ("berths.eml", mail)}, "data": {"source_path": path} if path else {}}
+    document = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    listed = {"part_of": document}
+    eventually("it is read", lambda: site.engine.get("documents", params=listed).json()["documents"])
+    reader = read(f"{site.url}/d/{document}")
+    [title] = reader.page.xpath("//section[h2='Attachments']//a[@class='title']/text()")
+    [shown] = reader.page.xpath("//section[h2='Attachments']//*[@class='path']/text()")
+    assert shown == (f"{path}#berths.csv" if path else "berths.csv")
+    reader.open(reader.page.xpath("//section[h2='Attachments']//a[@class='title']/@href")[0])
+    assert title in reader.text
+    assert "job:" not in reader.text
+    reader.open(reader.page.xpath("//*[@class='whole']/a/@href")[0])
+    assert reader.page.xpath("//h1/text()") == ["Moorings in May"]
+
+
+@pytest.mark.web
+def test_the_pages_of_a_pdf_end_with_its_last_one_though_that_has_no_text(read, site):
+    file = {"file": ("berths.pdf", pdf("The list of berths.", ""))}
+    document = site.engine.post("jobs", params={"wait": 30}, files=file).json()["document_id"]
+    reader = read(f"{site.url}/d/{document}")
+    reader.click("Page 2")
+    [image] = reader.page.xpath("//img/@src")
+    assert "/pages/2.png" in image
+    assert reader.http.get(image).headers["content-type"] == "image/png"
+    assert reader.page.xpath("//*[@class='looks']//p/a/text()") == ["Page 1"]
+    reader.open(f"{site.url}/d/{document}?page=999")
+    assert reader.page.xpath("//img/@src") == [image], "the last one stands in for one that is not there"
+
+
+def chip(reader, label):
+    [found] = [each for each in reader.page.xpath("//a[contains(@class, 'chip')]") if label in each.text_content()]
+    return found
+
+
+@pytest.mark.web
+def test_a_path_and_dates_that_narrow_a_search_are_chips_that_take_themselves_away(read, site):
+    reader = read(f"{site.url}/?q=boat&path=boat/&after=2026-01-01&before=2099-01-01")
+    for label in ("in boat/", "from 2026-01-01", "before 2099-01-01"):
+        assert "set" in chip(reader, label).get("class")
+        reader.open(chip(reader, label).get("href"))
+    assert reader.answer.url.query == b"q=boat"
+
+
+@pytest.mark.web
+def test_folders_and_times_of_what_was_found_are_chips_that_count_what_they_lead_to(read, site):
+    for year, folder in (("2019", "spring"), ("2019", "summer"), ("2021", "summer")):
+        text = f"---\ndate: {year}-0{5 if folder == 'spring' else 7}-07\n---\nThe gunwale was varnished in {year}, {folder}.\n"
+        form = {"files": {"file": ("log.md", text.encode())}, "data": {"source_path": f"/varnish/{folder}/{year}.md"}}
+        site.engine.post("jobs", params={"wait": 30}, **form).raise_for_status()
+    for label, number in (("in summer/", 2), ("in spring/", 1), ("2019", 2), ("2021", 1)):
+        reader = read(f"{site.url}/?q=gunwale+varnished&mode=words&path=/varnish/")
+        assert chip(reader, label).xpath("b/text()") == [str(number)]
+        reader.open(chip(reader, label).get("href"))
+        assert len(reader.page.xpath("//ol[@class='results']/li")) == number, label
+    reader = read(f"{site.url}/?q=gunwale&mode=words&path=/varnish/&after=2019-01-01&before=2020-01-01")
+    assert chip(reader, "May 2019").xpath("b/text()") == ["1"]
+
+
+@pytest.mark.web
+def test_claude_desktop_is_told_which_program_to_start_and_where_that_asks(read, site):
+    [said] = read(f"{site.url}/connect").page.xpath("//section[h2[contains(., 'Claude Desktop')]]/pre/text()")
+    server = json.loads(said)["mcpServers"]["kb"]
+    assert (server["command"], server["args"]) == ("kb", ["stdio"])
+    assert server["env"] == {"KB_MCP_URL": f"{site.url}/mcp"}
+
+
+@pytest.mark.web
+def test_the_bench_of_the_pages_tells_what_is_beyond_its_limit():
+    from bench.in_browser import judge
+
+    good = {"wire_bytes": 60_000.0, "usable_p95_ms": 300.0, "frames_per_second": 50.0, "shown_p95_ms": 900.0}
+    assert judge(good) == []
+    assert judge({"frames_per_second": 49.9, "beside_engine_p95_ms": 80.1}) == [
+        "beside_engine_p95_ms is 80.1, more than 80",
+        "frames_per_second is 49.9, less than 50",
+    ]
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("change", ["tags", "search"])
+def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, change):
+    with httpx2.stream("GET", f"{site.url}/events", timeout=60) as stream:
+        told = (json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line.startswith("data: "))
+        before = next(told)
+        if change == "tags":
+            site.engine.patch(f"documents/{site.ids['Boat']}/tags", json={"add": ["told of"]}).raise_for_status()
+            assert any(each["changed"] != before["changed"] for each in told)
+            site.engine.patch(f"documents/{site.ids['Boat']}/tags", json={"remove": ["told of"]})
+        else:
+            site.engine.post("search", json={"query": "told of"}).raise_for_status()
+            assert any(each["searches"] > before["searches"] for each in told)
+
+
+@pytest.mark.web
+def test_the_overview_shows_what_takes_room(read, site):
+    stored = site.engine.get("storage").json()
+    assert stored["originals"] > 0
+    [picture] = read(f"{site.url}/overview").page.xpath("//section[@aria-labelledby='storage']/svg")
+    assert "originals" in picture.get("aria-label")
+    widths = [float(each.get("width")) for each in picture.iter("rect")]
+    assert abs(sum(widths) - 640) < 1

@@ -221,6 +221,10 @@ class CallerDocuments(Part):
         document = self.inner.get(document_id)
         return document if document and (self.tx.sees(document) or document_id in self.tx.changed) else None
 
+    def part_of(self, document_id: int) -> int | None:
+        whole = self.inner.part_of(document_id)
+        return whole if whole and self.get(whole) else None
+
     def page(self, where: rows.Filter, **options: Any) -> list[rows.Document]:  # noqa: ANN401 - the store's
         return self.inner.page(replace(where, limit=self.tx.limit), **options)
 

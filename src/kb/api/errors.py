@@ -34,6 +34,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── Overloaded               503 overloaded
     ├── Busy                     503 busy
     ├── DiskFull                 507 disk-full
+    ├── DiskFault                503 disk-fault
     ├── NoEngine                 never sent: raised by the client
     ├── EngineUnreachable        likewise
     │   └── EngineSlow           likewise
@@ -48,6 +49,10 @@ from __future__ import annotations
 
 import errno
 import inspect
+from typing import Final, Self
+
+REMEDY: Final = "Mount it writable ('mount' and the kernel's log say what is wrong) or mend it"
+"""What helps where a disk cannot be written."""
 
 
 class KbError(Exception):
@@ -297,6 +302,25 @@ class DiskFull(KbError):
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
+class DiskFault(KbError):
+    """The engine's disk cannot be written: nothing was. Mount it writable or mend it, and try again."""
+
+    status = 503
+    code = "disk-fault"
+
+    @classmethod
+    def at(cls, path: object, reason: object, verb: str = "written") -> Self:
+        """Return the error of a file, or of a folder."""
+        return cls(f"The disk cannot be {verb}: {path}: {reason}. {REMEDY}, and try again; reading goes on.")
+
+    @classmethod
+    def of(cls, error: BaseException | None) -> Self | None:
+        """Return what the operating system said, if it said so."""
+        if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EIO):
+            return cls.at(error.filename or "a file", error.strerror)
+        return None
+
+
 class NoEngine(KbError):
     """What answers is no kb engine."""
 
@@ -363,6 +387,7 @@ BY_CODE: dict[str, type[KbError]] = {
         Busy,
         Overloaded,
         DiskFull,
+        DiskFault,
         WrongVersion,
     )
 }

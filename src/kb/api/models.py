@@ -79,6 +79,11 @@ def _in_utc(instant: datetime) -> datetime:
         raise PydanticCustomError("instant", "must be a moment of the years 1 to 9999 in UTC") from None
 
 
+def _in_calendar(instant: datetime) -> datetime:
+    _in_utc(instant)
+    return instant
+
+
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -87,6 +92,21 @@ def whole(value: object) -> object:
     """Return a whole number as an integer: JSON does not tell 3.0 from 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
+
+def _sort(value: object) -> object:
+    return "recent" if value == "newest" else value
+
+
+ListSorted = Annotated[
+    Sort,
+    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest"]),
+    Field(description="`recent` or `newest`: the last changed or added first; `oldest`: last."),
+]
+SearchSorted = Annotated[
+    SearchSort,
+    BeforeValidator(_sort, json_schema_input_type=Literal["relevance", "recent", "newest"]),
+    Field(description="`recent` or `newest`: what was found, the newest first."),
+]
 
 # \s is not the same everywhere: \x1c to \x1f are white space to Python alone, \ufeff to JavaScript alone, \x85 to all
 # others.
@@ -124,6 +144,9 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """At least one. JSON does not tell 3.0 from 3."""
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
+DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_calendar), Field(strict=False)]
+"""It keeps its time zone: the day that it names there is compared with the days that documents give themselves."""
+
 AsOf = Annotated[Instant | None, Field(description="As things stood then.")]
 Why = Annotated[str | None, Field(max_length=500, description="Why, for the history.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
@@ -180,10 +203,10 @@ class SearchRequest(Request):
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[Instant | None, AFTER] = None
-    before: Annotated[Instant | None, BEFORE] = None
+    after: Annotated[DayBound | None, AFTER] = None
+    before: Annotated[DayBound | None, BEFORE] = None
     document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
-    sort: Annotated[SearchSort, Field(description="`recent`: what was found, the newest first.")] = "relevance"
+    sort: SearchSorted = "relevance"
     fts_only: bool = False
     vec_only: bool = False
     exact: Annotated[bool, Field(description="Compare every vector: slower, and misses none.")] = False
@@ -278,10 +301,16 @@ class Place(Reply):
 
 
 class ExplainedTerm(Reply):
-    """A word that was looked for and stands in the passage, and what it adds to `fts_score`."""
+    """A word that was looked for and stands in the passage, and what it adds to `fts_score`.
+
+    `idf` is how much it counts, the more the rarer; `count` how often it stands there, twice in a title or heading.
+    Both are null for a word like `photogr*`, and while full text is searched on disk.
+    """
 
     term: str
     score: float
+    idf: float | None = None
+    count: int | None = None
 
 
 class ExplainedLeg(Reply):
@@ -401,13 +430,15 @@ class Chunk(Reply):
 class DocumentWithChunks(Document):
     """A document with its text in chunks: all `chunk_count` of them, or those that were asked for.
 
-    `by` is the name of the key that made it what it is, `client` the program.
+    `by` is the name of the key that made it what it is, `client` the program. `part_of` is the document that it came
+    inside, as attachments do.
     """
 
     chunks: list[Chunk]
     chunk_count: int
     by: str | None
     client: str | None
+    part_of: int | None = None
 
 
 class DocumentList(Reply):
@@ -539,6 +570,13 @@ class DocumentText(Reply):
     end: int
     total: int
     text: str
+
+
+class DocumentPages(Reply):
+    """How many pages a document has."""
+
+    document_id: int
+    pages: int
 
 
 class Job(Reply):

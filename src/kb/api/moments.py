@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
 from kb.api.errors import Invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import tzinfo
 
-DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
+COUNTS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS: Final = {"a": 1, "an": 1} | {word: number for number, word in enumerate(COUNTS, 1)}
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "y": 365}
 DAYS_AGO: Final = {"today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}
 FORMS: Final = (
     "%Y",
@@ -27,22 +32,28 @@ FORMS: Final = (
     "%B %d %Y",
     "%b %d %Y",
 )
-EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, yesterday or 3 days ago"
+WITHOUT_YEAR: Final = ("%B", "%b", "%d %B", "%d %b", "%B %d", "%b %d")
+MAX_YEARS: Final = 9
+"""In so many years there is a 29 February."""
+
+ORDINAL: Final = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.(?= |$)")
+ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
+EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this week, yesterday or 3 days ago"
 
 
 def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
-    """Return a moment in ISO 8601; None for no text.
+    """Return a moment in ISO 8601, in its zone; None for no text.
 
     Args:
         text: what is written.
         field: what the error names.
-        zone: that of what names none; None for the clock's here.
+        zone: that of what names none, as `monday Europe/Berlin` does; None for the clock's here.
 
     Raises:
         Invalid: it is none, or could be several.
     """
     found = _read(text, field, zone)
-    return found.astimezone(UTC).isoformat().replace("+00:00", "Z") if found else None
+    return found.isoformat().replace("+00:00", "Z") if found else None
 
 
 def day(text: str, field: str) -> str | None:
@@ -55,32 +66,93 @@ def day(text: str, field: str) -> str | None:
     return found.date().isoformat() if found else None
 
 
-def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
+def read(text: str, today: datetime) -> datetime | None:
+    """Return the moment at which what is written begins; None if it is none.
+
+    Days and months without a year are the last that have begun, days of the week too.
+
+    Args:
+        text: what is written.
+        today: midnight, without a zone.
+
+    Raises:
+        OverflowError: it is before the year 1.
+    """
     words = " ".join(text.replace(",", " ").lower().split())
-    if not words:
+    plain = re.sub(r"\bsept\b", "sep", ORDINAL.sub("", words))
+    return _ago(plain, today) or _this(plain, today) or _in_form(plain) or _without_year(plain, today) or _iso(words)
+
+
+def _read(text: str, field: str, zone: tzinfo | None) -> datetime | None:
+    written = " ".join(text.split())
+    if not written:
         return None
-    today = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     try:
-        if found := _ago(words, today) or _in_form(words) or _iso(words):
+        if named := ZONE.fullmatch(written):
+            written, zone = named[1], _zone(named[2], field)
+        today = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        if found := read(written, today):
             found = found if found.tzinfo else found.replace(tzinfo=zone) if zone else found.astimezone()
             found.astimezone(UTC)
-            return found
+            return _in_minutes(found)
     except (OverflowError, ValueError):  # before the year 1, or after 9999
         pass
     raise Invalid(f"{field}: {text[:40]!r} is no date that is understood; write it like {EXAMPLES}.")
 
 
+def _in_minutes(instant: datetime) -> datetime:
+    """Return the same time of day in a zone of whole minutes: others, of the time before railways, few can read."""
+    offset = instant.utcoffset() or timedelta()
+    minutes = timedelta(minutes=round(offset / timedelta(minutes=1)))
+    return instant if minutes == offset else instant.replace(tzinfo=timezone(minutes))
+
+
+def _zone(name: str, field: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError):  # unknown, a folder of the database, or outside of it
+        raise Invalid(f"{field}: there is no time zone {name[:40]!r}.") from None
+
+
 def _ago(words: str, today: datetime) -> datetime | None:
     if words in DAYS_AGO:
         return today - timedelta(DAYS_AGO[words])
-    found = re.fullmatch(r"(\d{1,4}) (day|week|month|year)s?( ago)?", words)
-    return today - timedelta(int(found[1]) * DAYS[found[2]]) if found else None
+    if found := re.fullmatch(r"(\d{1,4}) ?(day|week|month|year|[dwy])s?( ago)?", words):
+        return today - timedelta(int(found[1]) * DAYS[found[2]])
+    found = re.fullmatch(rf"({'|'.join(NUMBERS)}) (day|week|month|year)s? ago", words)
+    return today - timedelta(NUMBERS[found[1]] * DAYS[found[2]]) if found else None
 
 
-def _in_form(words: str) -> datetime | None:
-    for form in FORMS:
+def _this(words: str, today: datetime) -> datetime | None:
+    """Return when this week, month or year began, or the last day of this name."""
+    begun = {
+        "this week": today - timedelta(today.weekday()),
+        "this month": today.replace(day=1),
+        "this year": today.replace(month=1, day=1),
+    }
+    if words in begun:
+        return begun[words]
+    name = words.removeprefix("last ")
+    for number, weekday in enumerate(WEEKDAYS):
+        if name in {weekday, weekday[:3]}:
+            days = (today.weekday() - number) % 7
+            return today - timedelta(days or 7 if name != words else days)
+    return None
+
+
+def _in_form(words: str, forms: Sequence[str] = FORMS) -> datetime | None:
+    for form in forms:
         with suppress(ValueError):
             return datetime.strptime(words, form)  # noqa: DTZ007 - the zone comes later
+    return None
+
+
+def _without_year(words: str, today: datetime) -> datetime | None:
+    forms = [f"{form} %Y" for form in WITHOUT_YEAR]
+    for year in range(today.year, max(today.year - MAX_YEARS, 0), -1):
+        found = _in_form(f"{words} {year:04}", forms)
+        if found and found <= today:
+            return found
     return None
 
 

@@ -86,6 +86,17 @@ class Maintenance(Reply):
     tasks: list[Task]
 
 
+class Storage(Reply):
+    """How many bytes the data take. Null is what is not there, has very many files or is slow to look through.
+
+    All of it is null for a key that is limited.
+    """
+
+    database: int | None
+    originals: int | None
+    backups: int | None
+
+
 class Minute(Reply):
     """How much was done in a minute, and in how many milliseconds: half of it, and 95 % of it, in at most so many."""
 

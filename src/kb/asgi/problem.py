@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import Busy, DiskFull, KbError, Overloaded, TooLarge
+from kb.api.errors import Busy, DiskFault, DiskFull, KbError, Overloaded, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,8 @@ async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
     if isinstance(error, Busy):
         logger.warning("request refused: %s", error.code)
+    elif isinstance(error, (DiskFull, DiskFault)):
+        logger.error("request failed: %s", error.detail)
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("request failed", exc_info=error)
     return problem(error)
@@ -68,7 +70,9 @@ async def on_disconnect(_: Request, __: Exception) -> Response:
 
 
 async def on_os_error(request: Request, error: Exception) -> ProblemResponse:
-    """Exception handler for the operating system's refusals: a full disk is not our fault, and its owner can help."""
+    """Exception handler for the operating system's refusals: a full disk or a bad one is not our fault."""
+    if fault := DiskFault.of(error):
+        return await on_kb_error(request, fault)
     for kind in (DiskFull, Overloaded):
         if kind.is_why(error):
             return await on_kb_error(request, kind())

@@ -206,6 +206,10 @@ class EngineClient:
         """GET /documents/{id}/file: the file as it was uploaded."""
         return (await self._request("GET", f"documents/{document_id}/file")).content
 
+    async def pages(self, document_id: int) -> JSON:
+        """GET /documents/{id}/pages: how many a PDF has."""
+        return await self._call("GET", f"documents/{document_id}/pages")
+
     async def page_picture(self, document_id: int, number: int, chunk: int | None = None) -> bytes:
         """GET /documents/{id}/pages/{number}.png: a page of a PDF, with the chunk of this index marked."""
         path = f"documents/{document_id}/pages/{number}.png"
@@ -261,13 +265,21 @@ class EngineClient:
         body = _given(since=since, key=key) | {"dry_run": dry_run}
         return await self._call("POST", "undo", params=_given(why=why), json=body, timeout=LONG_SECONDS)
 
-    async def change_tags(self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> JSON:
+    async def change_tags(
+        self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None
+    ) -> JSON:
         """PATCH /documents/{id}/tags."""
         change = {"add": list(add), "remove": list(remove)}
-        return await self._call("PATCH", f"documents/{document_id}/tags", json=change)
+        return await self._call("PATCH", f"documents/{document_id}/tags", params=_given(why=why), json=change)
 
     async def update_note(
-        self, document_id: int, text: str | None = None, *, if_match: str | None = None, **change: object
+        self,
+        document_id: int,
+        text: str | None = None,
+        *,
+        if_match: str | None = None,
+        why: str | None = None,
+        **change: object,
     ) -> JSON:
         """PATCH /notes/{id} with the fields of `models.NoteUpdate`.
 
@@ -277,6 +289,7 @@ class EngineClient:
         return await self._call(
             "PATCH",
             f"notes/{document_id}",
+            params=_given(why=why),
             repeatable=not (if_match or change),
             json=_given(text=text, **change),
             headers=headers,
@@ -332,6 +345,10 @@ class EngineClient:
     async def maintain(self, action: str) -> JSON:
         """POST /maintenance: `back-up`, `verify`, `examine` or `mend`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
+
+    async def storage(self) -> JSON:
+        """GET /storage: the bytes of the database, the originals and the backups."""
+        return await self._call("GET", "storage")
 
     async def activity(self) -> JSON:
         """GET /activity: the last hour."""

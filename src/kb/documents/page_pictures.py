@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Timer
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from kb.api.errors import NotFound, NotPaged, Unreadable
 from kb.parser.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from kb.documents.originals import Originals
     from kb.parser.sandbox import Limits
     from kb.store.protocol import Store
@@ -22,6 +26,14 @@ IDLE_SECONDS: Final = 60
 
 MAX_SLOW: Final = 1000
 """So many pages that took too long are remembered."""
+
+MAX_COUNTS: Final = 10_000
+"""Of so many PDFs the number of pages is remembered."""
+
+ALL: Final = 0
+"""Stands for the pages of a PDF together, beside the numbers of each."""
+
+Answer = TypeVar("Answer")
 
 
 class PagePictures:
@@ -38,6 +50,7 @@ class PagePictures:
         self._originals = originals
         self._sandbox = Sandbox(limits)
         self._slow: deque[tuple[str, int]] = deque(maxlen=MAX_SLOW)
+        self._counts: OrderedDict[str, int] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, "kb-pages")
         self._used = 0.0
         self._timer: Timer | None = None
@@ -69,15 +82,37 @@ class PagePictures:
         return self._thread.submit(self._draw, document, number, passage, place).result()
 
     def _draw(self, document: Document, number: int, passage: str, place: float) -> bytes:
+        draw = partial(self._sandbox.draw_page, number=number, passage=passage, place=place)
+        return self._asked(document, number, f"Page {number} cannot be drawn", draw)
+
+    def count(self, document: Document) -> int:
+        """Return how many pages there are. Raises as `draw`."""
+        if document.doc_type != "pdf":
+            raise NotPaged
+        known = self._counts.get(document.content_hash)
+        if known is None:
+            self._originals.open(document).close()
+            known = self._thread.submit(self._count, document).result()
+        return known
+
+    def _count(self, document: Document) -> int:
+        number = self._asked(document, ALL, "Its pages cannot be counted", self._sandbox.count_pages)
+        self._counts[document.content_hash] = number
+        while len(self._counts) > MAX_COUNTS:
+            self._counts.popitem(last=False)
+        return number
+
+    def _asked(self, document: Document, number: int, failure: str, ask: Callable[[Path], Answer]) -> Answer:
+        """Return what the parser says of a page; one that took too long is not tried again."""
         limits, page = self._sandbox.limits, (document.content_hash, number)
-        too_slow = f"Page {number}: drawing it takes more than {limits.seconds:g} seconds."
+        too_slow = f"{failure}: that takes more than {limits.seconds:g} seconds."
         if page in self._slow:
             raise NotFound(too_slow)
         try:
-            return self._sandbox.draw_page(self._originals.path(document.content_hash), number, passage, place)
+            return ask(self._originals.path(document.content_hash))
         except Unreadable as error:
             if error.detail != limits.too_slow:
-                raise NotFound(f"Page {number}: {error.detail}.") from None
+                raise NotFound(f"{failure}: {error.detail}.") from None
             self._slow.append(page)
             raise NotFound(too_slow) from None
         except FileNotFoundError:  # it was deleted just now

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
 from kb.formats.detect import detect
+from kb.formats.extracted import NO_TEXT
 from kb.formats.registry import reader_of
 
 if TYPE_CHECKING:
@@ -16,15 +18,19 @@ if TYPE_CHECKING:
     from kb.formats.extracted import Extracted
 
 
-def extract(data: bytes, filename: str) -> tuple[str, Extracted]:
+def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str, Extracted]:
     """Return the type and the content of a file, which its sender called `filename`.
+
+    With `pictures`, those in it are part of its content, and may be all of it.
 
     Raises:
         Unreadable: the file gives no text; the message says why, for a person to read.
     """
     doc_type, extracted = _read(data, filename)
-    if not _is_visible(extracted.text):
-        raise Unreadable("the file holds no text")
+    if not pictures:
+        extracted = replace(extracted, pictures=())
+    if not extracted.shows_text and not extracted.pictures:
+        raise Unreadable(NO_TEXT)
     return doc_type, extracted
 
 
@@ -41,7 +47,3 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
         if type(error).__name__ != "PanicException":  # what a panic in Rust becomes is no Exception
             raise
         raise Unreadable("the parser failed: it panicked") from error
-
-
-def _is_visible(text: str) -> bool:
-    return any(character.isprintable() and not character.isspace() for character in text)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NO_TEXT: Final = "the file holds no text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +36,29 @@ class Scan(NamedTuple):
     heading: tuple[str, ...] = ()
 
 
+class Picture(NamedTuple):
+    """A picture inside a document.
+
+    Args:
+        place: where in the text it stands.
+        page: on which page, if there are pages.
+        name: what people know it by, if anything.
+        read: returns its bytes.
+    """
+
+    place: int
+    page: int | None
+    name: str
+    read: Callable[[], bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """A document's text. `sections` partition it: in order, without a gap or an overlap.
 
     `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
-    written. `scans` are the pages whose text would have to be read from pictures, in order.
+    written. `scans` are the pages whose text would have to be read from pictures, in order, and `pictures`
+    those beside the text, in order of their places.
     """
 
     title: str | None
@@ -47,6 +69,12 @@ class Extracted:
     date: str | None = None
     aliases: tuple[str, ...] = ()
     scans: tuple[Scan, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def shows_text(self) -> bool:
+        """Whether there is anything to read."""
+        return any(character.isprintable() and not character.isspace() for character in self.text)
 
     @classmethod
     def of_text(cls, text: str, title: str | None = None) -> Extracted:

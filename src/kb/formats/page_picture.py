@@ -90,6 +90,12 @@ def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> Picture:
         return Picture(png, [_share(page, box, scale, bitmap.width, bitmap.height) for box in boxes])
 
 
+def count_pages(data: bytes) -> int:
+    """Return how many pages a PDF has. Raises `Unreadable` where it is damaged."""
+    with PDFIUM, opened(data) as document:
+        return len(document)
+
+
 def picture_to_read(data: bytes, number: int) -> bytes:
     """Return a page, counted from 1, as a grey PNG that is fit for OCR. Raises as `draw_page`."""
     with PDFIUM, opened(data) as document:

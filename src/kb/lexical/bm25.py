@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,14 @@ LOOKUP = 4
 
 WIDTH = 256
 """How many rows at most have their best score taken together, so that few need be compared one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occurrences:
+    """How much a word counts, and how often it stands in each of some chunks, twice in a header."""
+
+    idf: float
+    counts: NDArray[np.float64]
 
 
 class Matches:
@@ -71,6 +80,13 @@ class Matches:
             matched |= counts > 0
         scores[~matched] = np.nan
         return scores
+
+    def occurrences(self, rows: NDArray[np.int32]) -> Occurrences | None:
+        """Return those of the word in these rows; None unless it is one."""
+        if len(self._words) != 1:
+            return None
+        [(idf, postings)] = self._words
+        return Occurrences(idf, postings.counts_of(rows))
 
     def in_context(self, groups: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each group of rows as one text; NaN where none of the words stands.

@@ -6,7 +6,7 @@ import unicodedata
 from functools import cache
 
 SHORTEST, LONGEST = 5, 32
-"""Shorter words are spelled like too many others, and of longer ones no kind of change is worth trying."""
+"""Shorter words are spelled like too many others to be corrected, and of longer ones no change is worth trying."""
 
 REPLACED = 6
 """How long a word is at least of which a letter may be another: a shorter one becomes another word too easily."""
@@ -26,11 +26,16 @@ def plain(word: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKD", word) if unicodedata.category(each) != "Mn")
 
 
+def spelled_out(word: str) -> str:
+    """Return a word as those write it whose keyboards have no ß."""
+    return word.replace("ß", "ss")
+
+
 def edits(word: str) -> set[str]:
     """Return what a word becomes when a letter behind the first is left out, put in or replaced, or two change places.
 
-    People seldom mistake the first, and words that differ in it are rather two words. Of a word in letters of many
-    alphabets there is nothing.
+    ß and ss are one letter. People seldom mistake the first, and words that differ in it are rather two words. Of a
+    word in letters of many alphabets there is nothing.
     """
     blocks = {ord(each) // BLOCK for each in word}
     if len(blocks) > ALPHABETS:
@@ -42,6 +47,7 @@ def edits(word: str) -> set[str]:
     found |= {first + letter + last for first, last in halves for letter in letters}
     if len(word) >= REPLACED:
         found |= {first + letter + last[1:] for first, last in halves if last for letter in letters}
+    found |= {first + "ß" + last[2:] for first, last in halves if last.startswith("ss")} | {spelled_out(word)}
     return found - {word}
 
 

@@ -257,6 +257,11 @@ def _about(folder: Path) -> dict[str, Any]:
         if about["kb-export"] not in range(1, FORMAT + 1):
             raise StoreError(f"{folder} was exported by a later kb: use that one.")
         int(about["last_document_id"])
+    except FileNotFoundError:
+        raise StoreError(
+            f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"
+            " files, those of 'kb export --plain', too."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder} is no export of kb ({ABOUT}: {error}).") from error
     return about

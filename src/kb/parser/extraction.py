@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.formats.extracted import Extracted, Scan
+from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.formats.opaque import Opaque
+from kb.formats.pictures import is_picture, says_anything, with_pictures
 from kb.formats.scans import NO_OCR, with_pages, with_remark
 from kb.parser.extractor_run import ExtractorRun
 from kb.parser.sandbox import Limits, Sandbox, environment
@@ -59,7 +60,8 @@ class ExtractingSandbox(Sandbox):
         if extractor := self.extractors.of_name(filename):
             return self._read(extractor, path, filename, characters, deadline)
         try:
-            doc_type, extracted = self._parse(path, filename, is_part=is_part)
+            reads_pictures = self.extractors.of_kind("image") is not None
+            doc_type, extracted = self._parse(path, filename, is_part=is_part, pictures=reads_pictures)
         except Opaque as opaque:
             if extractor := self.extractors.of_kind(opaque.kind):
                 return self._read(extractor, path, filename, characters, deadline)
@@ -70,6 +72,7 @@ class ExtractingSandbox(Sandbox):
         extractor = self.extractors.of_kind("image")
         if extractor is None:
             return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
+        extracted = self._read_pictures(extractor, extracted, characters, deadline)
         return doc_type, self._read_scans(extractor, path, extracted, characters, deadline)
 
     def _read_pages(
@@ -108,9 +111,35 @@ class ExtractingSandbox(Sandbox):
             self._check_length([extracted.text, *found.values()], characters)
         return with_remark(with_pages(extracted, found), failed, reason)
 
+    def _read_pictures(self, extractor: Extractor, extracted: Extracted, characters: int, deadline: float) -> Extracted:
+        """Return a document with what an extractor finds in the pictures in it, as far as there is time."""
+        found = list[tuple[Picture, str]]()
+        for picture in extracted.pictures:
+            if time.monotonic() >= deadline:
+                break
+            data = picture.read()
+            if not is_picture(data):
+                continue
+            try:
+                words = self._read_picture(extractor, data, characters, deadline)
+            except OutOfReach:
+                raise
+            except Unreadable:
+                continue
+            if says_anything(words):
+                found.append((picture, words))
+            self._check_length([extracted.text, *(words for _, words in found)], characters)
+        whole = with_pictures(extracted, found)
+        if not whole.shows_text:
+            raise Unreadable(NO_TEXT)
+        return whole
+
     def _read_page(self, extractor: Extractor, path: Path, number: int, characters: int, deadline: float) -> str:
+        return self._read_picture(extractor, self.picture_to_read(path, number), characters, deadline)
+
+    def _read_picture(self, extractor: Extractor, data: bytes, characters: int, deadline: float) -> str:
         with tempfile.NamedTemporaryFile(prefix="kb-page-", suffix=".png", dir=self.folder) as picture:
-            picture.write(self.picture_to_read(path, number))
+            picture.write(data)
             picture.flush()
             page = self._read(extractor, Path(picture.name), "page.png", characters, deadline, may_be_empty=True)
         return page[1].text

@@ -10,19 +10,27 @@ import mimetypes
 import os
 import signal
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
 from kb.formats.opaque import Opaque
-from kb.formats.page_picture import draw_page, picture_to_read
+from kb.formats.page_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
 from kb.parser.confine import confine
-from kb.parser.protocol import pack, receive, receive_bytes, send
+from kb.parser.protocol import MAX_PICTURES, attached_room, pack, receive, receive_bytes, send
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Any, BinaryIO
+
+    from kb.formats.extracted import Picture
+
+SMALLEST_PICTURE: Final = 1024
+"""Of how many bytes: less is an icon."""
 
 _PR_SET_PDEATHSIG: Final = 1
 _OPEN_FILES: Final = 64
@@ -59,7 +67,8 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
     if "page" in request:
         return _draw(request, requests, replies)
     try:
-        doc_type, extracted = extract(receive_bytes(requests), request["filename"])
+        data = receive_bytes(requests)
+        doc_type, extracted = extract(data, request["filename"], pictures=request["pictures"])
     except Opaque as error:
         send(replies, {"unreadable": error.detail, "kind": error.kind, "pages": error.pages})
     except Unreadable as error:
@@ -70,19 +79,32 @@ def _answer(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> N
         if len(extracted.text) > request["max_chars"]:
             send(replies, {"out_of": "output"})
         else:
-            send(replies, pack(doc_type, extracted), *(attachment.data for attachment in extracted.attachments))
+            blobs = [attachment.data for attachment in extracted.attachments]
+            pictures = list(_pictures(extracted.pictures, attached_room(len(data)) - sum(map(len, blobs))))
+            extracted = replace(extracted, pictures=tuple(picture for picture, _ in pictures))
+            send(replies, pack(doc_type, extracted), *blobs, *(blob for _, blob in pictures))
+
+
+def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture, bytes]]:
+    """Yield the pictures that are there, that are more than a sign, and that there is room for, with their bytes."""
+    for picture in pictures[:MAX_PICTURES]:
+        with suppress(Unreadable, MemoryError):  # the text is there without it
+            data = picture.read()
+            if SMALLEST_PICTURE <= len(data) <= room:
+                room -= len(data)
+                yield picture, data
 
 
 def _draw(request: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
     data = receive_bytes(requests)
     try:
-        png = _picture(data, request)
+        answer = _picture(data, request) if request["page"] else str(count_pages(data)).encode()
     except Unreadable as error:
         send(replies, {"unreadable": error.detail})
     except MemoryError:
         send(replies, {"out_of": "memory"})
     else:
-        send(replies, {"drawn": True}, png)
+        send(replies, {"drawn": True}, answer)
 
 
 def _picture(data: bytes, request: dict[str, Any]) -> bytes:

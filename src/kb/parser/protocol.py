@@ -8,12 +8,13 @@ import re
 import shutil
 import struct
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from kb.api.models import MAX_TITLE, Tag
-from kb.formats.extracted import Attachment, Extracted, Scan, Section
+from kb.formats.extracted import Attachment, Extracted, Picture, Scan, Section
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
 
@@ -36,6 +37,7 @@ MAX_ALIASES: Final = 600
 
 MAX_DATE: Final = 40
 MAX_ATTACHMENTS: Final = 10_000
+MAX_PICTURES: Final = 100
 
 
 class OverLimit(Exception):
@@ -86,8 +88,13 @@ def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
     return _read_exactly(pipe, length)
 
 
+def attached_room(size: int) -> int:
+    """Return how many bytes of files a file of `size` may give: they are packed in it, not compressed."""
+    return 2 * size + (1 << 20)
+
+
 def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
-    """Return a document as a message; the attachments' bytes follow it."""
+    """Return a document as a message; the attachments' bytes follow it, and then the pictures'."""
     sections = [[each.start, each.end, each.heading, each.page] for each in extracted.sections]
     names = [attachment.filename for attachment in extracted.attachments]
     return {
@@ -100,13 +107,15 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
         "date": extracted.date,
         "aliases": extracted.aliases,
         "scans": extracted.scans,
+        "pictures": [[each.place, each.page, each.name] for each in extracted.pictures],
     }
 
 
 class Reply(BaseModel):
     """A document as a message: its types are these, whoever wrote it.
 
-    A section is its start, its end, its heading path and its page, a scan its page and its heading path.
+    A section is its start, its end, its heading path and its page, a scan its page and its heading path, a picture
+    its place, its page and its name.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -120,6 +129,10 @@ class Reply(BaseModel):
     date: str | None
     aliases: list[str]
     scans: list[Annotated[tuple[Annotated[int, Field(ge=1)], list[str]], Strict(strict=False)]]
+    pictures: Annotated[
+        list[Annotated[tuple[int, Annotated[int, Field(ge=1)] | None, str], Strict(strict=False)]],
+        Field(max_length=MAX_PICTURES),
+    ]
 
 
 def check(message: dict[str, Any]) -> Reply:
@@ -143,7 +156,7 @@ def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, 
 
     Args:
         reply: the document.
-        blobs: the bytes of its attachments.
+        blobs: the bytes of its attachments, and then those of its pictures.
         max_chars: how much text it may hold, headings and title included.
         max_tags: how many tags it may give itself; those beyond are left out, and those that are no tags.
         max_tag_chars: how long they may be.
@@ -165,6 +178,7 @@ def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, 
         _date(reply.date),
         tuple(_first(MAX_ALIASES, (_line(alias, MAX_TITLE) for alias in reply.aliases))),
         tuple(_scans(reply)),
+        tuple(_pictures(reply, blobs[len(reply.attachments) :])),
     )
 
 
@@ -191,6 +205,15 @@ def _scans(reply: Reply) -> Iterator[Scan]:
             raise Malformed(f"scans: page {page} follows page {page_before}")
         yield Scan(page, _path(heading))
         page_before = page
+
+
+def _pictures(reply: Reply, blobs: Sequence[bytes]) -> Iterator[Picture]:
+    place_before = 0
+    for (place, page, name), data in zip(reply.pictures, blobs, strict=True):
+        if not place_before <= place <= len(reply.text):
+            raise Malformed(f"pictures: one stands at {place}, after {place_before}")
+        yield Picture(place, page, _line(name, MAX_TITLE), partial(bytes, data))
+        place_before = place
 
 
 def _path(headings: Sequence[str]) -> tuple[str, ...]:

@@ -23,10 +23,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast, get_args
 from kb.api.errors import Stopped, Unreadable
 from kb.formats.opaque import Kind, Opaque
 from kb.formats.scans import NO_OCR, with_remark
-from kb.parser.protocol import Malformed, OverLimit, check, receive, receive_bytes, send, send_file, unpack
+from kb.parser.protocol import (
+    Malformed,
+    OverLimit,
+    attached_room,
+    check,
+    receive,
+    receive_bytes,
+    send,
+    send_file,
+    unpack,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from kb.api.models import Restriction
     from kb.formats.extracted import Extracted
@@ -180,10 +190,15 @@ class Sandbox:
         doc_type, extracted = self._parse(path, filename, is_part=is_part)
         return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
 
-    def _parse(self, path: Path, filename: str, *, is_part: bool = False) -> tuple[str, Extracted]:
-        doc_type, extracted = self._ask(lambda process: process.extract(path, filename, is_part=is_part))
-        numbers = [*(each.page or 0 for each in extracted.sections), *(each.page for each in extracted.scans)]
-        pages = max(numbers, default=0)
+    def _parse(
+        self, path: Path, filename: str, *, is_part: bool = False, pictures: bool = False
+    ) -> tuple[str, Extracted]:
+        doc_type, extracted = self._ask(
+            lambda process: process.extract(path, filename, is_part=is_part, pictures=pictures)
+        )
+        numbers = [*(each.page for each in extracted.sections), *(each.page for each in extracted.scans)]
+        numbers += [each.page for each in extracted.pictures]
+        pages = max((number or 0 for number in numbers), default=0)
         if pages > self.limits.pages:
             raise Unreadable(self.limits.too_many_pages(pages))
         return doc_type, extracted
@@ -191,6 +206,10 @@ class Sandbox:
     def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
         """Return a page of the PDF at `path` as PNG (`kb.formats.page_picture.draw_page`). Raises as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
+
+    def count_pages(self, path: Path) -> int:
+        """Return how many pages the PDF at `path` has. Raises as `extract`."""
+        return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
     def picture_to_read(self, path: Path, number: int) -> bytes:
         """Return a page of the PDF at `path` as a PNG that is fit for OCR. Raises as `extract`."""
@@ -289,13 +308,14 @@ class _Process:
             with suppress(OSError):  # a request that was never read
                 pipe.close()
 
-    def extract(self, path: Path, filename: str, *, is_part: bool) -> tuple[str, Extracted]:
-        """Read a file. Raises `Unreadable`, after which the process may be dead."""
+    def extract(self, path: Path, filename: str, *, is_part: bool, pictures: bool) -> tuple[str, Extracted]:
+        """Read a file, with the pictures in it if asked. Raises `Unreadable`, after which the process may be dead."""
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             characters = self._limits.characters(size, is_part=is_part)
             too_much = self._limits.too_many_characters(characters)
-            return self._watched(lambda: self._exchange(file, filename, size, characters), too_much)
+            request = {"filename": filename, "max_chars": characters, "pictures": pictures}
+            return self._watched(lambda: self._exchange(file, request, size, characters), too_much)
 
     def draw(self, path: Path, request: dict[str, Any]) -> bytes:
         """Draw a page. Raises as `extract`."""
@@ -339,14 +359,14 @@ class _Process:
         if self.confined is None:
             raise RuntimeError(f"the parser did not start: {self._stderr()}")
 
-    def _exchange(self, file: BinaryIO, filename: str, size: int, characters: int) -> tuple[str, Extracted]:
-        send(self._requests, {"filename": filename, "max_chars": characters})
+    def _exchange(self, file: BinaryIO, request: dict[str, Any], size: int, characters: int) -> tuple[str, Extracted]:
+        send(self._requests, request)
         send_file(self._requests, file)
         reply = self._reply(characters * _BYTES_A_CHARACTER + _MIB)
         if reply.get("out_of") == "output":
             raise Unreadable(self._limits.too_many_characters(characters))
         document = check(reply)
-        blobs = self._attached(document.attachments, size)
+        blobs = self._attached(len(document.attachments) + len(document.pictures), size)
         limits = self._limits
         return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
 
@@ -366,10 +386,10 @@ class _Process:
             raise Unreadable(self._limits.too_much_memory)
         return reply
 
-    def _attached(self, names: Sequence[str], file_size: int) -> list[bytes]:
-        """What came inside the file, which cannot be much more than the file: it is packed, not compressed, there."""
-        room, blobs = 2 * file_size + _MIB, list[bytes]()
-        for _ in names:
+    def _attached(self, count: int, file_size: int) -> list[bytes]:
+        """Return what came inside the file."""
+        room, blobs = attached_room(file_size), list[bytes]()
+        for _ in range(count):
             blobs.append(receive_bytes(self._replies, room))
             room -= len(blobs[-1])
         return blobs

@@ -15,6 +15,7 @@ from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.models import Why
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.asgi.bearer import CALLER
+from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
@@ -62,6 +63,8 @@ class Services:
     map_queue: TurnQueue
     maintenance: MaintenanceTasks
     instruments: Instruments
+    originals_use: DiskUse
+    backups_use: DiskUse
 
 
 async def services_of(request: Request) -> Services:

@@ -30,9 +30,9 @@ def model_of(services: Services, document: rows.Document) -> Document:
 
 
 def with_chunks(
-    document: Document, chunks: Sequence[rows.Chunk], count: int, author: rows.Author
+    document: Document, chunks: Sequence[rows.Chunk], count: int, author: rows.Author, part_of: int | None = None
 ) -> DocumentWithChunks:
-    """Return the document with some of its chunks, how many it has, and who made it what it is."""
+    """Return the document with some of its chunks, how many it has, who made it what it is, and what it came inside."""
     models = [Chunk.model_validate(chunk) for chunk in chunks]
     by = {"by": author.by, "client": author.client}
-    return DocumentWithChunks(**dict(document), **by, chunks=models, chunk_count=count)
+    return DocumentWithChunks(**dict(document), **by, chunks=models, chunk_count=count, part_of=part_of)

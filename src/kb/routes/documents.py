@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from os import fstat
 from typing import Annotated, Literal
@@ -21,16 +21,18 @@ from kb.api.models import (
     DEFAULT_PAGE,
     UPDATED_AFTER,
     AsOf,
+    DayBound,
     Deleted,
     DocType,
     Document,
+    DocumentId,
     DocumentList,
     DocumentsCursor,
     DocumentText,
     DocumentWithChunks,
     Instant,
+    ListSorted,
     Move,
-    Sort,
     SourcePath,
     SourcePrefix,
     Tag,
@@ -92,9 +94,10 @@ class ListQuery(QueryModel):
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     as_of: AsOf = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[Instant | None, AFTER] = None
-    before: Annotated[Instant | None, BEFORE] = None
-    sort: Annotated[Sort, Field(description="`recent`: the last changed or added first; `oldest`: last.")] = "id"
+    after: Annotated[DayBound | None, AFTER] = None
+    before: Annotated[DayBound | None, BEFORE] = None
+    part_of: Annotated[DocumentId | None, Field(description="Came inside this document, as attachments do.")] = None
+    sort: ListSorted = "id"
     limit: Limit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
     total: Annotated[bool, Field(description="Count all pages' documents.")] = False
@@ -108,6 +111,9 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     where = filter_of(query.tag, query)
     with services.store.read() as tx:
         check_moment(tx, query.as_of)
+        if query.part_of:
+            parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []
+            where = replace(where, among=tuple(part for part, _ in parts))
         page = tx.documents.page(where, sort=query.sort, limit=limit + 1, cursor=query.cursor)
         more = len(page) > limit
         next_cursor = tx.documents.cursor_after(page[limit - 1]) if more else None
@@ -140,7 +146,8 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
         count = tx.documents.extent(document_id).chunks
         [model] = models_of(tx, [document])
         author = tx.history.author(document_id)
-    return with_chunks(model, chunks, count, author)
+        part_of = tx.documents.part_of(document_id)
+    return with_chunks(model, chunks, count, author, part_of)
 
 
 def _stretch(

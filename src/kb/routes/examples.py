@@ -141,8 +141,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Document": DOCUMENT,
     "JobDropped": {"status": "dropped", "job_id": 7, "was": "failed"},
     "DocumentWithChunks": DOCUMENT
-    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR},
+    | {"chunks": [{"id": 1042, "index": 0, "text": TEXT, "place": PLACE}], "chunk_count": 1, **AUTHOR, "part_of": None},
     "DocumentList": {"documents": [DOCUMENT], "next_cursor": None, "total": None},
+    "DocumentPages": {"document_id": 42, "pages": 12},
     "DocumentText": {
         "document_id": 42,
         "title": "Harbour",
@@ -201,6 +202,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             }
         ],
     },
+    "Storage": {"database": 81_920_000, "originals": 402_000_000, "backups": None},
     "Activity": {
         "searches": MINUTE | {"minutes": [MINUTE]},
         "ingestions": {"count": 0, "p50_ms": None, "p95_ms": None, "minutes": []},

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from kb.api.models import DocumentPages
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep
 from kb.routes.problems import problems
@@ -23,6 +24,19 @@ async def turn(services: ServicesDep) -> AsyncIterator[None]:
     """
     async with services.picture_queue:
         yield
+
+
+@router.get(
+    "/documents/{document_id}/pages",
+    summary="Get how many pages a document has",
+    responses=problems(404, 409),
+    dependencies=[READ, Depends(turn, scope="function")],
+)
+def get_pages(document_id: Id, services: ServicesDep) -> DocumentPages:
+    """Of a PDF whose file is kept: all of its pages, those without text, too."""
+    with services.store.read() as tx:
+        document = existing_document(tx, document_id)
+    return DocumentPages(document_id=document_id, pages=services.pages.count(document))
 
 
 @router.get(

@@ -40,7 +40,7 @@ DESCRIPTIONS = {
     429: "Too many unknown keys came from this address.",
     426: "The client is too old for this engine; the detail says what to upgrade.",
     500: "The engine failed; its log says why.",
-    503: "The engine is still starting, or has too many searches, connections or files open.",
+    503: "The engine is still starting, or has too many searches, connections or files open, or cannot write its disk.",
     507: "The engine's disk is full; nothing was written.",
 }
 
@@ -76,14 +76,21 @@ def _methods(request: Request) -> Iterator[str]:
             yield from (method.upper() for method in operations)
 
 
-async def on_invalid(_: Request, error: Exception) -> ProblemResponse:
+async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
     """Exception handler: the fields that are wrong, and why; the values themselves are not repeated."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for this class alone
     mistakes = error.errors()
+    if mistakes[0]["type"] == "model_attributes_type" and not _says_json(request):
+        return problem(Invalid("body: send it as JSON, with 'Content-Type: application/json'"))
     errors = [{"field": _field(each["loc"]), "message": str(each["msg"])} for each in mistakes[:MAX_ERRORS]]
     more = {"more_errors": len(mistakes) - MAX_ERRORS} if len(mistakes) > MAX_ERRORS else {}
     first = errors[0]
     return problem(Invalid(f"{first['field']}: {first['message']}", extra={"errors": errors, **more}))
+
+
+def _says_json(request: Request) -> bool:
+    """Return whether a request says that its body is JSON; curl says by itself that it is a form."""
+    return "json" in request.headers.get("content-type", "")
 
 
 def _field(location: tuple[str | int, ...]) -> str:

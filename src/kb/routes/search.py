@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query
 
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
+from kb.api.own_day import own_day
 from kb.documents.lookup import check_moment, existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep
 from kb.routes.filters import filter_of
@@ -19,7 +20,6 @@ from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import Passage
 from kb.search.query import Query as SearchQuery
 from kb.search.succession import in_succession
-from kb.store.own_day import own_day
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 

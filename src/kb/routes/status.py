@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 
 from kb import __version__
 from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status, TagCount
-from kb.api.overview_models import Activity, Minute, Work
+from kb.api.overview_models import Activity, Minute, Storage, Work
 from kb.routes.dependencies import READ, ServicesDep, caller_of
 from kb.routes.thread_route import ThreadRoute
 from kb.telemetry import last_hour
@@ -25,6 +25,17 @@ def activity(services: ServicesDep, request: Request) -> Activity:
         return Activity(searches=None, ingestions=None)
     instruments = services.instruments
     return Activity(searches=work(instruments.searches), ingestions=work(instruments.ingestions))
+
+
+@router.get("/storage", summary="Get how much room the data take", dependencies=[READ])
+def storage(services: ServicesDep, request: Request) -> Storage:
+    """The bytes of the database, of the originals and of the backups; the latter two are looked at every 5 minutes."""
+    if caller_of(request, services).limit:
+        return Storage(database=None, originals=None, backups=None)
+    with services.store.read() as tx:
+        database = tx.counts().size
+    originals, backups = services.originals_use.size(), services.backups_use.size()
+    return Storage(database=database, originals=originals, backups=backups)
 
 
 def work(passed: last_hour.LastHour) -> Work:

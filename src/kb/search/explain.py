@@ -14,15 +14,39 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.lexical.bm25 import Occurrences
     from kb.search.fusion import Candidates
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that was looked for, and what it adds to the full-text score."""
+    """A word that was looked for, and what it adds to the full-text score.
+
+    Args:
+        term: the word.
+        score: what it adds.
+        idf: how much it counts; None where that is not known, as is the next.
+        count: how often it stands in the passage, twice in its header.
+    """
 
     term: str
     score: float
+    idf: float | None
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermScores:
+    """What a word adds to the full-text scores of some candidates, NaN where it does not stand, and why, if known."""
+
+    scores: NDArray[np.float64]
+    occurrences: Occurrences | None
+
+    def of(self, number: int, word: str) -> Term:
+        """Return what it adds to one of them."""
+        found = self.occurrences
+        idf, count = (found.idf, int(found.counts[number])) if found else (None, None)
+        return Term(word, float(self.scores[number]), idf, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +76,7 @@ class Explanation:
 
 
 def explained(
-    found: Candidates, limit: int, ids: NDArray[np.int64], by_word: Mapping[str, NDArray[np.float64]]
+    found: Candidates, limit: int, ids: NDArray[np.int64], by_word: Mapping[str, TermScores]
 ) -> dict[int, Explanation]:
     """Return what the scores of candidates with these ascending ids are made of.
 
@@ -60,7 +84,7 @@ def explained(
         found: all candidates.
         limit: how long each leg's list is.
         ids: those to explain.
-        by_word: what each word adds to their full-text scores; NaN where it does not stand.
+        by_word: what each word adds to their full-text scores.
     """
     fused, context, rows = fuse(found), found.context, np.searchsorted(found.ids, ids)
     words = _leg(found.fts, fused.words, dict(zip(context.ids, context.fts, strict=True)), limit)
@@ -71,8 +95,8 @@ def explained(
     }
 
 
-def _terms(number: int, by_word: Mapping[str, NDArray[np.float64]]) -> list[Term]:
-    terms = [Term(word, float(scores[number])) for word, scores in by_word.items() if not np.isnan(scores[number])]
+def _terms(number: int, by_word: Mapping[str, TermScores]) -> list[Term]:
+    terms = [found.of(number, word) for word, found in by_word.items() if not np.isnan(found.scores[number])]
     return sorted(terms, key=lambda term: -term.score)
 
 

@@ -104,7 +104,7 @@ class Highlighter:
             return []
         found: list[tuple[int, int]] = []
         for start, end, stem in self._analyzer.stems(text):
-            if not self._has(stem):
+            if stem not in self._stems and not stem.startswith(self._beginnings):
                 continue
             if found and start < found[-1][1]:
                 found[-1] = found[-1][0], max(end, found[-1][1])
@@ -115,9 +115,6 @@ class Highlighter:
     def _end(self, text: str, start: int, end: int) -> int:
         """Return where a word ends, of which a letter may be all that was looked for."""
         return next((start + len(letter) for letter in self._letters if text.startswith(letter, start)), end)
-
-    def _has(self, stem: str) -> bool:
-        return stem in self._stems or stem.startswith(self._beginnings)
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:

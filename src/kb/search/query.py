@@ -9,8 +9,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kb.lexical.segment import MARKS, RUN, has_run, is_letter, parts
-from kb.lexical.spelling import LONGEST, SHORTEST
+from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
+from kb.search.isbn import other_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -128,8 +129,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a word is of a length to be misspelled, and no stop word."""
-    return SHORTEST <= len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
+    """Return whether a word is not too long to be one, and no stop word."""
+    return len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
 
 
 def exclusions(text: str) -> list[str]:
@@ -165,7 +166,8 @@ def beginnings(text: str) -> list[str]:
 def compounds(text: str) -> list[str]:
     """Return what is written in one, such as names of files, versions and addresses: its parts follow each other.
 
-    Words that only a hyphen or an apostrophe joins are none: others write them apart.
+    Words that only a hyphen or an apostrophe joins are none: others write them apart. An ISBN is there in its other
+    spellings, too.
     """
     written = [word.rstrip("*") for word in unicodedata.normalize("NFC", text).lower().split()]
     found = [
@@ -173,7 +175,8 @@ def compounds(text: str) -> list[str]:
         for word in written
         if 1 < len(tokenize(word)) <= MAX_PARTS and not (JOINED.fullmatch(word) or has_run(word))
     ]
-    return found + [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
+    found += [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
+    return found + [other for word in written for other in other_spellings(word.strip(MARKS_AROUND))]
 
 
 def tokenize(text: str) -> list[str]:

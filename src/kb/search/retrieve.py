@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.search.explain import explained
+from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
@@ -79,10 +79,14 @@ class Retriever:
         """Say of some of the candidates that were last returned what their scores are made of."""
         shown = [*passages]
         ids = np.array(sorted({passage.chunk_id for passage in shown}), np.int64)
-        by_word = {word: self._selection.full_text_scores((word,), ids) for word in self._terms}
+        by_word = {word: self._adds(word, ids) for word in self._terms}
         explanations = explained(self._found, self._limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]
+
+    def _adds(self, word: str, ids: NDArray[np.int64]) -> TermScores:
+        scores = self._selection.full_text_scores((word,), ids)
+        return TermScores(scores, self._selection.occurrences(word, ids))
 
     def ordered(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the indexes of the candidates, best first, but what was replaced behind what replaced it."""

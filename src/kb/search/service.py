@@ -120,16 +120,14 @@ class SearchService:
     def _answer(self, query: Query, top: int, *, grouped: bool, max_tokens: int | None, explain: bool) -> Answer:
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
-        vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
         with self._store.read() as tx:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
-                vector = self._pool.submit(self._embed, embedder, query.text)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
             unknown = self._unknown(index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
-                vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
+            vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
             successors = successors_in(tx, query.where.as_of)
             retriever = Retriever(index, query, vector, self._instruments, successors)
             found = find(retriever, top)

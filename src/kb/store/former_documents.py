@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kb.store.own_day import own_day
+from kb.api.own_day import own_day
 from kb.store.row_mapping import raw, stored
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from kb.lexical.bm25 import Matches
+from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import Pending
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
@@ -218,6 +218,10 @@ class FormerSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(words, ids) if words else np.full(ids.size, np.nan)
 
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks."""
+        return self._words.occurrences(word, ids)
+
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
         is_gone = np.isin(self._ids, self._gone_ids)
@@ -303,6 +307,10 @@ class FormerWords:
         scores = np.full(ids.size, np.nan)
         scores[found] = self._matches(words).scores(rows)
         return scores
+
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks, of which each was there."""
+        return self._matches((word,)).occurrences(self._snapshot.rows_of(ids)[0])
 
     def _matches(self, words: Sequence[str]) -> Matches:
         keys = [(key, word.endswith("*")) for word in words for key in self._reader.keys([word])]

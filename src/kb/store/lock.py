@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from kb.api.errors import StoreError
+from kb.api.errors import REMEDY, StoreError
 from kb.api.running import find_running
 
 if TYPE_CHECKING:
@@ -20,12 +20,15 @@ def sole_user(path: Path) -> Iterator[None]:
     """Hold the lock at `path`: an engine keeps the vectors in memory, so no other may write.
 
     Raises:
-        StoreError: another engine has it.
+        StoreError: another engine has it, or the folder cannot be written.
     """
     try:
-        with FileLock(path, timeout=0):
-            yield
+        held = FileLock(path, timeout=0).acquire()
     except Timeout:
         running = find_running(path.parent)
         where = f"; it runs already at {running}" if running else ""
         raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}; stop it first.") from None
+    except OSError as error:
+        raise StoreError(f"{path.parent} cannot be written: {error.strerror} ({path.name}). {REMEDY}.") from error
+    with held:
+        yield

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
+START_SECONDS = 3
+"""How long the start of everything else takes at most on a machine that is fit for it."""
 
 
 @contextmanager
@@ -97,7 +99,7 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
     with (
         sole_user(database_lock(path)),
         closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
-        Upkeep(store),
+        Upkeep(store, delay=START_SECONDS),
     ):
         yield store
 

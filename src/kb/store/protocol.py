@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Caller, Limit
     from kb.api.models import JobStatus, ReembedState, Sort
+    from kb.lexical.bm25 import Occurrences
     from kb.store.rows import (
         AuditEvent,
         AuditLine,
@@ -118,6 +119,9 @@ class Documents(Protocol):
 
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
         """Return the ids and paths of the documents that came inside this one."""
+
+    def part_of(self, document_id: int) -> int | None:
+        """Return the document that this one came inside."""
 
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
@@ -303,6 +307,9 @@ class Selection(Protocol):
 
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
+
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks, of which each is there; None where they are not known."""
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine. Unless `exact`, some may be missed."""

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from kb.lexical.segment import segmented
-from kb.lexical.spelling import LONG, distance, edits, may_be_near, plain
+from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
 from kb.lexical.stop_words import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class Speller:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
         keys = {word: self._vocabulary.keys(word) for word in words}
         missing = [word for word, found in keys.items() if found and not self._vocabulary.some_with(found[0], 1)[0]]
-        return {word: self._nearest(word) if number < CORRECTED else [] for number, word in enumerate(missing)}
+        corrected = [word for word in missing if len(word) >= SHORTEST][:CORRECTED]
+        return {word: self._nearest(word) if word in corrected else [] for word in missing}
 
     def _nearest(self, word: str) -> list[str]:
         letters = plain(word)
@@ -87,7 +88,7 @@ class Speller:
         for stem, count, first in islice(there, READ_STEMS):
             written = self._written(stem, letters, first)
             if written and written not in STOP_WORDS:
-                far = distance(letters, plain(written))
+                far = distance(spelled_out(letters), spelled_out(plain(written)))
                 if stem in made or far <= FAR:
                     found.append((far, -count, written))
         return [written for *_, written in sorted(found)[:NEAREST]]

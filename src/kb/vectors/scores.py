@@ -31,8 +31,10 @@ class ScoredChunks:
     def scores_for(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks, in their order; NaN where there is none."""
         scores = np.full(ids.size, np.nan)
-        known = np.isin(ids, self.ids, assume_unique=True)
-        scores[known] = self.scores[np.searchsorted(self.ids, ids[known])]
+        rows = np.searchsorted(self.ids, ids)
+        known = rows < self.ids.size
+        known[known] = self.ids[rows[known]] == ids[known]
+        scores[known] = self.scores[rows[known]]
         return scores
 
 

@@ -36,6 +36,18 @@ def bars(rows: Sequence[tuple[str, int]], title: str) -> Markup:
     return _picture(title, ROW * len(rows), lines)
 
 
+def stack(rows: Sequence[tuple[str, int]], title: str) -> Markup:
+    """Return one bar of parts, each as long as its share."""
+    whole, left, parts = sum(number for _, number in rows) or 1, 0.0, Markup("")
+    for index, (name, number) in enumerate(rows):
+        width = number * WIDTH / whole
+        parts += Markup('<rect class="part-{}" x="{}" y="2" width="{}" height="22"><title>{}</title></rect>').format(
+            index, round(left, 1), round(width, 1), name
+        )
+        left += width
+    return _picture(title, 26, parts)
+
+
 def columns(rows: Sequence[tuple[str, int]], title: str, height: int = 150) -> Markup:
     """Return a column for each row, as of one day after another."""
     most = max((number for _, number in rows), default=0) or 1

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from kb.api.errors import Invalid, NotFound
+from kb.api.errors import Invalid, KbError, NotFound
 from kb.web.pages import HEADERS, render, see
 from kb.web.search import document_row, place
 from kb.web.text import SEPARATOR, body, matched, plain
@@ -32,6 +32,7 @@ MOST_OUTLINED: Final = 600
 PAGE: Final = 50
 FOUND: Final = 20
 SIMILAR: Final = 5
+ATTACHMENTS: Final = 100
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -99,8 +100,9 @@ async def document(request: Request, visit: Visit) -> Response:
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
         chunk_count=count,
         similar=await similar(visit, shown),
-        attachments=await attachments(visit, shown),
-        page=picture(shown, hit, number_in(request.query_params.get("page"))),
+        attachments=await attachments(visit, shown, min(ATTACHMENTS, request.app.state.settings.max_page)),
+        whole=await whole(visit, shown),
+        page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
     )
 
@@ -172,12 +174,22 @@ async def similar(visit: Visit, shown: Row) -> list[Row]:
     return [document_row(each) for each in reply["results"]]
 
 
-async def attachments(visit: Visit, shown: Row) -> list[Row]:
+async def attachments(visit: Visit, shown: Row, limit: int) -> list[Row]:
     """Return the documents that came in this one."""
-    if not shown["source_path"] or shown["doc_type"] not in ("eml", "msg", "mbox"):
+    if shown["doc_type"] not in ("eml", "msg", "mbox"):
         return []
-    page = await visit.engine.documents(source_prefix=f"{shown['source_path']}#", limit=100)
+    page = await visit.engine.documents(part_of=shown["id"], limit=limit)
     return [document_row(each) for each in page["documents"]]
+
+
+async def whole(visit: Visit, shown: Row) -> Row | None:
+    """Return the document that this one came in."""
+    if not shown["part_of"]:
+        return None
+    try:
+        return document_row(await visit.engine.document(shown["part_of"], chunks=1))
+    except NotFound:  # it was deleted just now
+        return None
 
 
 async def page_picture(request: Request, visit: Visit) -> Response:
@@ -187,14 +199,25 @@ async def page_picture(request: Request, visit: Visit) -> Response:
     return Response(content, headers=HEADERS, media_type="image/png")
 
 
-def picture(shown: Row, hit: int | None, wanted: int | None) -> Row | None:
-    """Return which page of a PDF is shown as a picture, and which are beside it."""
+async def picture(visit: Visit, shown: Row, hit: int | None, wanted: int | None) -> Row | None:
+    """Return which page of a PDF is shown as a picture, and whether one is beside it."""
     pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
     if shown["doc_type"] != "pdf" or not pages:
         return None
     at_hit = next((chunk["place"]["page"] for chunk in shown["chunks"] if chunk["index"] == hit), None)
-    number = wanted or at_hit or pages[0]
-    return {"number": number, "chunk": hit if number == at_hit else None}
+    number, last = wanted or at_hit or pages[0], max(pages)
+    if number >= last:  # what comes after the text that is shown may have none
+        last = await page_count(visit, shown["id"], last)
+    number = min(number, last)
+    return {"number": number, "chunk": hit if number == at_hit else None, "has_next": number < last}
+
+
+async def page_count(visit: Visit, document_id: int, known: int) -> int:
+    """Return how many pages a PDF has; as many as are known where they cannot be counted."""
+    try:
+        return int((await visit.engine.pages(document_id))["pages"])
+    except KbError:  # the text is there without it
+        return known
 
 
 async def download(request: Request, visit: Visit) -> Response:

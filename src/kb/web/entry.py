@@ -10,6 +10,7 @@ from urllib.parse import quote
 from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
+from kb.asgi.addresses import outer_address
 from kb.web.pages import render, see
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ async def manifest(_: Request, __: Visit) -> Response:
 
 async def opensearch(request: Request, _: Visit) -> Response:
     """How the address bar searches here."""
-    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
-    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
-    address = quote(f"{scheme}://{request.url.netloc}{prefix}", safe=":/[]")
+    address = quote(outer_address(request), safe=":/[]")
     text = (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kb.web.visits import Visit
 
 PAUSE_SECONDS: Final = 1.5
+SEARCH_ROUNDS: Final = 4
+"""Each so many rounds searches are looked at: with each of them all pages that listen are drawn again."""
+
 SILENT_ROUNDS: Final = 10
 """After so many pauses without news something is sent, so that no proxy closes the connection."""
 
@@ -32,13 +35,22 @@ async def events(request: Request, visit: Visit) -> Response:
 
 
 async def _states(visit: Visit, stopping: asyncio.Event) -> AsyncIterator[str]:
-    before, silent = None, 0
+    before, silent, searches, rounds = None, 0, None, 0
     while not stopping.is_set():
         try:
-            status = await visit.engine.status()
+            status, newest = await asyncio.gather(visit.engine.status(), visit.engine.documents(sort="recent", limit=1))
+            if rounds % SEARCH_ROUNDS == 0:
+                searches = (await visit.engine.activity())["searches"]
         except KbError:
             return
-        state = {"queue": status["queue"], "documents": sum(status["documents"].values()), "chunks": status["chunks"]}
+        rounds += 1
+        state = {
+            "queue": status["queue"],
+            "documents": sum(status["documents"].values()),
+            "chunks": status["chunks"],
+            "changed": [each["updated_at"] for each in newest["documents"]],  # as by a change of tags
+            "searches": searches and searches["count"],
+        }
         silent += 1
         if state != before:
             before, silent = state, 0

@@ -8,8 +8,9 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from kb.asgi.addresses import outer_address
 from kb.web import charts
-from kb.web.pages import kind, render
+from kb.web.pages import kind, render, size
 from kb.web.search import job_row
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ async def overview(request: Request, visit: Visit) -> Response:
         days=charts.columns(added, "Documents added or changed in the last 30 days"),
         is_whole=is_whole,
         passed=passed,
+        storage=await storage(visit),
         failed=[job_row(each) for each in failed["jobs"]],
     )
 
@@ -57,6 +59,16 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
         counts.update((each["updated_at"] or each["created_at"])[:10] for each in page["documents"])
     days = [first + timedelta(days=day) for day in range(DAYS)]
     return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MOST
+
+
+async def storage(visit: Visit) -> Row | None:
+    """Return how much room the data take, in a picture; nothing for a key that is not told of it."""
+    found = await visit.engine.storage()
+    parts = [(name, found[name]) for name in ("database", "originals", "backups") if found[name]]
+    if not parts:
+        return None
+    said = ", ".join(f"{name} {size(number)}" for name, number in parts)
+    return {"picture": charts.stack(parts, f"Room on the disk: {said}"), "parts": parts}
 
 
 async def activity(visit: Visit) -> list[Row]:
@@ -88,9 +100,7 @@ def worked(name: str, title: str, work: Row) -> Row:
 async def connect(request: Request, visit: Visit) -> Response:
     """What to paste into the usual MCP clients."""
     await visit.require()
-    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
-    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
-    url = f"{scheme}://{request.url.netloc}{prefix}/mcp"
+    url = f"{outer_address(request)}/mcp"
     settings = request.app.state.settings
     is_keyed = bool(settings.api_key or settings.api_key_file)
     headers = {"Authorization": "Bearer KEY"} if is_keyed else {}
@@ -103,8 +113,15 @@ def clients(url: str, headers: dict[str, str]) -> Iterable[Row]:
     header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     command = shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", "kb", url, *header])
     typed = {"type": "http", **server}
+    env = {"KB_MCP_URL": url} | ({"KB_MCP_API_KEY": "KEY"} if headers else {})
+    desktop = _json({"mcpServers": {"kb": {"command": "kb", "args": ["stdio"], "env": env}}})  # it only starts programs
     return [
         {"name": "Claude Code", "place": "in a terminal", "text": command},
+        {
+            "name": "Claude Desktop",
+            "place": "claude_desktop_config.json, beside an installed kb",
+            "text": desktop,
+        },
         {"name": "Cursor", "place": "~/.cursor/mcp.json", "text": _json({"mcpServers": {"kb": server}})},
         {"name": "VS Code", "place": ".vscode/mcp.json", "text": _json({"servers": {"kb": typed}})},
         {"name": "Other clients", "place": "Streamable HTTP", "text": _json({"mcpServers": {"kb": typed}})},

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode
 
+from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
+from kb.web.chips import chips
 from kb.web.pages import render
 from kb.web.text import matched, plain, snippet
 
@@ -28,7 +30,8 @@ LIMIT: Final = 20
 COUNTED: Final = 50
 """How many results are looked at for the counts on chips."""
 
-MOST_CHIPS: Final = 12
+INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
+"""What the path of an attachment begins with whose message has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ def document_row(document: Row) -> Row:
     return {
         **document,
         "title": plain(document["title"], 200) or "Untitled",
-        "path": plain(document["source_path"] or "", 200),
+        "path": path_of(document),
         "source": plain(document.get("source") or "", 200),
         "replaced_by": document.get("replaced_by"),
         "when": document["updated_at"] or document["created_at"],
@@ -170,7 +173,12 @@ def document_row(document: Row) -> Row:
 def job_row(job: Row) -> Row:
     """Return a job for a list."""
     name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
-    return {**job, "name": plain(name, 200), "path": plain(job["source_path"] or "", 200)}
+    return {**job, "name": plain(name, 200), "path": path_of(job)}
+
+
+def path_of(row: Row) -> str:
+    """Return a path for people: what came inside a file without one has its name alone."""
+    return plain(INSIDE.sub("", row["source_path"] or ""), 200)
 
 
 def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
@@ -207,32 +215,6 @@ def place(where: Mapping[str, Any]) -> str:
     page = [f"page {where['page']}"] if where["page"] else []
     heading = [" › ".join(plain(each, 80) for each in where["heading"][-2:])] if where["heading"] else []
     return " · ".join(page + heading) or f"line {where['line_start']}"
-
-
-def chips(asked: SearchForm, results: Sequence[Row]) -> list[Row]:
-    """Return what the search can be narrowed by, the filters that are set first."""
-    types = Counter(each["doc_type"] for each in results)
-    tags = Counter(tag for each in results for tag in each["tags"])
-    named = [("type", name, types[name], name == asked.doc_type) for name in _most(types, [asked.doc_type])]
-    named += [("tag", name, tags[name], name in asked.tags) for name in _most(tags, asked.tags)]
-    rows = [
-        {
-            "kind": kind,
-            "label": plain(name, 60),
-            "count": number,
-            "is_set": is_set,
-            "href": asked.with_(**{kind: None if kind == "type" and is_set else name}),
-        }
-        for kind, name, number, is_set in named
-        if is_set or number < len(results)
-    ]
-    rows.sort(key=lambda row: not row["is_set"])
-    return rows
-
-
-def _most(counts: Counter[str], kept: Iterable[str]) -> list[str]:
-    frequent = [name for name, _ in counts.most_common(MOST_CHIPS)]
-    return list(dict.fromkeys([*filter(None, kept), *frequent]))
 
 
 def _scale(values: Iterable[float | None]) -> Any:  # noqa: ANN401 - a function of one number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
@@ -19,7 +20,9 @@ class Lease:
     """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
 
     Their attempt counts then only if an error ended the block that may be theirs: not if the engine stops, the disk is
-    full, too many files are open, the model was changed, or the block was a generator that was closed.
+    full or read-only, too many files are open, the model was changed, or the block was a generator that was closed.
+    An I/O error may be that of one file, or of one page of the database: where the disk cannot be written at all, the
+    jobs do not go back, but count as stalled later on.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -33,8 +36,7 @@ class Lease:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._held:
-            is_ours = isinstance(error, (Stopped, DiskFull, ModelChanged, GeneratorExit)) or Overloaded.is_why(error)
-            failed = error is not None and not is_ours
+            failed = error is not None and not is_ours(error)
             with self._store.write() as tx:
                 tx.jobs.release(self._held, failed=failed)
 
@@ -63,3 +65,10 @@ class Lease:
     def end(self, job_id: int) -> None:
         """Let go of a job that has ended."""
         self._held.discard(job_id)
+
+
+def is_ours(error: BaseException) -> bool:
+    """Return whether an error is the engine's or its machine's, whatever the job."""
+    if isinstance(error, (Stopped, DiskFull, ModelChanged, GeneratorExit)) or Overloaded.is_why(error):
+        return True
+    return isinstance(error, OSError) and error.errno == errno.EROFS

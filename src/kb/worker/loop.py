@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from kb.api.errors import ModelChanged, Stopped
+from kb.api.errors import DiskFault, DiskFull, ModelChanged, Stopped
 from kb.documents.staging import discard
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
@@ -184,6 +184,10 @@ class Worker:
                 return
             except ModelChanged:
                 logger.info("another model is in use: what it worked on is begun again")
+            except (DiskFull, DiskFault) as error:
+                logger.error("the worker waits for the disk: %s", error.detail)
+                self._instruments.worker_failed()
+                self._wake.wait(RETRY_SECONDS)
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
                 self._instruments.worker_failed()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import DiskFull, KbError, NotReembedding, Stopped
+from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped
 from kb.ingest.chunk import Chunker
 from kb.ingest.models import open_model_of
 from kb.ingest.stop import Stop
@@ -252,10 +252,11 @@ class Reembedder:
         if second is None or second.state not in AT_WORK:
             return
         embedder = open_model_of(second.space, self._settings)
-        self._builder = VectorBuilder(self._store, second.space, embedder, self._on_progress, self._stop.check)
+        self._builder = VectorBuilder(self._store, second.space, embedder, self._progressed, self._stop.check)
         self._model.announce(embedder)
         try:
             self._builder.build()
+            self._error = None
             self._model.use(embedder)
             self._on_switch(embedder)
             logger.info("searches go by vectors of %s now", second.space)
@@ -264,6 +265,10 @@ class Reembedder:
         finally:
             self._model.announce(None)
             self._builder = None
+
+    def _progressed(self, done: int, total: int) -> None:
+        self._error = None  # it goes on again
+        self._on_progress(done, total)
 
     def _change(self, tx: Transaction, action: ReembedAction) -> None:
         second = tx.second.get()
@@ -313,7 +318,7 @@ class Reembedder:
                 self.run()
             except Stopped:
                 return
-            except DiskFull as error:
+            except (DiskFull, DiskFault) as error:
                 self._error = error.detail
                 self._wake.wait(RETRY_SECONDS)
                 self._wake.set()

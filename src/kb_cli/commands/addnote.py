@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kb.api.errors import Invalid, KbError
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async
 from kb_cli.runtime.editor import edit_text
@@ -49,16 +50,27 @@ def addnote(
     note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
     note |= {name: value for name, value in (("source", source), ("replaces", replaces)) if value is not None}
     given = read_text(text)
+    if given is not None and not given.strip():
+        raise Invalid("The note is empty; nothing was sent.")
     answer = edit(note, wait) if given is None else send(note | {"text": given}, wait)
     if json:
         output.print_json(answer)
     elif answer["status"] == "failed":
         output.print_error(answer["error"])
     elif wait:
-        output.print_line(f"note {answer['document_id']} is searchable")
+        output.print_line(f"note {answer['document_id']} {'is searchable' if is_new(answer) else 'says this already'}")
     else:
         output.print_line(f"job {answer['job_id']} takes the note in")
     return exit_codes.FAILURE if answer["status"] == "failed" else exit_codes.OK
+
+
+def is_new(job: dict[str, Any]) -> bool:
+    """Return whether a finished job made or changed a document, as far as can be told."""
+    try:
+        document = call(lambda client: client.document(job["document_id"], from_chunk=0, chunks=1))
+    except KbError:  # the key may be one that only adds
+        return True
+    return bool((document["updated_at"] or document["created_at"]) >= job["created_at"])
 
 
 def inline_tags(text: str) -> list[str]:

@@ -1,14 +1,20 @@
 """kb delete."""
 
 import sys
-from typing import Annotated
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kb.api.errors import KbError
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call_for_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
 
 
 def delete(
@@ -25,16 +31,31 @@ def delete(
     ids = list(dict.fromkeys(ids))
     if not yes:
         confirm(ids, purge)
-    receipts, code = call_for_each(
-        ids, lambda client, document_id: client.delete_document(document_id, purge=purge, why=why)
-    )
+    paths = dict[int, str]()
+
+    async def remove(client: "EngineClient", document_id: int) -> dict[str, Any]:
+        with suppress(KbError):  # it may be in the bin
+            paths[document_id] = (await client.document(document_id, from_chunk=0, chunks=1))["source_path"]
+        return await client.delete_document(document_id, purge=purge, why=why)
+
+    receipts, code = call_for_each(ids, remove)
     if json:
         output.print_json(receipts)
     else:
         for receipt in receipts:
             title = output.one_line(receipt["title"])
             output.print_line(f"document {receipt['document_id']} is deleted: {title}")
+            path = paths.get(receipt["document_id"])
+            if path and is_here(path):
+                output.print_error(f"{path} is still there: the next 'kb sync' of its folder adds it again")
     return code
+
+
+def is_here(path: str) -> bool:
+    """Return whether there is such a file, as far as this user can see: the document may be of another machine."""
+    with suppress(OSError, ValueError):
+        return output.is_path(path) and Path(path).is_file()
+    return False
 
 
 def confirm(ids: list[int], purge: bool) -> None:

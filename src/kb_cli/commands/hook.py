@@ -56,7 +56,7 @@ async def make_brief(client: "EngineClient", session: str) -> str:
         *(f"- {document['id']}: {quoted(document['title'])}" for document in recent["documents"]),
     ]
     kept = (await client.documents(source_prefix=session, limit=1))["documents"]
-    lines += [f"What was said in this session before is document {each['id']}: kb_get reads it." for each in kept]
+    lines += [f"What was said in this conversation before is document {each['id']}: kb_get reads it." for each in kept]
     return "\n".join(lines)
 
 

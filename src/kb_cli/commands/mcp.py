@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from kb_cli.agents.client_files import merge
 from kb_cli.agents.plugin import write_plugin
 from kb_cli.runtime import output
 from kb_cli.runtime.config import load_config
@@ -30,7 +31,9 @@ class Client(NamedTuple):
     place: str
     configuration: Callable[[str, dict[str, str]], str]
     file: str = ""
-    """Its file of JSON, if kb can write it."""
+    """Its file, if it has one."""
+    without_file: str = ""
+    """Why it has none."""
 
 
 def complete_clients(incomplete: str) -> list[str]:
@@ -91,32 +94,23 @@ def write_configuration(client: str | None, url: str, headers: dict[str, str]) -
     """Merge what a client needs into its file; return what was done.
 
     Raises:
-        UsageError: it has no file of JSON, or what is there is none.
+        UsageError: it has no file, or what is there cannot be read.
     """
     if client is None or not CLIENTS[client].file:
         able = ", ".join(name for name, each in CLIENTS.items() if each.file)
-        raise UsageError(f"--write goes with one of these clients: {able}.")
+        why = CLIENTS[client].without_file if client else ""
+        raise UsageError(f"{why}{' ' if why else ''}--write goes with one of these clients: {able}.")
     file = Path(CLIENTS[client].file).expanduser().resolve()
     before = file.read_bytes() if file.exists() else b""
     try:
-        content = json_.loads(before or "{}")
-        [(table, servers)] = json_.loads(CLIENTS[client].configuration(url, headers)).items()
-        there = content.get(table) or {}
-        after = content | {table: there | {NAME: merged(there.get(NAME) or {}, servers[NAME])}}
-    except (ValueError, AttributeError, TypeError):
-        raise UsageError(f"{file} is no plain JSON: paste what 'kb mcp {client}' prints.") from None
-    kept = f"; what was there is in {back_up(file)}" if before and after != content else ""
-    if after != content:
-        replace_file(file, (to_json(after) + "\n").encode())
+        after = merge(file, before.decode(), CLIENTS[client].configuration(url, headers)).encode()
+    except (ValueError, RecursionError, ImportError) as error:  # images lack what writes TOML
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{file} stays as it is ({reason}): paste what 'kb mcp {client}' prints.") from None
+    kept = f"; what was there is in {back_up(file)}" if before and after != before else ""
+    if after != before:
+        replace_file(file, after)
     return f"{CLIENTS[client].title} knows kb now, by {file}{kept}. Start it anew."
-
-
-def merged(before: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a server: what is new, beside what someone else wrote there."""
-    tables = {
-        name: before[name] | value for name, value in server.items() if isinstance(value, dict) and name in before
-    }
-    return before | server | tables
 
 
 def claude_command(url: str, headers: dict[str, str]) -> str:
@@ -167,20 +161,42 @@ def to_json(configuration: dict[str, Any]) -> str:
     return json_.dumps(configuration, indent=2, ensure_ascii=False)
 
 
-def claude_desktop_file() -> str:
-    """Return where Claude Desktop looks on this system."""
-    folders = {"darwin": "~/Library/Application Support", "win32": os.environ.get("APPDATA", "~/AppData/Roaming")}
-    return f"{folders.get(sys.platform, '~/.config')}/Claude/claude_desktop_config.json"
+def own_folder(unix: str, windows: str, macos: str = "") -> str:
+    """Return the folder of a client's settings on this system."""
+    if sys.platform == "win32":
+        return f"{os.environ.get('APPDATA') or '~/AppData/Roaming'}/{windows}"
+    if sys.platform == "darwin":
+        return f"~/Library/Application Support/{macos}" if macos else f"~/.config/{unix}"
+    return f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/{unix}"
+
+
+def cline_file() -> str:
+    """Return Cline's file: since its version 4 one for all editors, before that one of VS Code's."""
+    if named := os.environ.get("CLINE_MCP_SETTINGS_PATH"):
+        return named
+    name = "settings/cline_mcp_settings.json"
+    file = f"~/.cline/data/{name}"
+    former = f"{own_folder('Code', 'Code', 'Code')}/User/globalStorage/saoudrizwan.claude-dev/{name}"
+    is_former = Path(former).expanduser().exists() and not Path(file).expanduser().exists()
+    return former if is_former else file
 
 
 CLIENTS = {
-    "claude-code": Client("Claude Code", "run", claude_command),
+    "claude-code": Client(
+        *("Claude Code", "run", claude_command),
+        without_file="Claude Code has a command of its own: run what 'kb mcp claude-code' prints.",
+    ),
     "claude-desktop": Client(
-        *("Claude Desktop", "claude_desktop_config.json (Settings, Developer)"), stdio_config, claude_desktop_file()
+        *("Claude Desktop", "claude_desktop_config.json (Settings, Developer)"),
+        stdio_config,
+        f"{own_folder('Claude', 'Claude', 'Claude')}/claude_desktop_config.json",
     ),
     "cursor": Client("Cursor", "~/.cursor/mcp.json", json_config("mcpServers", "url"), "~/.cursor/mcp.json"),
     "vscode": Client("VS Code", ".vscode/mcp.json", json_config("servers", "url", type="http"), ".vscode/mcp.json"),
-    "codex": Client("Codex", "~/.codex/config.toml", codex_config),
+    "codex": Client(
+        *("Codex", "~/.codex/config.toml", codex_config),
+        f"{os.environ.get('CODEX_HOME') or '~/.codex'}/config.toml",
+    ),
     "gemini": Client(
         "Gemini CLI", "~/.gemini/settings.json", json_config("mcpServers", "httpUrl"), "~/.gemini/settings.json"
     ),
@@ -194,19 +210,30 @@ CLIENTS = {
     "cline": Client(
         *("Cline", "cline_mcp_settings.json (MCP Servers, Configure)"),
         json_config("mcpServers", "url", type="streamableHttp"),
+        cline_file(),
     ),
     "copilot-cli": Client(
         *("GitHub Copilot CLI", "~/.copilot/mcp-config.json"),
         json_config("mcpServers", "url", type="http", tools=["*"]),
         "~/.copilot/mcp-config.json",
     ),
-    "goose": Client("Goose", "~/.config/goose/config.yaml", goose_config),
-    "open-webui": Client("Open WebUI", "Admin Settings, External Tools, type MCP (Streamable HTTP)", plain_address),
+    "goose": Client(
+        *("Goose", "~/.config/goose/config.yaml", goose_config),
+        f"{own_folder('goose', 'Block/goose/config')}/config.yaml",
+    ),
+    "open-webui": Client(
+        *("Open WebUI", "Admin Settings, External Tools, type MCP (Streamable HTTP)", plain_address),
+        without_file="Open WebUI keeps its settings in a database: enter what 'kb mcp open-webui' prints in its Admin"
+        " Settings, External Tools.",
+    ),
     "opencode": Client(
         *("opencode", "~/.config/opencode/opencode.json"),
         json_config("mcp", "url", type="remote", enabled=True),
         "~/.config/opencode/opencode.json",
     ),
-    "zed": Client("Zed", "settings.json", json_config("context_servers", "url")),
+    "zed": Client(
+        *("Zed", "~/.config/zed/settings.json (zed: open settings)", json_config("context_servers", "url")),
+        f"{own_folder('zed', 'Zed')}/settings.json",
+    ),
     "other": Client("Any client that starts programs", "its configuration", stdio_config),
 }

@@ -4,10 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.hints import explain_nothing
@@ -15,6 +16,9 @@ from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
 
 EXCERPT_LINES = 3
 INDENT = "    "
@@ -49,6 +53,8 @@ def search(
     """
     if not " ".join(query).strip():
         raise exit_codes.UsageError("Say what to look for, such as 'kb search spare key'.")
+    if fts_only and vec_only:
+        raise Invalid("Say --fts-only or --vec-only, not both: without them a search looks for both.")
     request = filters.to_request("tags") | {
         "query": " ".join(query),
         "top": top,
@@ -60,7 +66,7 @@ def search(
         "as_of": parse_moment(as_of),
         "explain": explain,
     }
-    answer = call(lambda client: client.search(**request))
+    answer = call(lambda client: find(client, request))
     report(answer, filters, ids=ids, json=json, vec_only=vec_only)
     if not answer["results"]:
         return exit_codes.FAILURE
@@ -68,6 +74,14 @@ def search(
         best = answer["results"][0]
         open_source(best, line_of(best), best["place"]["page"])
     return exit_codes.OK
+
+
+async def find(client: "EngineClient", request: dict[str, Any]) -> dict[str, Any]:
+    """Return what the engine finds. Raises `Invalid` in the words of this command."""
+    try:
+        return await client.search(**request)
+    except Invalid as error:
+        raise Invalid(re.sub(r"\Atop:", "-n:", error.detail)) from None
 
 
 def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, vec_only: bool) -> None:
@@ -140,10 +154,16 @@ def print_explanation(result: dict[str, Any]) -> None:
     legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
     lines = [f"score {result['score']:.3f} = {' + '.join(legs)}"]
     if why["terms"]:
-        terms = [f"{output.one_line(each['term'])} {each['score']:.2f}" for each in why["terms"]]
-        lines.append(f"words {result['fts_score']:.2f} = {' + '.join(terms)}")
+        lines.append(f"words {result['fts_score']:.2f} = {' + '.join(map(format_term, why['terms']))}")
     for line in lines:
         output.print_styled(indent(Styled(line, DIM)))
+
+
+def format_term(term: dict[str, Any]) -> str:
+    """Return what a word adds; by which weight and how many occurrences, if that is known."""
+    added = f"{output.one_line(term['term'])} {term['score']:.2f}"
+    is_known = term.get("idf") is not None
+    return added + (f" (idf {term['idf']:.2f}, {term['count']} times)" if is_known else "")
 
 
 def format_leg(leg: dict[str, Any]) -> str:

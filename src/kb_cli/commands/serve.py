@@ -1,5 +1,6 @@
 """kb serve: its flags. What it does is in kb_cli.server, which needs the engine's packages."""
 
+import gc
 import signal
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,8 @@ def serve(
     # The first process of a container is not told of what it does not handle, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)
+    # Most of what the start makes stays: collections that walk through it take a fifth of the start's time.
+    gc.disable()
     try:
         from kb_cli.server import run
     except ModuleNotFoundError as error:

@@ -8,7 +8,7 @@ from kb_cli.runtime import output
 from kb_cli.runtime.call import call, call_for_each
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Ids, Json, split_tags
+from kb_cli.runtime.options import Ids, Json, Why, split_tags
 
 
 def tag(
@@ -19,6 +19,7 @@ def tag(
     remove: Annotated[
         list[str] | None, typer.Option(metavar="A,B", help="Tags to remove.", autocompletion=complete_tags)
     ] = None,
+    why: Why = None,
     json: Json = False,
 ) -> int:
     """Change the tags of documents. With --json, prints a list of the documents."""
@@ -26,7 +27,7 @@ def tag(
     if not (new or old):
         raise UsageError("Say which tags to --add or to --remove.")
     documents, code = call_for_each(
-        dict.fromkeys(ids), lambda client, document_id: client.change_tags(document_id, add=new, remove=old)
+        dict.fromkeys(ids), lambda client, document_id: client.change_tags(document_id, add=new, remove=old, why=why)
     )
     if json:
         output.print_json(documents)

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from itertools import count
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def replace_file(file: Path, content: bytes) -> None:
     """Write a file whole or not at all, for its owner alone: it may hold a key."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    scratch = file.with_name(f".{file.name}.kb")
-    scratch.unlink(missing_ok=True)
-    scratch.touch(mode=0o600)
-    scratch.write_bytes(content)
-    scratch.replace(file)
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".kb", dir=file.parent)
+    scratch = Path(name)  # of this process alone: another may write the same file
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(content)
+            written.flush()
+            os.fsync(descriptor)
+        scratch.replace(file)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def back_up(file: Path) -> Path:
     """Copy a file to a name beside it that is free, and return that."""
     name = f"{file.name}.before-kb"
     names = (file.with_name(name if number == 1 else f"{name}-{number}") for number in count(1))
-    backup = next(each for each in names if not each.exists())
-    replace_file(backup, file.read_bytes())
+    backup = next(filter(_is_made, names))
+    try:
+        replace_file(backup, file.read_bytes())
+    except OSError:
+        backup.unlink()
+        raise
     return backup
+
+
+def _is_made(file: Path) -> bool:
+    """Make a file, unless there is one, and return whether it did."""
+    try:
+        file.touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

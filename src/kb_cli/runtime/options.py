@@ -59,7 +59,8 @@ DocType = Annotated[
 SourcePath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only from this file or source path.")]
 Under = Annotated[str | None, typer.Option("--under", metavar="FOLDER", help="Only from below this folder.")]
 After = Annotated[
-    str | None, typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, yesterday.")
+    str | None,
+    typer.Option("--after", metavar="DATE", help="Only added then or later: 2026-01-31, 3 Nov, march, monday, 7d."),
 ]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
 DatedAfter = Annotated[
@@ -117,9 +118,9 @@ class Filters:
             "created_before": parse_date(self.before),
             "after": parse_date(self.dated_after),
             "before": parse_date(self.dated_before),
-            tags_name: parse_tag_filter(self.tags),
-            "tag_any": parse_tag_filter(self.any_tag),
-            "tag_not": parse_tag_filter(self.no_tag),
+            tags_name: parse_tag_filter("--tags", self.tags),
+            "tag_any": parse_tag_filter("--any", self.any_tag),
+            "tag_not": parse_tag_filter("--not", self.no_tag),
         }
         return {name: value for name, value in request.items() if value is not None}
 
@@ -149,10 +150,10 @@ def split_tags(tags: list[str] | None) -> list[str]:
     return [tag.strip() for value in tags or [] for tag in value.split(",") if tag.strip()]
 
 
-def parse_tag_filter(tags: list[str] | None) -> list[str]:
+def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
     """Return the tags of a filter. One without any, as by a variable that is not set, would let everything pass."""
     if tags is not None and not split_tags(tags):
-        raise UsageError("A filter names no tag.")
+        raise UsageError(f"{option} names no tag.")
     return split_tags(tags)
 
 

@@ -13,7 +13,9 @@ from pydantic import ValidationError as PydanticError
 
 from kb.api.errors import KbError
 from kb_mcp.errors import one_line
-from kb_mcp.tools.rendering import quoted
+from kb_mcp.middleware.arguments import parse_id
+from kb_mcp.tools.paths import MOST_NAMED, documents_called
+from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, GetPromptRequestParams
     from pydantic_core import ErrorDetails
 
-    from kb.client.client import EngineClient
+    from kb.client.client import JSON, EngineClient
 
 MAX_NAME: Final = 100
 """How much of an unknown parameter's name is repeated."""
@@ -73,15 +75,29 @@ class FriendlyArgumentErrors(Middleware):
             raise ToolError(await _unknown_tool(context)) from error
 
     async def _documents_called(self, name: object) -> str:
-        """Return which documents a name may mean that was given for an id."""
+        """Return which documents a name may mean that was given for an id, or the id that stands in an address."""
+        if isinstance(name, list) and len(name) == 1:
+            [name] = name
         if not isinstance(name, str) or not re.search(r"[^\W\d]", name) or len(name) > MAX_NAME * 2:
             return ""
+        if (given := parse_id(name)) != name:
+            return f" Give the number alone: {given}."
         try:
-            found = await self._engine.search(query=name, fts_only=True, group_by="document", top=3)
+            found = await documents_called(self._engine, name) or await self._titled(name)
         except KbError:
             return ""
-        named = [f"{quoted(each['title'], 60)} is {each['document_id']}" for each in found["results"]]
-        return f" Perhaps you mean one of these: {'; '.join(named)}." if named else " Find its id with kb_search."
+        named = [f"{quoted(each['title'], 60)} is {each['id']}" for each in found]
+        return (
+            f" {QUOTES_NOTICE} Perhaps you mean one of these: {'; '.join(named)}."
+            if named
+            else " Find its id with kb_search."
+        )
+
+    async def _titled(self, name: str) -> list[JSON]:
+        """Return the documents with a title, or else those that hold its words."""
+        reply = await self._engine.search(query=name, fts_only=True, group_by="document", top=MOST_NAMED)
+        found = [{"id": each["document_id"], "title": each["title"]} for each in reply["results"]]
+        return [each for each in found if each["title"].casefold() == name.strip().casefold()] or found
 
     async def on_get_prompt(
         self,

@@ -45,12 +45,14 @@ def normalize(arguments: dict[str, Any], *, exact_ids: bool = False) -> dict[str
     for name in LIST_PARAMETERS & normal.keys():
         normal[name] = _parse_list(normal[name])
     for name in ID_PARAMETERS & normal.keys():
-        normal[name] = _exact_id(normal[name]) if exact_ids else _parse_id(normal[name])
+        normal[name] = _exact_id(normal[name]) if exact_ids else parse_id(normal[name])
     return normal
 
 
 def _parse_list(value: object) -> object:
-    """Return the list that a text is: JSON, or words with commas between them."""
+    """Return the list that a text is: JSON, or words with commas between them. A list loses commas around its words."""
+    if isinstance(value, list):
+        return [_without_commas(each) for each in value]
     if not isinstance(value, str) or len(value) > MAX_LIST:
         return value
     if value.startswith(JSON_STARTS) or value.strip() in ("null", ""):
@@ -58,16 +60,22 @@ def _parse_list(value: object) -> object:
             parsed = from_json(value)
         except ValueError:
             return value
-        return value if parsed is None else parsed
+        return value if parsed is None else _parse_list(parsed) if isinstance(parsed, list) else parsed
     return [word.strip() for word in value.split(",") if word.strip()]
 
 
-def _parse_id(value: object) -> object:
+def _without_commas(word: object) -> object:
+    """Return a word without commas around it; one of commas alone as it is, to be refused."""
+    return (word.strip(", ") or word) if isinstance(word, str) else word
+
+
+def parse_id(value: object) -> object:
+    """Return the digits of an id as answers and addresses show it; anything else as it is."""
     found = NAMED_ID.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
     return next(filter(None, found.groups())) if found else value
 
 
 def _exact_id(value: object) -> object:
-    """Return an id, or else something that is refused: what cannot be taken back goes by no rounded number."""
+    """Return an id, or else the value in a list, which is refused: no rounded number takes away what was not meant."""
     is_exact = not isinstance(value, str | float) or (isinstance(value, str) and value.isascii() and value.isdecimal())
-    return value if is_exact else f"not a whole number: {value}"
+    return value if is_exact else [value]

@@ -17,7 +17,7 @@ from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
-from kb_mcp.tools.changes import refused_change
+from kb_mcp.tools.changes import MIN_VERSION, refused_change
 from kb_mcp.tools.empty import nothing_found, retried
 from kb_mcp.tools.rendering import NOTICE, quoted
 
@@ -33,6 +33,7 @@ ALIKE: Final = 0.85
 """How near notes of one thing are: "The ferry leaves at six" and "at seven" .87, two ways to say it .80 to .93."""
 
 MAX_ALIKE: Final = 3
+MAX_ALIKE_TITLE: Final = 80
 FRONT_MATTER: Final = ("---\n", "+++\n")
 MAX_TAGS: Final = 40
 """How many tags kb_status names, the most used first."""
@@ -55,7 +56,7 @@ FilterTags = Annotated[list[str], Field(fail_fast=True)]
 DocumentId = Annotated[int, Field(ge=1), WHOLE]
 OptionalId = Annotated[int, Field(ge=0), WHOLE]
 Cursor = Annotated[str, Field(description="next_cursor.")]
-After = Annotated[str, Field(description="Dated then or later: 2026-11, yesterday.")]
+After = Annotated[str, Field(description="Dated then or later: 2026-11, monday.")]
 
 
 class DocumentTools:
@@ -192,9 +193,11 @@ class DocumentTools:
             wait=WAIT_SECONDS,
             **lean.given(thread=thread, source=source, replaces=replaces or None),
         )
-        return tool_result(lean.given(**accepted, alike=await self._alike(accepted.get("document_id"))))
+        alike = await self._alike(accepted.get("document_id"))
+        answer = lean.given(**accepted, alike=alike)
+        return tool_result(with_notice(answer) if alike else answer)
 
-    async def _alike(self, document_id: int | None) -> list[int]:
+    async def _alike(self, document_id: int | None) -> list[JSON]:
         """Return the notes that are nearly as a new one in meaning, the nearest first."""
         if document_id is None:
             return []
@@ -203,7 +206,11 @@ class DocumentTools:
         except KbError:  # the note is kept, whatever becomes of this
             return []
         notes = (each for each in nearest if each["doc_type"] == "note" and not each.get("replaced_by"))
-        return [each["document_id"] for each in notes if each["score"] >= ALIKE]
+        return [
+            {"document_id": each["document_id"], "title": quoted(each["title"], MAX_ALIKE_TITLE)[1:-1]}
+            for each in notes
+            if each["score"] >= ALIKE
+        ]
 
     async def kb_update_note(
         self,
@@ -236,7 +243,7 @@ class DocumentTools:
         try:
             note = await self._engine.update_note(document_id, if_match=expected, **change, **tag_changes)
         except Changed as error:
-            raise refused_change(document_id, error, text) from error
+            raise await refused_change(self._engine, document_id, error, text, if_match) from error
         return rendered("kb_update_note", with_notice(lean.document(note)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
@@ -245,7 +252,7 @@ class DocumentTools:
             return None
         present: str = (await self._engine.document(document_id, chunks=1))["content_hash"]
         version = version.strip().strip('"').lower()
-        return present if len(version) >= 8 and present.startswith(version) else version
+        return present if len(version) >= MIN_VERSION and present.startswith(version) else version
 
     async def kb_get(
         self,

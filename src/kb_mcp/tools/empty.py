@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from kb.api.doc_types import DOC_TYPES
+from kb_mcp.tools.paths import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import quoted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ SUFFIX_TYPES: Final = {
 async def retried(
     engine: EngineClient, reply: JSON, ask: Callable[[JSON], Awaitable[JSON]], filters: JSON
 ) -> tuple[JSON, list[str]]:
-    """Ask again with the tags and the type that were meant, where they differ from those given in their letters alone.
+    """Ask again with the tags, type and folder that were meant, where they differ from those given in letters alone.
 
     Return the reply and what was changed.
     """
@@ -43,6 +44,9 @@ async def retried(
     if (given := filters.get("doc_type")) and (meant := same_type(given)) != given:
         fixed["doc_type"] = meant
         said.append(f"There is no type {quoted(given, 60)}: {quoted(meant, 60)} was taken.")
+    if (prefix := filters.get("source_prefix")) and (meant := await same_path(engine, prefix)) != prefix:
+        fixed["source_prefix"] = meant
+        said.append(f"No path begins with {quoted(prefix, 60)}: {quoted(meant, 60)} was taken.")
     return (await ask(fixed), said) if said else (reply, said)
 
 
@@ -97,6 +101,11 @@ async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:
     if name == "source_path" and below["documents"]:
         return [f"No document has exactly that path; some begin with it: kb_list(source_prefix={quoted(path)})."]
     if not below["documents"]:
+        if name == "source_path" and (called := await documents_called(engine, path)):
+            named = ", ".join(f"{quoted(each['title'], 60)} is {each['id']}" for each in called)
+            return [f"No document has exactly that path. Perhaps you mean one of these: {named}."]
+        if near := await nearest_paths(engine, path):
+            return [f"No path begins with {quoted(path)}: did you mean {', '.join(map(quoted, near))}?"]
         file = path.rstrip("/").rpartition("/")[2]
         return [f"No path begins with {quoted(path)}; find the document by its name: kb_search(query={quoted(file)})."]
     return []

@@ -20,6 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from kb.api.doc_types import UNREADABLE
 from kb.api.errors import Invalid, KbError
 from kb_mcp.auth import current_name
+from kb_mcp.clients import client_name
 from kb_mcp.errors import error_text
 from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
@@ -81,6 +82,7 @@ class UploadTools:
             source_path=source_path or None,
             sha256=sha256,
             by=current_name(),
+            client=client_name(),
         )
         return tool_result({"upload_id": upload_id, "upload_url": address_of(get_http_request(), upload_id)})
 

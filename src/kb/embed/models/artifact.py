@@ -1,8 +1,11 @@
-"""A model as the engine runs it: a folder with `model.onnx`, `tokenizer.json` and `manifest.json`.
+"""A model as the engine runs it: a folder with `model.onnx`, its weights, `tokenizer.json` and `manifest.json`.
 
 The graph takes `input_ids` and `attention_mask`, int64 of shape (batch, sequence), and gives `embedding`, float32 of
 shape (batch, dimensions), each row of length 1. The manifest says of what it was made, by which converter, and what
-the two files hash to. Hashing them costs each start 60 ms, and nothing else would notice a damaged weight.
+the other files hash to. Hashing them costs each start 60 ms, and nothing else would notice a damaged weight.
+
+The weights stand in a file of their own, which ONNX Runtime maps: the table of words, which is half of them, is in
+memory only as far as it is read. A model that an earlier version wrote has them within `model.onnx`.
 """
 
 from __future__ import annotations
@@ -18,13 +21,18 @@ from kb.filesystem import sync
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from onnx import ModelProto
+
 FP32 = "fp32"
 DIMENSIONS = 384
 WINDOW = 256
 CONVERTER = 1
 """Raise it whenever the conversion changes: a model converted by another one is made anew."""
 
-ONNX, MANIFEST = "model.onnx", "manifest.json"
+ONNX, DATA, MANIFEST = "model.onnx", "model.onnx.data", "manifest.json"
+MIN_APART = 1024
+"""From how many bytes on a tensor is in the file of the weights."""
+
 REQUIRED = ("model", "precision", "converter", "sources")
 """What a manifest always says; it leaves out what is as in the default model."""
 
@@ -75,6 +83,11 @@ class ModelFiles:
     manifest: Manifest
     precision: str
 
+    @property
+    def has_weights_apart(self) -> bool:
+        """Whether the weights are in a file of their own."""
+        return self.onnx.with_name(DATA).exists()
+
 
 def load_model(folder: Path) -> ModelFiles:
     """Return the model in `folder`.
@@ -98,10 +111,13 @@ def load_model(folder: Path) -> ModelFiles:
     return ModelFiles(folder / ONNX, folder / TOKENIZER, manifest, manifest.precision)
 
 
-def save_model(folder: Path, onnx: bytes, tokenizer: Path, manifest: Manifest) -> None:
+def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Manifest) -> None:
     """Write a model into the new `folder`, down to the disk."""
+    import onnx  # slow, and who runs models has no need of it
+
     folder.mkdir()
-    (folder / ONNX).write_bytes(onnx)
+    onnx.save_model(model, folder / ONNX, save_as_external_data=True, location=DATA, size_threshold=MIN_APART)
+    shutil.copymode(folder / ONNX, folder / DATA)  # it would be its owner's alone
     shutil.copyfile(tokenizer, folder / TOKENIZER)
     defaults = asdict(Manifest())
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
@@ -111,4 +127,4 @@ def save_model(folder: Path, onnx: bytes, tokenizer: Path, manifest: Manifest) -
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    return {name: sha256(folder / name) for name in (ONNX, TOKENIZER)}
+    return {name: sha256(folder / name) for name in (ONNX, DATA, TOKENIZER) if (folder / name).exists()}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
@@ -29,6 +30,8 @@ from kb.embed.models.fetch import TOKENIZER, WEIGHTS, one_line, sha256
 from kb.embed.onnx.embedder import OnnxEmbedder
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from kb.embed.models.artifact import ModelFiles
 
 log = logging.getLogger(__name__)
@@ -156,7 +159,7 @@ def _manifest(model: SentenceTransformer, name: str, tokenizer: Path) -> Manifes
     )
 
 
-def _graph(model: SentenceTransformer) -> bytes:
+def _graph(model: SentenceTransformer) -> ModelProto:
     """Return the model as ONNX."""
     buffer = io.BytesIO()
     tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 0, 0]])
@@ -176,7 +179,7 @@ def _graph(model: SentenceTransformer) -> bytes:
             )
     except (RuntimeError, TypeError, ValueError) as error:
         raise ModelError(f"The model cannot be exported: {one_line(error)}") from error
-    return buffer.getvalue()
+    return onnx.load_model_from_string(buffer.getvalue())
 
 
 def _compare(model: SentenceTransformer, files: ModelFiles) -> None:

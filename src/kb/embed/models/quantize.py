@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from onnx import ModelProto
 
 FP32_OPERATORS = [*DEFAULT_OP_BLOCK_LIST, "ReduceSum", "LpNormalization"]
 """Operators that compute in fp32 as before; the sum over a long text's tokens is one."""
 
 
-def to_fp16(model: Path) -> bytes:
+def to_fp16(model: Path) -> ModelProto:
     """Return the graph with weights and arithmetic in fp16; its inputs and its output stay as they are."""
     half = OnnxModel(convert_float_to_float16(onnx.load(model), keep_io_types=True, op_block_list=FP32_OPERATORS))
     half.topological_sort()
     onnx.checker.check_model(half.model)
-    return half.model.SerializeToString()  # type: ignore[no-any-return]
+    return half.model
 
 
 BLOCK = 32
@@ -37,7 +38,7 @@ BLOCK = 32
 MICROSOFT = "com.microsoft"
 
 
-def to_int8(model: Path) -> bytes:
+def to_int8(model: Path) -> ModelProto:
     """Return the graph with the weights of its linear layers in int8, multiplied as such with each row's own rounding.
 
     A text's vector does not depend on the texts beside it, as it does with `quantize_dynamic`. All else stays in fp32;
@@ -54,7 +55,7 @@ def to_int8(model: Path) -> bytes:
     del graph.initializer[:]
     graph.initializer.extend(kept)
     loaded.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
-    return loaded.SerializeToString()  # type: ignore[no-any-return]
+    return loaded
 
 
 def _is_linear(node: onnx.NodeProto, weights: dict[str, onnx.TensorProto]) -> bool:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from typing import Final
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
 from kb.api.errors import Unreadable
+from kb.formats.opaque import SUFFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_UNPACKED: Final = 512 * 1024 * 1024
+MAX_PICTURE: Final = 32 * 1024 * 1024
 _DAMAGE: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -50,6 +57,7 @@ class Archive:
             raise Unreadable("the document is damaged: its zip archive cannot be opened") from error
         self.names = set(self._zip.namelist())
         self._unpacked = 0
+        self._pictures = set[str]()
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a part, or None when there is no such part."""
@@ -64,6 +72,17 @@ class Archive:
             raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
         except RuntimeError as error:
             raise Unreadable(_ENCRYPTED) from error
+
+    def picture(self, name: str) -> Callable[[], bytes] | None:
+        """Return what reads a part, if it is a picture that was not asked for before."""
+        is_picture = name in self.names and PurePath(name.lower()).suffix in SUFFIXES["image"]
+        if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
+            return None
+        self._pictures.add(name)
+        return partial(self._picture, name)
+
+    def _picture(self, name: str) -> bytes:
+        return self.read(name) or b""
 
     def xml(self, name: str) -> etree._Element | None:
         """Return the root of a part, or None when there is no such part."""

@@ -41,7 +41,7 @@ def read(data: bytes) -> Extracted:
     """
     package = Package(data)
     main = package.main_part()
-    writer = _Writer(_Styles(_first_part(package, main, "styles")))
+    writer = _Writer(_Styles(_first_part(package, main, "styles")), package, main)
     root = package.xml(main)
     for body in root if root is not None else ():
         writer.blocks(body)
@@ -126,9 +126,11 @@ def _outline_level(owner: etree._Element) -> int | None:
 
 
 class _Writer:
-    def __init__(self, styles: _Styles) -> None:
+    def __init__(self, styles: _Styles, package: Package, part: str) -> None:
         self.text = TextBuilder()
         self._styles = styles
+        self._package = package
+        self._targets = {relation.id: relation.target for relation in package.relations(part)}
 
     def blocks(self, container: etree._Element) -> None:
         """Write the paragraphs and tables of `container`."""
@@ -157,6 +159,12 @@ class _Writer:
             self.text.paragraph(text)
         for box in _text_boxes(paragraph):
             self.blocks(box)
+        self._pictures(paragraph)
+
+    def _pictures(self, element: etree._Element) -> None:
+        for picture in element.iter("{*}blip", "{*}imagedata"):
+            relation = attribute(picture, "embed") or attribute(picture, "id") or ""
+            self.text.picture(self._package.picture(self._targets.get(relation, "")))
 
     def _table(self, table: etree._Element) -> None:
         self.text.blank()
@@ -168,6 +176,7 @@ class _Writer:
                     self.blocks(cell)
             elif any(values := [_cell(cell) for cell in cells]):
                 self.text.line(" | ".join(values))
+        self._pictures(table)
         self.text.blank()
 
     def _is_layout(self, cell: etree._Element) -> bool:

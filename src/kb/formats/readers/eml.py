@@ -134,6 +134,7 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
         _collect(part, version)
         mail.attachments += version.attachments
         mail.textless += version.textless
+        mail.pictures += version.pictures
     # The last one is what the sender meant, if it shows anything at all.
     shown = [version.bodies for version in versions if any(map(_shows_anything, version.bodies))]
     mail.bodies += shown[-1] if shown else []

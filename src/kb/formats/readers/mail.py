@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from mimetypes import guess_type
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
 from kb.api.errors import Unreadable
 from kb.formats.detect import PGP_MESSAGE, is_media
+from kb.formats.opaque import SUFFIXES
 from kb.formats.readers.html import expanded, write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
@@ -41,12 +44,14 @@ class Mail:
         bodies: what it says.
         attachments: the files that came with it.
         textless: the names of those in which there is nothing to read, such as pictures.
+        pictures: those of them that are pictures.
     """
 
     headers: dict[str, str]
     bodies: list[Body] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
+    pictures: list[Attachment] = field(default_factory=list)
 
     def attach(self, file: Attachment, media_type: str = "") -> None:
         """Add a file, which the message called of this type."""
@@ -54,6 +59,8 @@ class Mail:
         is_signature = file.filename.lower().endswith(_SIGNATURES)
         if not file.data or is_signature or is_media(file.data, called or guess_type(file.filename)[0] or ""):
             self.textless.append(file.filename)
+            if file.data and PurePath(file.filename.lower()).suffix in SUFFIXES["image"]:
+                self.pictures.append(file)
         else:
             self.attachments.append(file)
 
@@ -75,6 +82,8 @@ def render(mail: Mail) -> Extracted:
     for body in mail.bodies:
         text.blank()
         _write(body, text)
+    for picture in mail.pictures:
+        text.picture(partial(bytes, picture.data), picture.filename)
     subject = one_line(clean(mail.headers.get("Subject", ""))) or None
     date = iso_date(mail.headers.get("Date", ""))
     return replace(text.build(subject), attachments=tuple(mail.attachments), date=date)

@@ -52,9 +52,9 @@ def read(data: bytes) -> Extracted:
         raise Unreadable("the document is damaged: its content is missing")
     title, date = properties(archive)
     if local_name(body) == "presentation":
-        slides = [_slide(page) for page in body.iterfind("{*}page")]
+        slides = [_slide(page, archive) for page in body.iterfind("{*}page")]
         return paged(title or (slides[0].opening_title() if slides else None), slides, date)
-    writer = _Writer(_title_styles(content))
+    writer = _Writer(_title_styles(content), archive)
     writer.blocks(body)
     title = title or writer.text.opening_title()
     writer.notes()
@@ -86,9 +86,9 @@ def _margins(archive: Archive) -> Iterator[str]:
             yield from _paragraphs(part)
 
 
-def _slide(page: etree._Element) -> TextBuilder:
+def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
     """Return a slide: its title, the other frames, the notes."""
-    writer = _Writer(set())
+    writer = _Writer(set(), archive)
     frames = [child for child in page if local_name(child) != "notes"]
     for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
         if attribute(frame, "class") == "title":
@@ -106,8 +106,9 @@ def _slide(page: etree._Element) -> TextBuilder:
 
 
 class _Writer:
-    def __init__(self, title_styles: set[str]) -> None:
+    def __init__(self, title_styles: set[str], archive: Archive) -> None:
         self.text = TextBuilder()
+        self._archive = archive
         self._title_styles = title_styles
         self._notes: list[tuple[str, str]] = []
 
@@ -124,7 +125,9 @@ class _Writer:
             elif name == "table":
                 self._table(child)
             elif name not in _UNSEEN:
-                self.blocks(child, depth)
+                if name == "image":
+                    self._picture(child)
+                self.blocks(child, depth)  # what stands on a picture, too
 
     def notes(self) -> None:
         """Write the footnotes and comments under headings of their own."""
@@ -152,7 +155,7 @@ class _Writer:
         self._beside(paragraph)
 
     def _beside(self, paragraph: etree._Element) -> None:
-        """What hangs on a paragraph without being part of its line: notes, comments, text frames."""
+        """What hangs on a paragraph without being part of its line: notes, comments, text frames, pictures."""
         for element in paragraph.iter("{*}note-body", "{*}annotation", "{*}text-box"):
             name = local_name(element)
             if name == "text-box":
@@ -160,6 +163,11 @@ class _Writer:
             else:
                 kind = "Footnotes" if name == "note-body" else "Comments"
                 self._notes.append((kind, one_line(" ".join(_paragraphs(element)))))
+        for image in paragraph.iter("{*}image"):
+            self._picture(image)
+
+    def _picture(self, image: etree._Element) -> None:
+        self.text.picture(self._archive.picture(attribute(image, "href") or ""))
 
     def _list(self, items: etree._Element, depth: int) -> None:
         for item in items:

@@ -83,6 +83,9 @@ class _Slide:
         described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
         if description := meaningful(described):
             self._text.line(description)
+        for blip in shape.iterfind("{*}blipFill/{*}blip"):
+            relation = self._targets.get(attribute(blip, "embed") or "")
+            self._text.picture(self._package.picture(relation.target) if relation else None)
 
     def _frame(self, frame: etree._Element) -> None:
         """What a graphic frame shows: a table, or a chart or diagram in a part of its own."""

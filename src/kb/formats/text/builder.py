@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.extracted import Extracted, Section
+from kb.formats.extracted import Extracted, Picture, Section
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.titles import names_chapter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 LONGEST_HEADING: Final = 300  # more is a paragraph that only looks like a heading
 _LONGEST_OPENING: Final = 200  # of a letterhead, a date or an author before the title
@@ -49,9 +49,10 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
 
 def paged(title: str | None, pages: Sequence[TextBuilder], date: str | None = None) -> Extracted:
     """Return a document of numbered pages or slides, each put together by itself."""
-    texts, sections, start = list[str](), list[Section](), 0
+    texts, sections, pictures, start = list[str](), list[Section](), list[Picture](), 0
     for number, page in enumerate(pages, start=1):
         built = page.build()
+        pictures += [each._replace(place=start + each.place, page=number) for each in built.pictures]
         if built.text:
             texts.append(f"{built.text}\n")
             ends = [section.end for section in built.sections[:-1]] + [len(texts[-1])]
@@ -60,7 +61,7 @@ def paged(title: str | None, pages: Sequence[TextBuilder], date: str | None = No
                 for section, end in zip(built.sections, ends, strict=True)
             ]
             start += len(texts[-1])
-    return Extracted(title, "".join(texts), tuple(sections), date=date)
+    return Extracted(title, "".join(texts), tuple(sections), date=date, pictures=tuple(pictures))
 
 
 class TextBuilder:
@@ -72,6 +73,7 @@ class TextBuilder:
         self._wants_blank = False
         self._closed: int | None = None
         self.headings: list[Heading] = []
+        self._pictures: list[Picture] = []
 
     def line(self, text: str) -> None:
         """Add `text` on a line of its own, or on several if it has newlines."""
@@ -116,6 +118,11 @@ class TextBuilder:
         for row in others:
             self.line(row)
 
+    def picture(self, read: Callable[[], bytes] | None, name: str = "") -> None:
+        """Add a picture, if there is one."""
+        if read:
+            self._pictures.append(Picture(self._length, None, name, read))
+
     def opening_title(self) -> str | None:
         """Return the first heading of a high level if the document begins with it, or nearly."""
         first = next((heading for heading in self.headings if heading.level <= 1 and heading.title), None)
@@ -125,7 +132,8 @@ class TextBuilder:
     def build(self, title: str | None = None, date: str | None = None) -> Extracted:
         """Return the document so far."""
         text = "".join(self._pieces)
-        return Extracted(title, text, sections_under(text, self.headings), date=date)
+        sections = sections_under(text, self.headings)
+        return Extracted(title, text, sections, date=date, pictures=tuple(self._pictures))
 
     def _append(self, piece: str) -> None:
         self._pieces.append(piece)

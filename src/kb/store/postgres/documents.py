@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import ModelChanged
+from kb.api.own_day import own_day
 from kb.store.former_documents import admits, changed, merged
-from kb.store.own_day import own_day
 from kb.store.postgres.document_query import admitted, page_of
 from kb.store.postgres.former_content import FormerContents
 from kb.store.postgres.former_page import former_versions, ids_within
@@ -222,6 +222,11 @@ class PostgresDocuments:
     def parts(self, document_id: int) -> list[tuple[int, str | None]]:
         """Return the ids and paths of the documents that came inside this one."""
         found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], (document_id,)).fetchall()
+        return found
+
+    def part_of(self, document_id: int) -> int | None:
+        """Return the document that this one came inside."""
+        found: int | None = self._execute(self._sql["select_whole"], (document_id,)).get
         return found
 
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:

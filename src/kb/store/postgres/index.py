@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kb.lexical.bm25 import Occurrences
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, Word
     from kb.store.rows import Filter, Hit
@@ -75,6 +76,10 @@ class PostgresSelection:
     def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._words.scores(self._look_up(words), ids)
+
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks."""
+        return self._words.occurrences(self._look_up((word,)), ids)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.lexical.bm25 import Occurrences
     from kb.store.postgres.connection import Connection
     from kb.store.postgres.document_query import Condition
 
@@ -221,6 +222,13 @@ class FullText:
             rows, found = some.rows(ids)
             scores[found] = self.matches(some, words).scores(rows)
         return scores
+
+    def occurrences(self, words: Sequence[Word], ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks, of which each is there; None unless it is one."""
+        if not ids.size or not words:
+            return None
+        some = self.some(ids)
+        return self.matches(some, words).occurrences(some.rows(ids)[0])
 
     def some(self, ids: NDArray[np.int64]) -> SomeChunks:
         """Return these chunks, counted among all."""

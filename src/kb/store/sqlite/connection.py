@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,8 +10,8 @@ import apsw
 import sqlite_vec
 from apsw import bestpractice
 
-from kb.api.errors import StoreError
-from kb.store.own_day import own_day
+from kb.api.errors import REMEDY, StoreError
+from kb.api.own_day import own_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:
-        raise StoreError(f"The database {path} cannot be opened: {error}.") from error
+        raise unopened(path, error) from error
     return connection
 
 
@@ -99,6 +100,15 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def unopened(path: Path, fault: object) -> StoreError:
+    """Return the error of a database that cannot be opened; a read-only folder can hold no log beside it."""
+    if path.exists() and not os.access(path.parent, os.W_OK):
+        return StoreError(
+            f"{path.parent} cannot be written, so the database {path} cannot be opened: {fault}. {REMEDY}."
+        )
+    return StoreError(f"The database {path} cannot be opened: {fault}.")
 
 
 def damaged(path: Path, fault: object) -> StoreError:

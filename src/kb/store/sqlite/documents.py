@@ -227,6 +227,11 @@ class SqliteDocuments:
         found: list[tuple[int, str | None]] = self._execute(self._sql["select_parts"], (document_id,)).fetchall()
         return found
 
+    def part_of(self, document_id: int) -> int | None:
+        """Return the document that this one came inside."""
+        found: int | None = self._execute(self._sql["select_whole"], (document_id,)).get
+        return found
+
     def change_tags(self, document_id: int, *, add: Iterable[str], remove: Iterable[str]) -> bool:
         """Remove, then add: a tag in both lists stays. Return whether the tags change."""
         before = self._tags_of(document_id)

@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 
 from kb.lexical.beginnings import completions
-from kb.lexical.bm25 import Matches
+from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
 from kb.store.row_mapping import Execute, hit_of, mapped
@@ -105,6 +105,11 @@ class SqliteSelection:
         """Return how well these chunks match; NaN for one that has none of the words."""
         return self._leg_for(words).scores(self._completed(words), ids) if words else np.full(ids.size, np.nan)
 
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks; None while SQLite looks for it."""
+        leg = self._leg_for((word,))
+        return leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None
+
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
         return self._snapshot.nearest(vector, limit, self._leg.among(self._snapshot.ids), exact=exact)
@@ -189,6 +194,10 @@ class MemoryLeg:
         scores = np.full(ids.size, np.nan)
         scores[found] = self._of(words).scores(rows)
         return scores
+
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks, of which each is there."""
+        return self._of((word,)).occurrences(self._words.snapshot.rows_of(ids)[0])
 
     def _of(self, words: Terms) -> Matches:
         if words not in self._matches:

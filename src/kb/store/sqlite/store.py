@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from kb.api.errors import DiskFull, StoreError
+from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.former_index import FormerIndex
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sqlite.audit import SqliteAudit
@@ -45,6 +45,9 @@ READ_CONNECTIONS = 8
 DEFAULT_RETENTION = Retention()
 FLAT_LIMIT = 20_000
 """Up to how many vectors are all in memory."""
+
+FAULTS = (apsw.ReadOnlyError, apsw.IOError, apsw.CantOpenError)
+"""What SQLite raises where the disk refuses."""
 
 RECLAIMED_PAGES = 256
 """How many free pages may stay, and are given back at a time."""
@@ -191,8 +194,9 @@ class SqliteStore:
 
         Raises:
             DiskFull: there is no room for it.
+            DiskFault: the disk cannot be written.
         """
-        with self._write_lock:
+        with self._write_lock, self._faults_told():
             self._writer.execute("BEGIN IMMEDIATE")
             before, words_before = self._vectors.newest, self.words.newest
             try:
@@ -200,7 +204,7 @@ class SqliteStore:
                 yield transaction
                 self._publish(transaction)
                 self._writer.execute("COMMIT")
-            except BaseException as error:
+            except BaseException:
                 # SQLite has rolled back by itself after some errors (a full disk, say).
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
@@ -208,8 +212,6 @@ class SqliteStore:
                     self._vectors.withdraw()
                 if self.words.newest != words_before:
                     self.words.withdraw()
-                if isinstance(error, apsw.FullError):
-                    raise DiskFull from error
                 raise
         self._keeper.notice()
 
@@ -221,7 +223,7 @@ class SqliteStore:
 
         A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
         """
-        with self._write_lock:
+        with self._write_lock, self._faults_told():
             more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
             if more:
                 self._writer.execute(f"PRAGMA incremental_vacuum({RECLAIMED_PAGES})").fetchall()
@@ -248,6 +250,18 @@ class SqliteStore:
             for _ in range(READ_CONNECTIONS):
                 self._readers.get().close()
             self._writer.close()
+
+    @contextmanager
+    def _faults_told(self) -> Iterator[None]:
+        """Say which disk is full, or cannot be written."""
+        try:
+            yield
+        except apsw.FullError as error:
+            raise DiskFull from error
+        except FAULTS as error:
+            if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_NOMEM:
+                raise  # memory has run out; the disk is well
+            raise DiskFault.at(self._path, error) from error
 
     def _empty_log(self) -> None:
         """Bring what the log holds into the database, and cut it, unless someone is reading from it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -44,12 +45,13 @@ class Upkeep:
     Args:
         store: the store, open for as long.
         seconds: the time between two checks.
+        delay: how long to leave the machine to others first.
     """
 
-    def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS) -> None:
+    def __init__(self, store: SqliteStore, seconds: float = CHECK_SECONDS, delay: float = 0) -> None:
         self._store = store
         self._seconds = seconds
-        self._numbers = np.random.default_rng()
+        self._delay = delay
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-words", daemon=True)
 
@@ -63,6 +65,10 @@ class Upkeep:
         """Stop, after the word that is being read."""
         self._stopping.set()
         self._thread.join()
+
+    @cached_property
+    def _numbers(self) -> np.random.Generator:
+        return np.random.default_rng()  # which is imported when it is first asked for
 
     def warm(self) -> None:
         """Read the words that are common and are no stop words, until half of the memory is taken."""
@@ -89,6 +95,8 @@ class Upkeep:
                         self._store.words.give_up("what was read again differs too")
 
     def _run(self) -> None:
+        if self._stopping.wait(self._delay):
+            return
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
             self._try(self.check)

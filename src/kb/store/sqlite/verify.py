@@ -14,7 +14,7 @@ import numpy as np
 
 from kb.api.errors import StoreError
 from kb.store.analyzer import Tokenizer
-from kb.store.sqlite.connection import load_vectors
+from kb.store.sqlite.connection import load_vectors, unopened
 from kb.store.sqlite.rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
@@ -83,7 +83,7 @@ class Verification:
         except (apsw.NotADBError, apsw.CorruptError) as error:
             raise StoreError(f"The database {path} is damaged ({error}): 'kb restore' brings a backup back.") from error
         except apsw.Error as error:
-            raise StoreError(f"The database {path} cannot be opened: {error}.") from error
+            raise unopened(path, error) from error
         if version != SCHEMA_VERSION:
             raise StoreError(f"The database {path} has schema version {version}, and this looks at {SCHEMA_VERSION}.")
 

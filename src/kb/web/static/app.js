@@ -59,7 +59,6 @@
       clearTimeout(timer);
       search(address(), true);
     });
-    find(".go").hidden = true;
     addEventListener("popstate", () => location.reload());
     if (field.value) field.setSelectionRange(field.value.length, field.value.length);
   }
@@ -120,7 +119,6 @@
     }
   });
   const sign = find(".keys");
-  sign.hidden = false;
   sign.addEventListener("click", showKeys);
 
   // What a form asks before it is sent.
@@ -181,10 +179,7 @@
       clearTimeout(timer);
       timer = setTimeout(show, 200);
     });
-    if (preview) {
-      preview.parentElement.hidden = false;
-      show();
-    }
+    show();
     if (editor.dataset.draft === "new" && location.hash.length > 1) {
       try {
         const { title, text: body } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
@@ -326,8 +321,6 @@
   const prepareAdding = () => {
     const adding = find(".adding");
     if (!adding) return;
-    find(".folder").hidden = false;
-    find(".noscript").hidden = true;
     adding.addEventListener("submit", (event) => event.preventDefault());
     all("input[type=file]", adding).forEach((input) =>
       input.addEventListener("change", () => {
@@ -337,7 +330,6 @@
     );
     const top = new URL(`${root}new`, location.href).href;
     const mark = find(".bookmarklet");
-    mark.hidden = false;
     find("a", mark).href = `javascript:void open(${JSON.stringify(top)}+"%23"+encodeURIComponent(JSON.stringify({title:document.title,text:location.href+"\\n\\n"+(String(getSelection())||document.body.innerText)})))`;
     find("a", mark).addEventListener("click", (event) => event.preventDefault());
   };

@@ -105,6 +105,10 @@ SELECT content_hash, doc_type FROM documents WHERE id = ?
 -- The documents that came inside a document.
 SELECT id, source_path FROM documents WHERE part_of = ?
 
+-- name: select_whole
+-- The document that a document came inside.
+SELECT part_of FROM documents WHERE id = ?
+
 -- name: release_parts
 -- The documents that came inside a document stand by themselves.
 UPDATE documents SET part_of = NULL WHERE part_of = ?

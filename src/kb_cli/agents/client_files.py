@@ -1,0 +1,232 @@
+"""The files of other programs: what is added to them, and all else as its owner wrote it, comments and order too."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_STRING: Final = r'"(?:\\.|[^"\\])*"'
+_COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|\A\ufeff", re.DOTALL)
+_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_INDENT: Final = re.compile(r'^([ \t]+)"', re.MULTILINE)
+_YAML_COMMENT: Final = re.compile(r"(?:^|\s)#")
+_STRANGE: Final = "it is written in a way that kb cannot add to"
+_DECODER: Final = json.JSONDecoder()
+
+
+def merge(file: Path, text: str, wanted: str) -> str:
+    """Return the text of a file with all that another one says.
+
+    Args:
+        file: its suffix says what it is: JSON, with comments too, TOML or YAML.
+        text: what stands there.
+        wanted: what shall stand there, in the same format.
+
+    Raises:
+        ValueError: the text cannot be read, or it is written in a way that this cannot add to.
+    """
+    load, edit = _FORMATS[file.suffix]
+    if not text.strip():
+        return f"{wanted}\n"
+    before, added = load(text), load(wanted)
+    expected = _merged(before, added)
+    if expected == before:
+        return text
+    try:
+        after = edit(text, added)
+        is_right = load(after) == expected
+    except (ImportError, ValueError):
+        raise
+    except Exception:  # noqa: BLE001 - whatever the libraries raise, the file is as it was
+        is_right = False
+    if not is_right:
+        raise ValueError(_STRANGE)
+    return after
+
+
+def _merged(before: object, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables of both, one in the other."""
+    there = before or {}
+    if not isinstance(there, dict):
+        raise ValueError("there is something else where a table belongs")
+    return there | {
+        name: _merged(there.get(name), value) if isinstance(value, dict) else value for name, value in wanted.items()
+    }
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    """Return a text with blanks for what a pattern matches but strings, and everything else in its place."""
+    return pattern.sub(lambda found: found[0] if found[0].startswith('"') else " " * len(found[0]), text)
+
+
+def _plain_json(text: str) -> str:
+    return _blanked(_TRAILING_COMMA, _blanked(_COMMENT, text))
+
+
+def _load_json(text: str) -> Any:  # noqa: ANN401 - JSON
+    return json.loads(_plain_json(text))
+
+
+class _Object(NamedTuple):
+    """Where an object's values begin and end, and its brace."""
+
+    values: dict[str, tuple[int, int]]
+    close: int
+
+
+def _object(plain: str, begin: int) -> _Object:
+    values, at = dict[str, tuple[int, int]](), _skip(plain, begin + 1)
+    while plain[at] != "}":
+        name, at = _DECODER.raw_decode(plain, at)
+        start = _skip(plain, _skip(plain, at) + 1)
+        _, end = _DECODER.raw_decode(plain, start)
+        values[name] = (start, end)
+        at = _skip(plain, end)
+        if plain[at] == ",":
+            at = _skip(plain, at + 1)
+    return _Object(values, at)
+
+
+def _skip(plain: str, at: int) -> int:
+    while plain[at].isspace():
+        at += 1
+    return at
+
+
+def _edit_json(text: str, wanted: dict[str, Any]) -> str:
+    return _put_json(text, wanted, _plain_json(text).index("{"), 1)
+
+
+def _put_json(text: str, wanted: dict[str, Any], begin: int, depth: int) -> str:
+    """Put members into the object that begins there."""
+    for name, value in wanted.items():
+        plain = _plain_json(text)
+        found = _object(plain, begin)
+        if name not in found.values:
+            text = _add_json(text, found, f"{json.dumps(name)}: {_dump(text, value, depth)}", depth)
+            continue
+        start, end = found.values[name]
+        if isinstance(value, dict) and plain[start] == "{":
+            text = _put_json(text, value, start, depth + 1)
+        elif json.loads(plain[start:end]) != value:
+            text = text[:start] + _dump(text, value, depth) + text[end:]
+    return text
+
+
+def _add_json(text: str, found: _Object, member: str, depth: int) -> str:
+    """Put a member behind the last of an object, and behind the comments there."""
+    body = text[: found.close].rstrip()
+    closing = text[len(body) : found.close]
+    if "\n" not in closing:
+        closing = _line(text, depth - 1)
+    last = max((end for _, end in found.values.values()), default=None)
+    if last is not None and "," not in _blanked(_COMMENT, text)[last : found.close]:
+        body = f"{body[:last]},{body[last:]}"
+    return body + _line(text, depth) + member + closing + text[found.close :]
+
+
+def _dump(text: str, value: object, depth: int) -> str:
+    unit = found[1] if (found := _INDENT.search(text)) else "  "
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", _line(text, depth))
+
+
+def _line(text: str, depth: int) -> str:
+    """Return the beginning of a line, as the others begin."""
+    unit = found[1] if (found := _INDENT.search(text)) else "  "
+    return ("\r\n" if "\r\n" in text else "\n") + unit * depth
+
+
+def _edit_toml(text: str, wanted: dict[str, Any]) -> str:
+    import tomlkit
+
+    line = "\r\n" if "\r\n" in text else "\n"
+    head = text if text.endswith("\n") else f"{text}{line}"
+    behind = head + line + tomlkit.dumps(wanted).replace("\n", line)
+    with suppress(ValueError):  # all comments stay with the tables that they are about
+        if tomllib.loads(behind) == _merged(tomllib.loads(text), wanted):
+            return behind
+    document = tomlkit.parse(text)
+    _put_toml(document, wanted)
+    return tomlkit.dumps(document)
+
+
+def _put_toml(table: Any, wanted: dict[str, Any]) -> None:  # noqa: ANN401 - one of several kinds of tables
+    import tomlkit
+
+    for name, value in wanted.items():
+        if isinstance(value, dict) and name in table:
+            _put_toml(table[name], value)
+        elif table.get(name) != value:
+            table[name] = value
+            if isinstance(table[name], tomlkit.items.Table):
+                table[name].add(tomlkit.nl())
+
+
+def _load_yaml(text: str) -> Any:  # noqa: ANN401 - YAML
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:  # as a whole it quotes the file, in which there may be keys
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+def _edit_yaml(text: str, wanted: dict[str, Any], path: tuple[str, ...] = ()) -> str:
+    """Put entries into the mapping at a path; what is new is written as JSON, which is YAML too."""
+    import yaml
+
+    for name, value in wanted.items():
+        mapping = yaml.compose(text, Loader=yaml.SafeLoader)
+        for step in path:
+            mapping = _entries(mapping)[step]
+        node = _entries(mapping).get(name)
+        if node is None:
+            text = _add_yaml(text, mapping, f"{name}: {json.dumps(value)}")
+        elif isinstance(value, dict) and isinstance(node, yaml.MappingNode) and not node.flow_style:
+            text = _edit_yaml(text, value, (*path, name))
+        else:
+            start, end = node.start_mark.index, node.end_mark.index
+            if _YAML_COMMENT.search(text[start:end]):
+                raise ValueError("there is a comment in what kb would write anew")
+            there = _load_yaml(text[start:end])
+            whole = _merged(there, value) if isinstance(value, dict) else value
+            text = f"{text[:start].rstrip(' ')} {json.dumps(whole)}{text[end:]}"
+    return text
+
+
+def _entries(mapping: Any) -> dict[str, Any]:  # noqa: ANN401 - a node of YAML
+    return {key.value: value for key, value in mapping.value} if mapping else {}
+
+
+def _add_yaml(text: str, mapping: Any, entry: str) -> str:  # noqa: ANN401 - likewise
+    """Put an entry behind the last line of a mapping."""
+    if mapping is None:  # nothing but comments
+        return f"{text.rstrip()}\n{entry}\n"
+    if mapping.flow_style:
+        raise ValueError("it is written in braces")
+    indent = " " * mapping.value[0][0].start_mark.column
+    last = mapping
+    while isinstance(last.value, list) and last.value and not last.flow_style:
+        last = last.value[-1][1] if isinstance(last.value[-1], tuple) else last.value[-1]
+    end = last.end_mark.index
+    if text[end - 1] != "\n":
+        end = text.find("\n", end) + 1 or len(text)
+    head = text[:end] if text[:end].endswith("\n") else f"{text[:end]}\n"
+    return f"{head}{indent}{entry}\n{text[end:]}"
+
+
+_FORMATS: Final[dict[str, tuple[Callable[[str], Any], Callable[[str, dict[str, Any]], str]]]] = {
+    ".json": (_load_json, _edit_json),
+    ".toml": (tomllib.loads, _edit_toml),
+    ".yaml": (_load_yaml, _edit_yaml),
+}

@@ -1,0 +1,85 @@
+"""Documents and folders by a path or a file's name that is nearly right."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from starlette.concurrency import run_in_threadpool
+
+from kb.api.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kb.client.client import JSON, EngineClient
+
+MOST_NAMED: Final = 3
+MOST_READ: Final = 500
+"""Among how many documents, or jobs, is looked: those that came or changed last."""
+
+MAX_COMPARED: Final = 100
+"""How much of a path is compared letter by letter, from its end."""
+
+NEAR: Final = 0.6
+
+
+async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
+    """Return the documents of a path, or else those whose path ends in it, or whose file had that name."""
+    if exact := (await engine.documents(source_path=name, limit=MOST_NAMED))["documents"]:
+        return list(exact)
+    ending = f"/{name.casefold().lstrip('/')}"
+    recent = await _recent(engine)
+    found = [each for each in recent if f"/{each['source_path']}".casefold().endswith(ending)]
+    return found[:MOST_NAMED] or await _uploaded_as(engine, name)
+
+
+async def same_path(engine: EngineClient, prefix: str) -> str:
+    """Return the path that differs from a prefix in its case alone; the same one if there is none."""
+    if (await engine.documents(source_prefix=prefix, limit=1))["documents"]:
+        return prefix
+    return next((each for each in await _paths(engine) if _folded(each) == _folded(prefix)), prefix)
+
+
+async def nearest_paths(engine: EngineClient, path: str) -> list[str]:
+    """Return the folders and the paths that are most like a path, the nearest first."""
+    folded = {_folded(each)[-MAX_COMPARED:]: each for each in reversed(await _paths(engine))}
+    near = await run_in_threadpool(get_close_matches, _folded(path)[-MAX_COMPARED:], folded, MOST_NAMED, NEAR)
+    return [folded[each] for each in near]
+
+
+async def _paths(engine: EngineClient) -> list[str]:
+    files = [each["source_path"] for each in await _recent(engine) if each["source_path"]]
+    return [*dict.fromkeys([*_folders(files), *files])]
+
+
+def _folders(files: Iterable[str]) -> list[str]:
+    return [f"{folder}/" for file in files for folder in PurePosixPath(file).parents if folder.name]
+
+
+async def _recent(engine: EngineClient) -> list[JSON]:
+    pages = engine.document_pages(MOST_READ, sort="recent")
+    return [each async for page in pages for each in page["documents"]]
+
+
+async def _uploaded_as(engine: EngineClient, name: str) -> list[JSON]:
+    """Return the documents whose file its sender called so."""
+    ids, read = dict[int, None](), 0
+    async for job in engine.iter_jobs(status="done"):
+        if job["document_id"] and (job["filename"] or "").casefold() == name.casefold():
+            ids[job["document_id"]] = None
+        read += 1
+        if read == MOST_READ or len(ids) == MOST_NAMED:
+            break
+    found = []
+    for document_id in ids:
+        try:
+            found.append(await engine.document(document_id, chunks=1))
+        except NotFound:  # deleted since
+            continue
+    return found
+
+
+def _folded(path: str) -> str:
+    return path.casefold().strip("/ ")

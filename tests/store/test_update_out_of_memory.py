@@ -1,0 +1,44 @@
+"""An update for which memory runs out changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb.documents.update import Edit, NoteChange, update_note
+from kb.maintenance.doctor import verify_data
+from tests.store.test_export import RealData
+from tests.store.test_interrupted_updates import content_of, whole
+
+
+class Hungry:
+    """A model for which memory runs out amid a text."""
+
+    def __init__(self, embedder):
+        self._embedder = embedder
+
+    def __getattr__(self, name):
+        return getattr(self._embedder, name)
+
+    @property
+    def current(self):
+        return self
+
+    def embed_passages(self, *_, **__):
+        raise MemoryError
+
+
+def test_memory_that_runs_out_while_a_note_is_embedded_leaves_it_whole_and_the_next_write_works(
+    tmp_path, model_files, embedder
+):
+    data = RealData(tmp_path / "data", model_files)
+    old, new = (content_of(f"# Harbour\n\nThe keeper counts {what}.", embedder) for what in ("ships", "gulls"))
+    with data.open() as store:
+        with store.write() as tx:
+            note = tx.documents.add(old, None, ["sea"])
+        change = NoteChange(Edit("# Harbour\n\nThe keeper counts gulls."))
+        with pytest.raises(MemoryError):
+            update_note(store, Hungry(embedder), note, change)
+        assert whole(store, note, old)
+        update_note(store, embedder, note, change)
+        assert whole(store, note, new)
+    assert list(verify_data(data.settings)) == []
