@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.access.keyring import FILE, Keyring, digest_of
-from kb.api.errors import KbError, ModelError, SettingError, StoreError
+from kb.api.errors import KbError, ModelError, SettingError, StoreError, StoreUnavailable
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
@@ -375,7 +375,7 @@ def answers(store: Store) -> bool:
     """Return whether the database can be read; the log says why not."""
     try:
         store.check()
-    except StoreError as error:
+    except (StoreError, StoreUnavailable) as error:
         logger.warning("%s", error)
         return False
     return True

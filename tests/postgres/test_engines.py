@@ -10,10 +10,12 @@ from itertools import chain
 import psycopg
 import pytest
 
-from kb.api.errors import StoreError
+from kb.api.errors import LeaseLost, StoreError, StoreUnavailable
 from kb.store.postgres import migrate
+from kb.store.postgres.place import place_of
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import NewJob
+from tests.support.documents import content
 from tests.support.eventually import SECONDS
 from tests.support.postgres import database_url
 from tests.support.spaces import space
@@ -32,8 +34,8 @@ def url(tmp_path):
     return database_url(tmp_path)
 
 
-def engine(url):
-    return closing(PostgresStore(url, space(DIMENSIONS)))
+def engine(url, place=""):
+    return closing(PostgresStore(url, space(DIMENSIONS), place=place))
 
 
 def test_engines_that_start_together_make_the_schema_once(url):
@@ -86,6 +88,83 @@ def test_engines_claim_each_job_once(url):
         assert sorted(chain.from_iterable(pool.map(claim, engines))) == added
 
 
+def test_a_job_that_another_engine_took_up_is_not_ended_and_what_came_with_it_is_not_written(url):
+    with engine(url) as slow, engine(url) as other:
+        with slow.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+            [job] = tx.jobs.claim(1)
+        with other.write() as tx:
+            tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '1 hour'")
+            assert tx.jobs.release_stalled(60) == 1
+            assert [each.id for each in tx.jobs.claim(1)] == [job.id]
+
+        def finish():
+            with slow.write() as tx:
+                tx.documents.add(content("text"), None, ())
+                tx.jobs.finish(job.id, 1)
+
+        def fail():
+            with slow.write() as tx:
+                tx.jobs.fail(job.id, "no")
+
+        for end in (finish, fail):
+            with pytest.raises(LeaseLost, match="Another engine"):
+                end()
+        with slow.queue() as tx:
+            tx.jobs.release([job.id], failed=True)
+        with other.write() as tx:
+            assert (tx.jobs.get(job.id).status, tx.counts().documents) == ("running", {})
+            tx.jobs.finish(job.id, 1)
+        with pytest.raises(LeaseLost):
+            fail()
+        with slow.read() as tx:
+            assert tx.jobs.get(job.id).status == "done"
+
+
+def test_a_killed_engines_jobs_are_taken_up_by_those_that_run(url):
+    with engine(url) as other:
+        with engine(url) as dead, dead.write() as tx:
+            added = tx.jobs.add(NewJob("note", text="text"))
+            tx.jobs.claim(1)
+        with other.queue() as tx:
+            tx.jobs.release_stalled(60)
+            assert tx.jobs.claim(1) == []  # it may have lost but its connection
+            tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '20 seconds'")
+            tx.jobs.release_stalled(60)
+            assert [(job.id, job.attempts) for job in tx.jobs.claim(1)] == [(added, 2)]
+
+
+def test_a_file_waits_for_the_engine_that_has_it_and_so_does_what_comes_after_it_for_its_path(url):
+    with engine(url, "here") as here, engine(url, "there") as there:
+        with there.write() as tx:
+            file = tx.jobs.add(NewJob("file", staged="a", filename="a.txt", source_path="/a"))
+            note = tx.jobs.add(NewJob("note", text="text", source_path="/a"))
+            other = tx.jobs.add(NewJob("note", text="text"))
+        with here.queue() as tx:
+            assert tx.jobs.claim_short(9, 99, lambda _: True)[0].id == other
+            assert tx.jobs.claim(9) == []
+        with there.queue() as tx:
+            assert [job.id for job in tx.jobs.claim(9)] == [file, note]
+
+
+def test_a_data_directory_keeps_its_name(tmp_path):
+    assert place_of(tmp_path) == place_of(tmp_path) != ""
+
+
+def test_jobs_are_claimed_while_a_document_is_written(url):
+    with engine(url) as writing, engine(url) as claiming:
+        with writing.write() as tx:
+            done = tx.jobs.add(NewJob("note", text="text"))
+            tx.jobs.claim(1)
+        with writing.write() as tx:
+            added = tx.jobs.add(NewJob("note", text="more"))
+        with writing.write() as tx:
+            tx.documents.add(content("text"), None, ())
+            tx.jobs.finish(done, 1)
+            with claiming.queue() as other:
+                assert [job.id for job in other.jobs.claim(9)] == [added]
+
+
 def test_an_engine_hears_of_what_another_queued(url):
     heard = threading.Event()
     with engine(url) as one, engine(url) as other:
@@ -123,7 +202,7 @@ def test_a_connection_that_breaks_says_so_and_the_next_one_works(url):
                 other.execute(CUT)
                 tx.jobs.pending()
 
-        with pytest.raises(StoreError, match="does not answer"):
+        with pytest.raises(StoreUnavailable, match="does not answer"):
             cut()
         with store.read() as tx:
             assert tx.jobs.pending() == 0

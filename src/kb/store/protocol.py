@@ -424,6 +424,12 @@ class Store(Protocol):
         index besides.) A backend whose database lets two writers in takes a lock of its own.
         """
 
+    def queue(self) -> AbstractContextManager[Transaction]:
+        """Commit as `write` does a change of the queue's states alone, which need not wait for who writes documents.
+
+        Such changes are serialised among themselves.
+        """
+
     def listen(self, wake: Callable[[], None]) -> None:
         """Have `wake` called, from any thread, when another process queued a job."""
 
@@ -437,7 +443,8 @@ class Store(Protocol):
         """Read something.
 
         Raises:
-            StoreError: the database does not answer.
+            StoreError: the database cannot be read.
+            StoreUnavailable: it does not answer.
         """
 
     def close(self) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kb.api.errors import LeaseLost
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, field_values, job_of, mapped, stored_limit
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 LOOKED_AT = 200
 """Among how many jobs short ones are looked for."""
 
+GONE_SECONDS = 10.0
+"""How long a job must have given no sign of life whose engine seems gone: that may have lost but a connection."""
+
 ENGINES = 0x6B62
 """The class of the advisory locks that engines hold on their numbers."""
 
@@ -28,17 +32,19 @@ class PostgresJobs:
     Args:
         execute: the transaction's.
         engine: the number of this engine.
+        place: the data directory with its staged files. Those of others are left to who has them.
     """
 
-    def __init__(self, execute: Execute, engine: int) -> None:
+    def __init__(self, execute: Execute, engine: int, place: str) -> None:
         self._execute = execute
         self._engine = engine
+        self._place = place
         self._sql = statements("jobs")
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
         columns = field_values(job) | field_values(job.author)
-        columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
+        columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit), "place": self._place}
         added = self._execute(self._sql["insert_job"], columns).fetchone()
         job_id: int = added[0] if added else self._execute(self._sql["find_by_key"], (job.idempotency_key,)).get
         return job_id
@@ -86,13 +92,13 @@ class PostgresJobs:
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
-        rows = self._execute(self._sql["select_short"], (size, is_short is not None, LOOKED_AT)).fetchall()
+        rows = self._execute(self._sql["select_short"], (self._place, size, is_short is not None, LOOKED_AT)).fetchall()
         short = (job_id for job_id, staged in rows if staged is None or (is_short and is_short(staged)))
         return self._claimed(self._execute(self._sql["claim_these"], (self._engine, list(islice(short, limit)))))
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""
-        self._execute(self._sql["heartbeat"], (list(job_ids),))
+        self._execute(self._sql["heartbeat"], (list(job_ids), self._engine))
 
     def set_progress(self, job_id: int, progress: float) -> bool:
         """Say how far the job is, from 0 to 1; return whether it is still there."""
@@ -111,20 +117,25 @@ class PostgresJobs:
         self._unless_elsewhere("release_all")
 
     def release_stalled(self, seconds: float) -> int:
-        """Queue running jobs again that gave no heartbeat for so long."""
+        """Queue running jobs again that gave no heartbeat for so long, and those of engines that are gone."""
+        self._unless_elsewhere("release_gone", seconds=GONE_SECONDS)
         return len(self._unless_elsewhere("release_stalled", seconds=seconds).fetchall())
 
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
-        """Queue running jobs again; the attempt counts if it `failed`."""
-        self._execute(self._sql["release"], (int(not failed), list(job_ids)))
+        """Queue running jobs again that are this engine's still; the attempt counts if it `failed`."""
+        self._execute(self._sql["release"], (int(not failed), list(job_ids), self._engine))
 
     def finish(self, job_id: int, document_id: int) -> None:
-        """The job is done; its text is in the document now."""
-        self._execute(self._sql["finish"], (document_id, job_id))
+        """The job is done; its text is in the document now.
+
+        Raises:
+            LeaseLost: another engine has it.
+        """
+        self._end("finish", document_id, job_id)
 
     def fail(self, job_id: int, error: str) -> None:
-        """The job failed, for a reason in plain words."""
-        self._execute(self._sql["fail"], (error, job_id))
+        """The job failed, for a reason in plain words. Raises as `finish`."""
+        self._end("fail", error, job_id)
 
     def retry(self, job_id: int) -> bool:
         """Queue a failed job again whose content is still there; answers whether it was one."""
@@ -150,13 +161,18 @@ class PostgresJobs:
         """Return the staged files that are still needed."""
         return {name for (name,) in self._execute(self._sql["select_staged"])}
 
+    def _end(self, name: str, value: object, job_id: int) -> None:
+        sql = self._sql[name].format(held=self._sql["held"])
+        ended = self._execute(sql, {"value": value, "id": job_id, "engine": self._engine}).fetchone()
+        if not ended and self.get(job_id):
+            raise LeaseLost(f"Another engine has taken up job {job_id}; nothing of it was written here.")
+
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
         return mapped(job_of, self._execute(self._sql["select_jobs"].format(condition=condition), parameters))
 
     def _begin(self, *, begun: bool, limit: int) -> list[Job]:
-        return self._claimed(
-            self._execute(self._sql["claim"], {"engine": self._engine, "begun": begun, "limit": limit})
-        )
+        wanted = {"engine": self._engine, "place": self._place, "begun": begun, "limit": limit}
+        return self._claimed(self._execute(self._sql["claim"], wanted))
 
     def _claimed(self, rows: Iterable[tuple[int]]) -> list[Job]:
         ids = [job_id for (job_id,) in rows]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from kb.api.errors import DiskFull, StoreError
+from kb.api.errors import DiskFull, StoreError, StoreUnavailable
 from kb.store.former_index import FormerIndex
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.connection import Rows, prepare
@@ -44,8 +44,11 @@ CONNECTIONS = 10
 """How many an engine has at most, beside the one that says that it is there."""
 
 CONNECT_SECONDS = 10.0
-WRITING = 0x6B62_0002
-"""The advisory lock of who writes."""
+WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
+"""The advisory locks of who writes, and of who changes the queue alone."""
+
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction, PoolTimeout)
+"""What is raised where the server is gone, or another one has become the first."""
 
 DEFAULT_RETENTION = Retention()
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -60,6 +63,7 @@ class PostgresTransaction:
         space: VectorSpace,
         retention: Retention,
         engine: int,
+        place: str,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         self.connection = connection
@@ -68,7 +72,7 @@ class PostgresTransaction:
         words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
         self.documents = PostgresDocuments(connection, words, vectors, space, checkpoint)
         self.history = PostgresHistory(self._execute, self.documents, retention)
-        self.jobs = PostgresJobs(self._execute, engine)
+        self.jobs = PostgresJobs(self._execute, engine, place)
         self.second = PostgresSecondVectors()
         self.audit = PostgresAudit(self._execute, retention)
         self._words = words
@@ -116,6 +120,7 @@ class PostgresStore:
         url: where it is.
         space: what makes the vectors.
         retention: how long what was changed or deleted is kept.
+        place: the data directory in which the files lie that wait for a job; see `place_of`.
 
     Raises:
         StoreError: the database cannot be opened, or is of another version or model.
@@ -126,10 +131,12 @@ class PostgresStore:
     words_size = 0
     words_faults = 0
 
-    def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION) -> None:
+    def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION, place: str = "") -> None:
         self._space = space
         self._retention = retention
+        self._place = place
         self._write_lock = threading.Lock()
+        self._queue_lock = threading.Lock()
         try:
             with closing(connect(url)) as connection:
                 prepare_schema(connection)
@@ -150,7 +157,8 @@ class PostgresStore:
         """One moment of the database."""
         with self._connection() as connection:
             connection.execute(READ)
-            yield PostgresTransaction(connection, self._space, self._retention, self._presence.number)
+            engine = self._presence.number
+            yield PostgresTransaction(connection, self._space, self._retention, engine, self._place)
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -160,15 +168,15 @@ class PostgresStore:
             DiskFull: there is no room for it.
         """
         # Those of this engine wait without a connection, those of others in the database.
-        with self._write_lock, self._connection() as connection:
-            connection.execute("BEGIN")
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
-            transaction = PostgresTransaction(
-                connection, self._space, self._retention, self._presence.number, checkpoint
-            )
+        with self._write_lock, self._change(WRITING, checkpoint) as transaction:
             yield transaction
             transaction.publish()
-            connection.execute("COMMIT")
+
+    @contextmanager
+    def queue(self) -> Iterator[PostgresTransaction]:
+        """A change of the queue alone, which waits only for others of its kind, and for the jobs that a write ends."""
+        with self._queue_lock, self._change(QUEUING) as transaction:
+            yield transaction
 
     def reclaim(self) -> bool:
         """Return False: autovacuum does it."""
@@ -178,7 +186,7 @@ class PostgresStore:
         """Read something.
 
         Raises:
-            StoreError: the database does not answer.
+            StoreUnavailable: the database does not answer.
         """
         with self._connection() as connection:
             connection.execute("SELECT 1")
@@ -189,11 +197,27 @@ class PostgresStore:
         self._pool.close()
 
     @contextmanager
+    def _change(self, lock: int, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
+        with self._connection() as connection:
+            connection.execute("BEGIN")
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock,))
+            engine = self._presence.number
+            yield PostgresTransaction(connection, self._space, self._retention, engine, self._place, checkpoint)
+            try:
+                connection.execute("COMMIT")
+            except psycopg.OperationalError as error:
+                raise StoreUnavailable(
+                    f"The database broke off ({_first_line(error)}): it is not known whether the change was written."
+                    " Look, or send it again with the same Idempotency-Key."
+                ) from error
+
+    @contextmanager
     def _connection(self) -> Iterator[Connection]:
         """Lend a connection; what it did and did not commit is rolled back.
 
         Raises:
-            StoreError: the database does not answer.
+            DiskFull: the database's disk is full.
+            StoreUnavailable: the database does not answer.
         """
         try:
             with self._pool.connection() as connection:
@@ -204,8 +228,9 @@ class PostgresStore:
                         connection.rollback()
         except psycopg.errors.DiskFull as error:
             raise DiskFull from error
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
-            raise StoreError(f"The database does not answer: {_first_line(error)}.") from error
+        except LOST as error:
+            detail = f"The database does not answer: {_first_line(error)}. Try again in a few seconds."
+            raise StoreUnavailable(detail) from error
 
 
 def connect(url: str) -> Connection:

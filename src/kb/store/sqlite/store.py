@@ -33,6 +33,7 @@ from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
 
@@ -217,6 +218,10 @@ class SqliteStore:
 
     def listen(self, wake: Callable[[], None]) -> None:
         """Return: no other process queues jobs."""
+
+    def queue(self) -> AbstractContextManager[SqliteTransaction]:
+        """A change of the queue alone: one like any other."""
+        return self.write()
 
     def reclaim(self) -> bool:
         """Give some free pages back and empty the log; return whether there are more.

@@ -114,6 +114,7 @@ CREATE TABLE jobs (
   tags text[] NOT NULL DEFAULT '{}',
   text text,
   staged text,
+  staged_at text,
   content_hash text,
   progress double precision NOT NULL DEFAULT 0,
   attempts int NOT NULL DEFAULT 0,

@@ -17,11 +17,11 @@ SELECT id FROM jobs WHERE idempotency_key = %s
 WITH added AS (
   INSERT INTO jobs (
     kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces
+    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, staged_at
   ) VALUES (
     %(kind)s, %(title)s, %(source_path)s, %(tags)s, %(text)s, %(staged)s, %(filename)s, %(idempotency_key)s,
     %(request_hash)s, %(content_hash)s, %(part_of)s, %(depth)s, %(by)s, %(client)s, %(why)s, %(limits)s, %(source)s,
-    %(replaces)s
+    %(replaces)s, CASE WHEN %(staged)s::text IS NOT NULL THEN %(place)s END
   ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 )
 SELECT id, pg_notify('kb_jobs', '') FROM added
@@ -41,15 +41,16 @@ FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
 -- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path, or runs elsewhere. What another engine claims at the moment is passed over.
+-- before what came earlier for the same path, or runs elsewhere. What another engine claims at the moment is passed over,
+-- and so is what has its file elsewhere, with what comes after it for the same path.
 UPDATE jobs SET
   status = 'running', attempts = attempts + 1, started_at = now_ms(), heartbeat_at = now_ms(), run_by = %(engine)s
 WHERE id IN (
   SELECT id FROM jobs AS next
-  WHERE status = 'queued' AND (attempts > 0) = %(begun)s AND NOT EXISTS (
+  WHERE status = 'queued' AND (attempts > 0) = %(begun)s AND (staged IS NULL OR staged_at = %(place)s) AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.id < next.id AND earlier.source_path = next.source_path
-      AND (earlier.status = 'queued' AND earlier.attempts > next.attempts
+      AND (earlier.status = 'queued' AND (earlier.attempts > next.attempts OR earlier.staged_at <> %(place)s)
         OR earlier.status = 'running' AND earlier.run_by <> %(engine)s)
   )
   ORDER BY attempts, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
@@ -59,7 +60,8 @@ WHERE id IN (
 -- New jobs that may overtake: short notes, and if files may, too, these, whose length is not known here; none that comes
 -- after another one for its path. What stands for a NUL is one byte.
 SELECT id, staged FROM jobs AS next
-WHERE status = 'queued' AND attempts = 0 AND CASE WHEN staged IS NULL THEN octet_length(replace(text, U&'\FDD0', ' ')) <= %s ELSE %s END
+WHERE status = 'queued' AND attempts = 0 AND (staged IS NULL OR staged_at = %s)
+  AND CASE WHEN staged IS NULL THEN octet_length(replace(text, U&'\FDD0', ' ')) <= %s ELSE %s END
   AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
@@ -74,7 +76,7 @@ WHERE id = ANY(%s) RETURNING id
 
 -- name: heartbeat
 -- Jobs are still being worked on.
-UPDATE jobs SET heartbeat_at = now_ms() WHERE id = ANY(%s)
+UPDATE jobs SET heartbeat_at = now_ms() WHERE id = ANY(%s) AND status = 'running' AND run_by = %s
 
 -- name: set_progress
 -- How far a job is, if it is still there.
@@ -105,21 +107,42 @@ UPDATE jobs SET status = 'queued' WHERE status = 'running' AND {gone}
 -- name: release_stalled
 -- Running jobs are queued again that gave no sign of life for so many seconds; that is no attempt.
 UPDATE jobs SET status = 'queued', attempts = GREATEST(attempts - 1, 0)
-WHERE status = 'running' AND heartbeat_at <= now_ms() - make_interval(secs => %(seconds)s) AND (%(seconds)s > 0 OR {gone})
-RETURNING id
+WHERE id IN (
+  SELECT id FROM jobs
+  WHERE status = 'running' AND heartbeat_at <= now_ms() - make_interval(secs => %(seconds)s)
+    AND (%(seconds)s > 0 OR {gone})
+  FOR UPDATE SKIP LOCKED
+) RETURNING id
+
+-- name: release_gone
+-- Running jobs of other engines are queued again that gave no sign of life for so many seconds, and whose engine is gone;
+-- that was an attempt, for it may be why it is gone. What is about to end is passed over.
+UPDATE jobs SET status = 'queued'
+WHERE id IN (
+  SELECT id FROM jobs
+  WHERE status = 'running' AND run_by <> %(engine)s AND heartbeat_at <= now_ms() - make_interval(secs => %(seconds)s)
+    AND {gone}
+  FOR UPDATE SKIP LOCKED
+)
 
 -- name: release
 -- Running jobs are queued again; so many attempts do not count.
-UPDATE jobs SET status = 'queued', attempts = attempts - %s WHERE id = ANY(%s) AND status = 'running'
+UPDATE jobs SET status = 'queued', attempts = attempts - %s
+WHERE id = ANY(%s) AND status = 'running' AND run_by = %s
+
+-- name: held
+-- That a job may be ended here: none that another engine runs, or has ended.
+(status = 'queued' OR status = 'running' AND run_by = %(engine)s)
 
 -- name: finish
 -- A job is done; its text is in the document now.
-UPDATE jobs SET status = 'done', document_id = %s, progress = 1, finished_at = now_ms(), text = NULL, staged = NULL
-WHERE id = %s
+UPDATE jobs SET
+  status = 'done', document_id = %(value)s, progress = 1, finished_at = now_ms(), text = NULL, staged = NULL
+WHERE id = %(id)s AND {held} RETURNING id
 
 -- name: fail
 -- A job failed.
-UPDATE jobs SET status = 'failed', error = %s, finished_at = now_ms() WHERE id = %s
+UPDATE jobs SET status = 'failed', error = %(value)s, finished_at = now_ms() WHERE id = %(id)s AND {held} RETURNING id
 
 -- name: retry
 -- A failed job is queued again, if its content is there.
