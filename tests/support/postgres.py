@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import tempfile
 import warnings
 from contextlib import closing, suppress
@@ -38,3 +40,10 @@ def _base():
         connection.execute("ALTER SYSTEM SET fsync = off")
         connection.execute("SELECT pg_reload_conf()")
     return url
+
+
+def crash(url):
+    """End one of a database's backends as a fault of its own would: the server ends all of them, and recovers."""
+    with closing(psycopg.connect(url, autocommit=True)) as connection, suppress(psycopg.OperationalError):
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+        connection.execute("SELECT 1")
