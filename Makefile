@@ -128,7 +128,6 @@ test-offline: .venv/dev.stamp
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
-# The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 # The stores' tests over PostgreSQL, and the API's, with a server of its own; backups are of a file.
 OVER_BOTH = tests/store/test_store.py tests/store/test_note_updates.py tests/access/test_audit.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
@@ -136,6 +135,7 @@ test-postgres: .venv/dev.stamp
 	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) \
 	  tests/http --ignore tests/http/test_maintenance.py
 
+# The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 test-schema: .venv/dev.stamp
 	KB_TEST_EXAMPLES=500 $(BIN)/pytest -s tests/schema
 
