@@ -78,8 +78,8 @@ class PostgresSelection:
         return self._words.scores(self._look_up(words), ids)
 
     def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks."""
-        return self._words.occurrences(self._look_up((word,)), ids)
+        """Return those of a word in these chunks; None for a beginning, which has no weight of its own."""
+        return None if word.endswith("*") else self._words.occurrences(self._look_up((word,)), ids)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, by cosine."""
