@@ -132,7 +132,7 @@ test-reference: .venv-reference/stamp
 OVER_BOTH = tests/store/test_store.py tests/store/test_note_updates.py tests/access/test_audit.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
 test-postgres: .venv/dev.stamp
-	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) \
+	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) \
 	  tests/http --ignore tests/http/test_maintenance.py
 
 # The engine against calls made up from its own description: the suite makes up a few, this some 20,000.

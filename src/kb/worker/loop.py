@@ -187,10 +187,13 @@ class Worker:
                 logger.info("another model is in use: what it worked on is begun again")
             except LeaseLost as error:
                 logger.warning("%s What it worked on besides is begun again", error.detail)
-            except (DiskFull, DiskFault, StoreUnavailable) as error:
-                where = "database" if isinstance(error, StoreUnavailable) else "disk"
-                logger.error("the worker waits for the %s: %s", where, error.detail)
+            except StoreUnavailable as error:
+                logger.error("the worker waits for the database: %s", error.detail)
                 self._stalled_seconds = 0.0  # what it worked on may not have gone back into the queue
+                self._instruments.worker_failed()
+                self._wake.wait(RETRY_SECONDS)
+            except (DiskFull, DiskFault) as error:
+                logger.error("the worker waits for the disk: %s", error.detail)
                 self._instruments.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
             except Exception:
@@ -254,7 +257,7 @@ class Worker:
             for _ in self._do(jobs):
                 if files and self._sandbox.is_extracting:
                     self._do_short_jobs(files=False)
-        except (Stopped, ModelChanged):
+        except (Stopped, ModelChanged, StoreUnavailable):
             raise
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")
