@@ -186,6 +186,12 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
 
 
+def pytest_sessionfinish():
+    """End PostgreSQL: the suite's processes end without a word to who would do it at their exit."""
+    if postgres := sys.modules.get("tests.support.postgres"):
+        postgres.stop()
+
+
 def pytest_make_parametrize_id(val, argname):
     """Name bytes by their argument: they may hold the time, as gzip's do, and an id is the same in every process."""
     return argname if isinstance(val, bytes) else None

