@@ -66,6 +66,10 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append(("source_path = %s", (where.source_path,)))
     if where.source_prefix is not None:
         conditions += prefix_conditions(where.source_prefix)
+    if where.source_part is not None:
+        conditions.append(("strpos(lower(source_path), %s) > 0", (where.source_part.encode().lower().decode(),)))
+    if where.id_prefix is not None:
+        conditions.append(("starts_with(id::text, %s)", (where.id_prefix,)))
     if where.document_id is not None:
         conditions.append(("id = %s", (where.document_id,)))
     if where.among is not None:
