@@ -16,7 +16,7 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long \
+.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
   test-crash test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
@@ -127,6 +127,13 @@ test-offline: .venv/dev.stamp
 # The same model in sentence-transformers, as the reference. It needs torch, so it has an environment of its own.
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
+
+# The stores' tests over PostgreSQL, and the API's, with a server of its own; backups are of a file.
+OVER_BOTH = tests/store/test_store.py tests/store/test_note_updates.py tests/access/test_audit.py \
+  tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
+test-postgres: .venv/dev.stamp
+	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) \
+	  tests/http --ignore tests/http/test_maintenance.py
 
 # The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 test-schema: .venv/dev.stamp

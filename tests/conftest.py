@@ -25,7 +25,7 @@ from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.support.eventually import SECONDS, eventually
-from tests.support.stores import STORES
+from tests.support.stores import STORES, TRIED, served_store
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -72,7 +72,7 @@ def other_model(model_files, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=TRIED)
 def make_store(request, tmp_path):
     """Opens a store, and then the same one again: `with make_store(dimensions=8) as store`."""
     return partial(STORES[request.param], tmp_path)
@@ -129,7 +129,9 @@ def start_server(model_files):
     @contextmanager
     def start(data_dir, *, port=None, program=KB_SERVE, **environment):
         data_dir.mkdir(parents=True, exist_ok=True)
-        environment = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"} | environment
+        environment = (
+            {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"} | served_store(data_dir) | environment
+        )
         server = _launch(data_dir, port or free_port(), program, environment)
         try:
             server.await_ready()
@@ -182,6 +184,12 @@ hypothesis.settings.load_profile("kb")
 def pytest_configure():
     """Let what the tests start be interrupted, as a shell's background would not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
+
+
+def pytest_sessionfinish():
+    """End PostgreSQL: the suite's processes end without a word to who would do it at their exit."""
+    if postgres := sys.modules.get("tests.support.postgres"):
+        postgres.stop()
 
 
 def pytest_make_parametrize_id(val, argname):

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 
 from kb import __version__
 from kb.access.keyring import FILE, Keyring, digest_of
-from kb.api.errors import KbError, ModelError, SettingError, StoreError
+from kb.api.errors import KbError, ModelError, SettingError, StoreError, StoreUnavailable
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
@@ -258,7 +258,9 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
     worker.start()
     stack.callback(worker.stop)
+    store.listen(worker.wake)
     if settings.backup_dir:
+        database_path(settings.database_url, settings.data_dir)  # of what is not in a file there are no backups
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     if settings.inbox_dir:
         most_bytes = settings.max_upload_mb << 20
@@ -309,7 +311,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
         settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
     )
     wanted = VectorSpace.of(named.spec, settings.model_dir)
-    in_use = space_in_use(database_path(settings.database_url, settings.data_dir), wanted)
+    in_use = space_in_use(settings.database_url, settings.data_dir, wanted)
     if in_use == wanted:
         return named, wanted, wanted
     try:
@@ -373,7 +375,7 @@ def answers(store: Store) -> bool:
     """Return whether the database can be read; the log says why not."""
     try:
         store.check()
-    except StoreError as error:
+    except (StoreError, StoreUnavailable) as error:
         logger.warning("%s", error)
         return False
     return True

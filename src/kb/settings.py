@@ -218,4 +218,8 @@ class Settings(EngineAccess):
         """Files belong to a database: another one has others, and must not take these for leftovers."""
         if self.database_url in (None, f"sqlite:///{self.data_dir / 'kb.db'}"):
             return self.data_dir
-        return self.data_dir / "databases" / sha256(str(self.database_url).encode()).hexdigest()[:16]
+        url = str(self.database_url)
+        if url.startswith("postgres"):  # who connects, and the password, may change
+            server = urlsplit(url)
+            url = server._replace(scheme="postgresql", netloc=server.netloc.rpartition("@")[2]).geturl()
+        return self.data_dir / "databases" / sha256(url.encode()).hexdigest()[:16]

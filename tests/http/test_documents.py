@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 from kb.api.errors import NotFound
-from kb.store.sqlite.schema import SCHEMA_VERSION
 from tests.http.conftest import added, finished
+from tests.support.stores import served_version
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_status_says_what_the_engine_is_and_holds(api, word):
     await added(api, word)
     after = await api.status()
     assert after["version"] == "3.0.0"
-    assert after["schema_version"] == SCHEMA_VERSION
+    assert after["schema_version"] == served_version()
     assert after["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "window": 256, "precision": "fp32"}
     assert (after["device"], after["provider"]) == ("cpu", "CPUExecutionProvider")
     assert after["documents"]["note"] == before["documents"].get("note", 0) + 1

@@ -13,8 +13,9 @@ import pytest
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
+from kb.store.neighbours import NOBODY, windows
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite.context import NOBODY, ContextReader
+from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
@@ -173,7 +174,7 @@ def test_of_two_threads_the_first_by_its_name_is_a_notes_own_whoever_else_is_loo
         index = tx.index
         reader = ContextReader(tx.connection.execute, index._words, None, index._snapshot)
         for documents in ([both], [before, both], [both, after], [before, after, both]):
-            window = reader._windows(np.array(sorted(documents), np.int64))[both]
+            window = windows(reader._lines(np.array(sorted(documents), np.int64)))[both]
             assert set(window) - {NOBODY} == {own}
 
 

@@ -120,3 +120,8 @@ def test_while_one_connection_writes_no_other_can_begin_to(store, tmp_path):
             with pytest.raises(apsw.BusyError):
                 other.execute("BEGIN IMMEDIATE")
         other.execute("BEGIN IMMEDIATE; ROLLBACK")
+
+
+def test_the_vectors_in_memory_are_counted(store):
+    add(store, "one", "two")
+    assert store.vectors_size == 2 * 4 * DIMENSIONS

@@ -632,7 +632,6 @@ def test_what_is_counted_is_what_is_there(store):
     assert (counts.documents, counts.chunks, counts.jobs) == ({"note": 1, "text": 1}, 3, {"queued": 1})
     assert counts.size > 0
     assert counts.queue_age >= 0
-    assert store.vectors_size == 3 * 4 * DIMENSIONS
 
 
 def test_a_page_of_a_documents_chunks_is_read_by_itself(store):

@@ -577,7 +577,7 @@ def test_done_jobs_go_when_their_time_has_come_and_their_documents_stay(store, w
         lost = tx.jobs.add(NewJob("note", text="lost"))
         tx.jobs.fail(lost, "no")
         for job_id in (old.id, lost):
-            tx.connection.execute("UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000' WHERE id = ?", (job_id,))
+            tx.connection.execute(f"UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000' WHERE id = {job_id}")
     originals = Originals(tmp_path / "files", keep=True)
     second = Worker(store, failing, tmp_path / "staging", originals, keep_jobs_days=30)
     second.start()

@@ -30,7 +30,9 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── HeadTooLarge             431 head-too-large
     ├── Unavailable              503 unavailable
     │   ├── Stopped              likewise
-    │   └── ModelChanged         likewise
+    │   ├── ModelChanged         likewise
+    │   ├── StoreUnavailable     likewise
+    │   └── LeaseLost            never sent: another engine has taken up a job
     ├── Overloaded               503 overloaded
     ├── Busy                     503 busy
     ├── DiskFull                 507 disk-full
@@ -269,6 +271,14 @@ class Stopped(Unavailable):
 
 class ModelChanged(Unavailable):
     """The engine changed to another embedding model in the meantime; nothing was written. Try again."""
+
+
+class StoreUnavailable(Unavailable):
+    """The database does not answer. Try again in a few seconds."""
+
+
+class LeaseLost(Unavailable):
+    """Another engine has taken up the job; nothing of it was written here."""
 
 
 class Overloaded(KbError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import Busy, DiskFault, DiskFull, KbError, Overloaded, TooLarge
+from kb.api.errors import Busy, DiskFault, DiskFull, KbError, Overloaded, StoreUnavailable, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
-RETRY_SECONDS: dict[type[KbError], int] = {Overloaded: 5, Busy: 1}
+RETRY_SECONDS: dict[type[KbError], int] = {Overloaded: 5, Busy: 1, StoreUnavailable: 5}
 """When to come back, by the error that says to."""
 
 
@@ -49,7 +49,7 @@ async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
     if isinstance(error, Busy):
         logger.warning("request refused: %s", error.code)
-    elif isinstance(error, (DiskFull, DiskFault)):
+    elif isinstance(error, (DiskFull, DiskFault, StoreUnavailable)):
         logger.error("request failed: %s", error.detail)
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("request failed", exc_info=error)

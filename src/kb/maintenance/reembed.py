@@ -8,7 +8,7 @@ from kb.embed.open import open_embedder
 from kb.ingest.models import ActiveModel
 from kb.maintenance.restore import complete_restore
 from kb.store.lock import sole_user
-from kb.store.open import database_path, open_store, space_in_use
+from kb.store.open import open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
 from kb.worker.reembed import Reembedder
 
@@ -36,7 +36,7 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
         complete_restore(settings)
         made = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         wanted = VectorSpace.of(made.spec, settings.model_dir)
-        in_use = space_in_use(database_path(settings.database_url, settings.data_dir), wanted)
+        in_use = space_in_use(settings.database_url, settings.data_dir, wanted)
         words_limit = settings.words_memory_mb << 20
         with open_store(settings.database_url, settings.data_dir, in_use, words_limit, Retention()) as store:
             reembedder = Reembedder(store, settings, wanted, ActiveModel(made), on_progress=on_chunks)

@@ -22,7 +22,7 @@ from kb.maintenance.doctor import verify_data
 from kb.maintenance.inbox import TAKEN
 from kb.settings import Settings
 from kb.store.lock import sole_user
-from kb.store.open import database_lock, database_path
+from kb.store.open import database_lock, database_path, is_postgres
 from kb.store.sqlite.backup import Moment, damage_of
 from kb.store.sqlite.probe import probe
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -106,8 +106,11 @@ def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None])
 def complete_restore(settings: Settings) -> list[Path]:
     """Finish a restore that has unpacked and verified everything; return the folders of what was set aside.
 
-    For who has the locks of the data directory and of the database, before the database is opened.
+    For who has the locks of the data directory and of the database, before the database is opened. What is in
+    PostgreSQL is never restored so.
     """
+    if is_postgres(settings.database_url):
+        return []
     places = _Places.of(settings)
     if places.are_unpacked:  # the database that comes does not hold all that was taken from the inbox
         (settings.data_dir / TAKEN).unlink(missing_ok=True)

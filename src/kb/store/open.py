@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import SettingError
 from kb.filesystem import is_exposed, make_folder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
 START_SECONDS = 3
 """How long the start of everything else takes at most on a machine that is fit for it."""
 
@@ -41,8 +43,12 @@ def open_store(
         SettingError: no backend serves such a URL.
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
-    with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
-        yield store
+    if is_postgres(url):
+        with _open_postgres(str(url), data_dir, space, retention) as store:
+            yield store
+    else:
+        with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
+            yield store
 
 
 def database_path(url: str | None, data_dir: Path) -> Path:
@@ -52,9 +58,16 @@ def database_path(url: str | None, data_dir: Path) -> Path:
         SettingError: no backend serves such a URL.
     """
     url = url or f"{SQLITE}{data_dir / 'kb.db'}"
+    if is_postgres(url):
+        raise SettingError("KB_DATABASE_URL: this is done with a database in a file; of PostgreSQL use its own tools")
     if not url.startswith(SQLITE):
         raise SettingError(f"KB_DATABASE_URL: only {SQLITE}PATH is served")
     return Path(url.removeprefix(SQLITE))
+
+
+def is_postgres(url: str | None) -> bool:
+    """Return whether a database is in PostgreSQL."""
+    return url is not None and url.startswith(POSTGRES)
 
 
 def database_lock(path: Path) -> Path:
@@ -62,11 +75,17 @@ def database_lock(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
-def space_in_use(path: Path, otherwise: VectorSpace) -> VectorSpace:
-    """Return what the vectors of the database at `path` are of; `otherwise` if it has none, or cannot be read."""
+def space_in_use(url: str | None, data_dir: Path, otherwise: VectorSpace) -> VectorSpace:
+    """Return what the vectors of a database are of; `otherwise` if it has none, or cannot be read.
+
+    Raises:
+        SettingError: no backend serves such a URL.
+    """
+    if is_postgres(url):
+        return _postgres("vector_space").space_in_use(url) or otherwise
     from kb.store.sqlite import vector_space
 
-    return vector_space.space_in_use(path) or otherwise
+    return vector_space.space_in_use(database_path(url, data_dir)) or otherwise
 
 
 @contextmanager
@@ -83,3 +102,25 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
         Upkeep(store, delay=START_SECONDS),
     ):
         yield store
+
+
+@contextmanager
+def _open_postgres(url: str, data_dir: Path, space: VectorSpace, retention: Retention) -> Iterator[Store]:
+    make_folder(data_dir, "KB_DATA_DIR")
+    place = _postgres("place").place_of(data_dir)
+    with closing(_postgres("store").PostgresStore(url, space, retention, place)) as store:
+        yield store
+
+
+def _postgres(name: str) -> Any:  # noqa: ANN401 - a module
+    """Return a module of the backend.
+
+    Raises:
+        SettingError: its driver is not installed.
+    """
+    try:
+        return import_module(f"kb.store.postgres.{name}")
+    except ModuleNotFoundError as error:
+        if error.name not in ("psycopg", "psycopg_pool"):
+            raise
+        raise SettingError("KB_DATABASE_URL: PostgreSQL needs the extra 'postgres' of kb-local installed") from error

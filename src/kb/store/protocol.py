@@ -424,6 +424,15 @@ class Store(Protocol):
         index besides.) A backend whose database lets two writers in takes a lock of its own.
         """
 
+    def queue(self) -> AbstractContextManager[Transaction]:
+        """Commit as `write` does a change of the queue's states alone, which need not wait for who writes documents.
+
+        Such changes are serialised among themselves.
+        """
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called, from any thread, when another process queued a job."""
+
     def reclaim(self) -> bool:
         """Give a little of the space back that nothing stands on any more; answers whether there is more.
 
@@ -434,7 +443,8 @@ class Store(Protocol):
         """Read something.
 
         Raises:
-            StoreError: the database does not answer.
+            StoreError: the database cannot be read.
+            StoreUnavailable: it does not answer.
         """
 
     def close(self) -> None: ...

@@ -6,7 +6,7 @@ import errno
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
-from kb.api.errors import DiskFull, ModelChanged, Overloaded, Stopped
+from kb.api.errors import DiskFull, Overloaded, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,8 @@ class Lease:
     """Jobs that were claimed together. Those that have not ended with the block go back into the queue.
 
     Their attempt counts then only if an error ended the block that may be theirs: not if the engine stops, the disk is
-    full or read-only, too many files are open, the model was changed, or the block was a generator that was closed.
+    full or read-only, too many files are open, the model was changed, the database does not answer, another engine has
+    one of them, or the block was a generator that was closed.
     An I/O error may be that of one file, or of one page of the database: where the disk cannot be written at all, the
     jobs do not go back, but count as stalled later on.
     """
@@ -37,7 +38,7 @@ class Lease:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._held:
             failed = error is not None and not is_ours(error)
-            with self._store.write() as tx:
+            with self._store.queue() as tx:
                 tx.jobs.release(self._held, failed=failed)
 
     def begin(self, job_id: int) -> None:
@@ -55,7 +56,7 @@ class Lease:
 
     def renew(self, progress: Mapping[int, float]) -> bool:
         """Say that the jobs are still worked on, and how far some of them are; return whether any of these is there."""
-        with self._store.write() as tx:
+        with self._store.queue() as tx:
             tx.jobs.heartbeat(self._held)
             for job_id in progress:
                 self.record_start(tx, job_id)
@@ -69,6 +70,6 @@ class Lease:
 
 def is_ours(error: BaseException) -> bool:
     """Return whether an error is the engine's or its machine's, whatever the job."""
-    if isinstance(error, (Stopped, DiskFull, ModelChanged, GeneratorExit)) or Overloaded.is_why(error):
+    if isinstance(error, (Unavailable, DiskFull, GeneratorExit)) or Overloaded.is_why(error):
         return True
     return isinstance(error, OSError) and error.errno == errno.EROFS

@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from kb.api.errors import DiskFault, DiskFull, ModelChanged, Stopped
+from kb.api.errors import DiskFault, DiskFull, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.documents.staging import discard
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
@@ -113,6 +113,7 @@ class Worker:
         )
         self._keep_jobs_days = keep_jobs_days
         self._expire_at = time.monotonic()
+        self._stalled_seconds = STALLED_SECONDS
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-worker")
 
@@ -184,6 +185,13 @@ class Worker:
                 return
             except ModelChanged:
                 logger.info("another model is in use: what it worked on is begun again")
+            except LeaseLost as error:
+                logger.warning("%s What it worked on besides is begun again", error.detail)
+            except StoreUnavailable as error:
+                logger.error("the worker waits for the database: %s", error.detail)
+                self._stalled_seconds = 0.0  # what it worked on may not have gone back into the queue
+                self._instruments.worker_failed()
+                self._wake.wait(RETRY_SECONDS)
             except (DiskFull, DiskFault) as error:
                 logger.error("the worker waits for the disk: %s", error.detail)
                 self._instruments.worker_failed()
@@ -198,9 +206,10 @@ class Worker:
 
     def _work(self) -> bool:
         """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
-        with self._store.write() as tx:
-            tx.jobs.release_stalled(STALLED_SECONDS)
+        with self._store.queue() as tx:
+            tx.jobs.release_stalled(self._stalled_seconds)
             jobs = tx.jobs.claim(CLAIM)
+        self._stalled_seconds = STALLED_SECONDS
         if jobs:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
@@ -243,12 +252,12 @@ class Worker:
         What fails of them is theirs alone.
         """
         try:
-            with self._store.write() as tx:
+            with self._store.queue() as tx:
                 jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short if files else None)
             for _ in self._do(jobs):
                 if files and self._sandbox.is_extracting:
                     self._do_short_jobs(files=False)
-        except (Stopped, ModelChanged):
+        except (Stopped, ModelChanged, StoreUnavailable):
             raise
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")

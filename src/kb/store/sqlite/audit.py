@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb.store.row_mapping import Execute, audit_line_of, field_values, mapped
 from kb.store.sqlite.document_query import joined
-from kb.store.sqlite.row_mapping import Execute, audit_line_of, field_values, mapped
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kb.lexical.segment import as_phrase
-from kb.store.sqlite.row_mapping import Execute, moment, stored
+from kb.store.prefix import after_prefix
+from kb.store.row_mapping import Execute, moment, stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -22,8 +22,6 @@ Condition = tuple[str, tuple[object, ...]]
 EVERY_DOCUMENT: Condition = ("TRUE", ())
 NO_DOCUMENT: Condition = ("FALSE", ())
 
-SURROGATES = range(0xD800, 0xE000)
-AFTER_SURROGATES = 0xE000
 RECENT = "COALESCE(updated_at, created_at)"
 
 PREFIXED = "SELECT id FROM documents WHERE source_path >= ? AND source_path < ?"
@@ -143,7 +141,7 @@ def exact_conditions(where: Filter) -> list[Condition]:
     if where.source_path is not None:
         conditions.append(("source_path = ?", (where.source_path,)))
     if where.source_prefix is not None:
-        conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
+        conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, _end(where.source_prefix))))
     if where.source_part is not None:
         part = where.source_part.translate(LIKE_ESCAPED)
         conditions.append((r"source_path LIKE ? ESCAPE '\'", (f"%{part}%",)))
@@ -155,7 +153,7 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append(("id IN (SELECT value FROM json_each(?))", (json.dumps(where.among),)))
     if where.limit and where.limit.folder is not None:
         folder = where.limit.folder
-        conditions += [(f"id IN ({PREFIXED})", (folder, after_prefix(folder))), (STAYS_BELOW, ())]
+        conditions += [(f"id IN ({PREFIXED})", (folder, _end(folder))), (STAYS_BELOW, ())]
     return conditions + date_conditions(where)
 
 
@@ -202,15 +200,6 @@ def quoted(text: str, *, begins: bool = False) -> str:
     phrase = as_phrase(text.removesuffix("*"), begins=begins)
     star = "*" if text.endswith("*") or phrase.endswith("*") else ""
     return f'"{phrase.removesuffix("*").translate(QUOTED)}" {star}'.rstrip()
-
-
-def after_prefix(prefix: str) -> str | bytes:
-    """Return what comes after all texts with this prefix, and before any other; SQLite puts bytes after all texts."""
-    stem = prefix.rstrip(chr(sys.maxunicode))
-    if not stem:
-        return b""
-    following = ord(stem[-1]) + 1
-    return stem[:-1] + chr(AFTER_SURROGATES if following in SURROGATES else following)
 
 
 def joined(conditions: Iterable[Condition]) -> Condition:
@@ -279,3 +268,8 @@ def _after(cursor: str, sort: Sort, key: str) -> Condition:
         return f"{key} > ?", (int(document_id),)
     when = bytes.fromhex(recent).decode(errors="replace")
     return AFTER_RECENT if sort == "recent" else AFTER_OLDER, (when, when, int(document_id))
+
+
+def _end(prefix: str) -> str | bytes:
+    """Return what comes after all texts with this prefix; SQLite puts bytes after all texts."""
+    return after_prefix(prefix) or b""

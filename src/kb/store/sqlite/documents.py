@@ -11,12 +11,8 @@ import numpy as np
 
 from kb.api.errors import ModelChanged
 from kb.lexical.segment import segmented
-from kb.store.rows import NOBODY, Extent, Filter
-from kb.store.sqlite.document_query import admitted, count, page_of
-from kb.store.sqlite.former_content import FormerContents
-from kb.store.sqlite.former_page import admits, changed, former_versions, ids_within, merged
-from kb.store.sqlite.replacements import has_successors, pass_on, successors
-from kb.store.sqlite.row_mapping import (
+from kb.store.former_documents import admits, changed, merged
+from kb.store.row_mapping import (
     Execute,
     array,
     chunk_of,
@@ -28,6 +24,11 @@ from kb.store.sqlite.row_mapping import (
     next_ids,
     raw,
 )
+from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.sqlite.document_query import admitted, count, page_of
+from kb.store.sqlite.former_content import FormerContents
+from kb.store.sqlite.former_page import former_versions, ids_within
+from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:

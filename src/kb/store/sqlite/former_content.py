@@ -5,13 +5,11 @@ See docs/adr/0019-history.md for what either costs.
 
 from __future__ import annotations
 
-import json
-import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.store.rows import Chunk, Place
+from kb.store.compressed import compressed, decompressed
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -20,7 +18,8 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
-    from kb.store.sqlite.row_mapping import Execute
+    from kb.store.row_mapping import Execute
+    from kb.store.rows import Chunk
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -58,29 +57,3 @@ class FormerContents:
         if not all(found):
             return None
         return np.frombuffer(b"".join(found), np.float32).astype(np.float16).tobytes()
-
-
-def compressed(chunks: Sequence[Chunk]) -> bytes:
-    """Return chunks as bytes; what several stand under is written once."""
-    sections = list(dict.fromkeys((chunk.header, chunk.place.heading) for chunk in chunks))
-    numbers = {section: number for number, section in enumerate(sections)}
-    rows = [
-        [chunk.id, numbers[chunk.header, chunk.place.heading], *_numbers(chunk.place), chunk.text] for chunk in chunks
-    ]
-    return zlib.compress(json.dumps([sections, rows], ensure_ascii=False, separators=(",", ":")).encode())
-
-
-def decompressed(blob: bytes) -> list[Chunk]:
-    """Return the chunks that `compressed` made bytes of."""
-    content: list[Any] = json.loads(zlib.decompress(blob))
-    sections, rows = content
-    chunks = []
-    for index, (chunk_id, section, line_start, line_end, char_start, char_end, page, text) in enumerate(rows):
-        header, heading = sections[section]
-        place = Place(line_start, line_end, char_start, char_end, tuple(heading), page)
-        chunks.append(Chunk(chunk_id, index, header, text, place))
-    return chunks
-
-
-def _numbers(place: Place) -> tuple[int | None, ...]:
-    return place.line_start, place.line_end, place.char_start, place.char_end, place.page

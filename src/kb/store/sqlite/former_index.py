@@ -1,61 +1,40 @@
-"""Both legs of search as of a former moment: over the chunks that were there then, with the scores that they had.
-
-Chunks that are there still are looked for as always; those of former versions are read for the search, and counted with
-them.
-"""
+"""What a search as of a former moment asks of a database in a file."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from kb.lexical.bm25 import Matches, Occurrences
-from kb.lexical.index import LexicalIndex, Pending
-from kb.lexical.postings import Postings
-from kb.lexical.segment import as_phrase
-from kb.lexical.snapshot import Admitted, LexicalSnapshot, NewChunk
-from kb.store.rows import Filter, Hit
-from kb.store.sqlite.former_page import admits, former_versions, ids_within
+from kb.lexical.index import LexicalIndex
+from kb.store.analyzer import Tokenizer
+from kb.store.sqlite.former_page import former_versions, ids_within
 from kb.store.sqlite.index import chunk_ids_of
-from kb.store.sqlite.words import Tokenizer, WordReader, read_snapshot
-from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Context, ScoredChunks
+from kb.store.sqlite.words import WordReader, read_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
     from datetime import datetime
 
     import apsw
+    import numpy as np
     from numpy.typing import NDArray
 
-    from kb.lexical.snapshot import Key
-    from kb.store.rows import Author, Chunk, Document
+    from kb.api.access import Limit
+    from kb.store.rows import Chunk, Filter, Version
     from kb.store.sqlite.history import SqliteHistory
-    from kb.store.sqlite.index import Fts5Analyzer, SqliteIndex
-    from kb.vectors import snapshot as vectors
-
-NO_IDS = EMPTY_SCORES.ids
+    from kb.store.sqlite.index import SqliteIndex
+    from kb.vectors.snapshot import VectorSnapshot
 
 
-class FormerChunk(NamedTuple):
-    """A chunk of a former version, the document as it stood then, and who had made it so."""
-
-    document: Document
-    chunk: Chunk
-    author: Author
-
-
-class FormerIndex:
-    """See `kb.store.protocol.Index`.
+class SqlitePresent:
+    """See `kb.store.former_index.Present`.
 
     Args:
         connection: the transaction's.
         index: that of the transaction's own moment.
-        words: the words in memory at that moment, if they are there.
-        snapshot: its vectors.
+        words: the words in memory at that moment; without them they are read.
+        vectors: its vectors.
         history: where former versions are.
-        instant: the former moment.
     """
 
     def __init__(
@@ -63,273 +42,46 @@ class FormerIndex:
         connection: apsw.Connection,
         index: SqliteIndex,
         words: WordReader | None,
-        snapshot: vectors.VectorSnapshot,
+        vectors: VectorSnapshot,
         history: SqliteHistory,
-        instant: datetime,
     ) -> None:
         self._connection = connection
-        self._index = index
-        self._reader = words
-        self._snapshot = snapshot
-        self._instant = instant
-        self._former: dict[int, FormerChunk] = {}
-        self._gone: dict[int, NDArray[np.float32] | None] = {}
-        self._read(history)
-
-    @property
-    def analyzer(self) -> Fts5Analyzer:
-        """The analyzer of the full-text index."""
-        return self._index.analyzer
-
-    def select(self, where: Filter) -> FormerSelection:
-        """Return the chunks that `where` admitted then."""
-        former = {each.document.id: each.document for each in self._former.values()}
-        within = ids_within(self._connection.execute, where.limit, former) if where.limit else former
-        there = {each for each in within if admits(where, former[each]) and self._has_texts(each, where)}
-        admitted = [id_ for id_, each in self._former.items() if each.document.id in there]
-        ids = np.union1d(self._unchanged(where), np.array(admitted, np.int64))
-        return FormerSelection(self.words, self._snapshot, ids, self._gone)
-
-    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
-        """Return the documents that the chunks are of, in the order given."""
-        is_former = np.isin(chunk_ids, np.fromiter(self._former, np.int64, len(self._former)))
-        documents = np.empty(chunk_ids.size, np.int64)
-        documents[is_former] = [self._former[id_].document.id for id_ in chunk_ids[is_former].tolist()]
-        documents[~is_former] = self._index.documents_of(chunk_ids[~is_former])
-        found: list[int] = documents.tolist()
-        return found
-
-    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
-        """Return the chunks with their documents, in the order given."""
-        current = [id_ for id_ in chunk_ids if id_ not in self._former]
-        found = dict(zip(current, self._index.hits(current), strict=True))
-        return [found[id_] if id_ in found else _hit(*self._former[id_]) for id_ in chunk_ids]
+        self._words = words
+        self._history = history
+        self.index = index
+        self.vectors = vectors
 
     @cached_property
-    def words(self) -> FormerWords:
-        """The words of all chunks that were there then."""
-        there = np.array([id_ for id_ in self._former if id_ not in self._gone], np.int64)
-        kept = np.union1d(self._unchanged(Filter(as_of=self._instant)), there)
-        gone = [self._former[id_] for id_ in sorted(self._gone)]
-        return FormerWords(self._connection, self._reader, kept, gone)
-
-    def _has_texts(self, document_id: int, where: Filter) -> bool:
-        """Return whether a former version holds what it must, and nothing of what it must not."""
-        if not (where.holding or where.lacking):
-            return True
-        columns = [
-            self._tokenizer.indexed(text)
-            for chunk in self._chunks_of[document_id]
-            for text in (chunk.text, chunk.header)
-        ]
-
-        def stands(text: str) -> bool:
-            written = as_phrase(text, begins=True)
-            phrase = self._tokenizer.tokens(written)
-            return any(follows(phrase, tokens, begins=written.endswith("*")) for tokens in columns)
-
-        return all(map(stands, where.holding)) and not any(map(stands, where.lacking))
-
-    @cached_property
-    def _chunks_of(self) -> dict[int, list[Chunk]]:
-        found: dict[int, list[Chunk]] = {}
-        for each in self._former.values():
-            found.setdefault(each.document.id, []).append(each.chunk)
-        return found
-
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> Tokenizer:
+        """That of the full text."""
         return Tokenizer(self._connection)
 
-    def _unchanged(self, where: Filter) -> NDArray[np.int64]:
-        """Return the chunks of the documents that stand as they stood then, of those that the filter admits."""
+    @cached_property
+    def words(self) -> WordReader:
+        """The words of the chunks that are there."""
+        if self._words is not None:
+            return self._words
+        snapshot = read_snapshot(self._connection)
+        return WordReader(self._connection, LexicalIndex(snapshot, 0), snapshot)
+
+    def chunk_ids(self, where: Filter) -> NDArray[np.int64]:
+        """Return the chunks of the documents that a filter admits, ascending."""
         ids = chunk_ids_of(self._connection.execute, where)
         assert ids is not None  # noqa: S101 - a filter as of a moment does not admit all there are
         return ids
 
-    def _read(self, history: SqliteHistory) -> None:
-        """Read the former versions that stood then: their chunks, and the vectors of those that are there no more."""
-        for version in former_versions(self._connection.execute, self._instant):
-            chunks = history.chunks(version)
-            self._former |= {chunk.id: FormerChunk(version.document, chunk, version.author) for chunk in chunks}
-            if version.content_id is not None:
-                kept = history.vectors(version, len(chunks))
-                rows = [None] * len(chunks) if kept is None else kept
-                self._gone |= dict(zip((chunk.id for chunk in chunks), rows, strict=True))
+    def former_versions(self, instant: datetime) -> list[Version]:
+        """Return the versions that stood at a moment and do not any more."""
+        return former_versions(self._connection.execute, instant)
 
+    def within(self, limit: Limit, ids: Collection[int]) -> set[int]:
+        """Return which of these documents a limit admits as they are today, there or in the bin."""
+        return ids_within(self._connection.execute, limit, ids)
 
-class FormerSelection:
-    """See `kb.store.protocol.Selection`.
+    def chunks(self, version: Version) -> list[Chunk]:
+        """Return the chunks of a version."""
+        return self._history.chunks(version)
 
-    Args:
-        words: those of all chunks that were there then.
-        snapshot: the vectors of the chunks that are there still.
-        ids: the chunks to choose from, ascending.
-        gone: the chunks that are there no more, with their vectors where they are kept.
-    """
-
-    def __init__(
-        self,
-        words: FormerWords,
-        snapshot: vectors.VectorSnapshot,
-        ids: NDArray[np.int64],
-        gone: dict[int, NDArray[np.float32] | None],
-    ) -> None:
-        self._words = words
-        self._snapshot = snapshot
-        self._ids = ids
-        self._gone = gone
-        self._gone_ids = np.fromiter(gone, np.int64, len(gone))
-
-    def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
-        """Return the `limit` chunks that match any of the words best."""
-        return self._words.best(words, self._ids, limit) if words and self._ids.size else EMPTY_SCORES
-
-    def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how well these chunks match; NaN for one that has none of the words."""
-        return self._words.scores(words, ids) if words else np.full(ids.size, np.nan)
-
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks."""
-        return self._words.occurrences(word, ids)
-
-    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
-        """Return the `limit` chunks nearest to a unit vector, by cosine."""
-        is_gone = np.isin(self._ids, self._gone_ids)
-        near, gone = self._snapshot.nearest(vector, limit, self._ids[~is_gone], exact=exact), self._ids[is_gone]
-        ids = np.concatenate([near.ids, gone])
-        scores = np.concatenate([near.scores, self.cosines(vector, gone)])
-        order = np.argsort(ids)
-        return ScoredChunks(ids[order], scores[order]).best(limit)
-
-    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how near these chunks are to a unit vector; 0 for one without a vector."""
-        is_there = ~np.isin(ids, self._gone_ids)
-        scores = np.zeros(ids.size)
-        scores[is_there] = self._snapshot.cosines(vector, ids[is_there])
-        for place in np.flatnonzero(~is_there):
-            kept = self._gone[int(ids[place])]
-            scores[place] = 0.0 if kept is None else float(kept @ vector)
-        return scores
-
-    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of those of these chunks that are there still."""
-        return self._snapshot.vectors(ids)
-
-    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
-        """Return nothing: what stood beside a note at a former moment is not known."""
-        return NO_CONTEXT
-
-    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return nothing: what is searched as of a moment is what was asked for."""
-        return {}
-
-
-class FormerWords:
-    """Full text over the chunks that were there at a moment.
-
-    Args:
-        connection: the transaction's.
-        reader: the words in memory; without them they are read.
-        kept: the chunks that are there still, ascending.
-        gone: those that are not.
-    """
-
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        reader: WordReader | None,
-        kept: NDArray[np.int64],
-        gone: Sequence[FormerChunk],
-    ) -> None:
-        if reader is None:
-            snapshot = read_snapshot(connection)
-            reader = WordReader(connection, LexicalIndex(snapshot, 0), snapshot)
-        tokenizer = Tokenizer(connection)
-        chunks = [
-            NewChunk(chunk.id, document.id, tokenizer.indexed(chunk.text), tokenizer.indexed(chunk.header))
-            for document, chunk, _ in gone
-        ]
-        rows, found = reader.snapshot.rows_of(kept)
-        lengths = [len(chunk.text) + len(chunk.header) for chunk in chunks]
-        ids = np.concatenate([kept[found], np.array([chunk.id for chunk in chunks], np.int64)])
-        order = np.argsort(ids)
-        documents = np.zeros(ids.size, np.int32)  # filters are resolved before
-        self._snapshot = LexicalSnapshot.of(
-            0,
-            ids[order].astype(np.int32),
-            documents,
-            np.concatenate([reader.snapshot.lengths[rows], np.array(lengths, np.int32)])[order],
-        )
-        places = np.argsort(order).astype(np.int32)
-        self._numbers = np.full(reader.snapshot.size, -1, np.int32)
-        self._numbers[rows] = places[: rows.size]
-        self._reader = reader
-        self._gone = Pending(0)
-        self._gone.add(chunks)
-        self._gone_rows = places[rows.size :]
-
-    def best(self, words: Sequence[str], ids: NDArray[np.int64], limit: int) -> ScoredChunks:
-        """Return the `limit` of these chunks that match best."""
-        mask = np.zeros(self._snapshot.size, np.bool_)
-        mask[self._snapshot.rows_of(ids)[0]] = True
-        rows, scores = self._matches(words).best(limit, Admitted(self._snapshot, mask))
-        return ScoredChunks(self._snapshot.ids[rows].astype(np.int64), scores).best(limit)
-
-    def scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of these chunks; NaN where there is none."""
-        rows, found = self._snapshot.rows_of(ids)
-        scores = np.full(ids.size, np.nan)
-        scores[found] = self._matches(words).scores(rows)
-        return scores
-
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks, of which each was there."""
-        return self._matches((word,)).occurrences(self._snapshot.rows_of(ids)[0])
-
-    def _matches(self, words: Sequence[str]) -> Matches:
-        keys = [(key, word.endswith("*")) for word in words for key in self._reader.keys([word])]
-        return Matches(self._snapshot, [(key, self._postings(key, begins=begins)) for key, begins in keys])
-
-    def _postings(self, key: Key, *, begins: bool) -> Postings:
-        """Return where a word stands; with `begins`, where one does that it is the beginning of, if it is one token."""
-        if begins and len(key) == 1:
-            kept, gone = self._reader.begun(key[0]), self._gone.begun(key[0])
-        else:
-            kept, gone = self._reader.postings(key), self._gone.counts(key, 0, len(self._gone))
-        kept = kept.renumbered(self._numbers)
-        rows = np.concatenate([kept.rows, self._gone_rows[np.fromiter(gone, np.int64, len(gone))]])
-        counts = np.concatenate([kept.counts.astype(np.int64), np.fromiter(gone.values(), np.int64, len(gone))])
-        order = np.argsort(rows)
-        return Postings.of(rows[order], counts[order])
-
-
-def follows(phrase: Sequence[str], tokens: Sequence[str], *, begins: bool = False) -> bool:
-    """Return whether the tokens of a phrase follow each other somewhere; one without any stands nowhere.
-
-    With `begins`, the last may go on.
-    """
-    if not phrase:
-        return False
-    *first, last = phrase
-    ends = (place for place, token in enumerate(tokens) if token == last or (begins and token.startswith(last)))
-    return any(tokens[max(0, end - len(first)) : end] == first for end in ends)
-
-
-def _hit(document: Document, chunk: Chunk, author: Author) -> Hit:
-    return Hit(
-        chunk.id,
-        chunk.index,
-        document.id,
-        document.title,
-        document.source_path,
-        document.doc_type,
-        chunk.text,
-        chunk.place,
-        document.tags,
-        document.created_at,
-        document.updated_at,
-        document.date,
-        document.source,
-        author,
-    )
+    def vectors_of(self, version: Version, count: int) -> NDArray[np.float32] | None:
+        """Return the vectors of a former version's chunks, if they are kept."""
+        return self._history.vectors(version, count)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb.store.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.rows import NOBODY, HistoryCounts
 from kb.store.sqlite.former_page import STOOD
 from kb.store.sqlite.replacements import pass_on
-from kb.store.sqlite.row_mapping import Execute, binned_of, field_values, iso, mapped, moment, raw, version_of
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:

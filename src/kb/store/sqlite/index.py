@@ -13,13 +13,13 @@ import numpy as np
 from kb.lexical.beginnings import completions
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
-from kb.lexical.segment import RUN, as_phrase, has_run, places
+from kb.store.analyzer import Fts5Analyzer, Tokenizer
+from kb.store.row_mapping import Execute, hit_of, mapped
+from kb.store.speller import Speller
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.document_query import EVERY_DOCUMENT, admitted, id_queries, quoted
-from kb.store.sqlite.row_mapping import Execute, hit_of, mapped
-from kb.store.sqlite.speller import Speller
+from kb.store.sqlite.speller import SqliteVocabulary
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import Tokenizer
 from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, ScoredChunks
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SqliteIndex:
     @cached_property
     def analyzer(self) -> Fts5Analyzer:
         """The analyzer of the full-text index."""
-        return Fts5Analyzer(self._connection)
+        return Fts5Analyzer(Tokenizer(self._connection))
 
     def select(self, where: Filter) -> SqliteSelection:
         """Return the chunks that `where` admits."""
@@ -136,7 +136,9 @@ class SqliteSelection:
 
         Without the words in memory there are none.
         """
-        return Speller(self._connection, self._words, self._admitted).unknown(words) if self._words and words else {}
+        if self._words is None or not words:
+            return {}
+        return Speller(SqliteVocabulary(self._connection, self._words, self._admitted)).unknown(words)
 
     def _completed(self, words: Sequence[str]) -> Terms:
         """Return the words, and for each beginning among them words that begin so and whose stems do not."""
@@ -243,36 +245,6 @@ class TableLeg:
         return ScoredChunks(table[:, 0].astype(np.int64), table[:, 1])
 
 
-class Fts5Analyzer:
-    """See `kb.store.protocol.Analyzer`."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenizer = Tokenizer(connection)
-
-    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return each word of the text: where it begins and ends, and its stem."""
-        if not has_run(text):
-            return self._stems(text)
-        pairs = [
-            (run.start() + start, run.start() + end, token)
-            for run in RUN.finditer(text)
-            for start, end, token in places(run[0])
-        ]
-        return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
-
-    def stems_of(self, word: str) -> list[str]:
-        """Return the stems by which a word is looked for."""
-        return self._tokenizer.tokens(as_phrase(word))
-
-    def _stems(self, text: str) -> Iterable[tuple[int, int, str]]:
-        raw = text.encode()
-        tokens = self._tokenizer.places(raw)
-        if len(raw) == len(text):
-            return tokens
-        characters = _characters_before(raw)
-        return ((characters[start], characters[end], stem) for start, end, stem in tokens)
-
-
 def match_expression(words: Iterable[str]) -> str:
     """Return the FTS5 expression for any of the words; as each is quoted, none is a syntax error."""
     return " OR ".join(map(quoted, words))
@@ -295,9 +267,3 @@ def chunk_ids_of(execute: Execute, where: Filter) -> NDArray[np.int64] | None:
 def _ids(text: str | None) -> NDArray[np.int64]:
     """Return ids that SQLite put together: one text is read faster than a row for each."""
     return np.fromstring(text, np.int64, sep=",") if text else EMPTY_SCORES.ids
-
-
-def _characters_before(raw: bytes) -> list[int]:
-    """Return how many characters begin before each byte of UTF-8, and in all of it."""
-    begins = (np.frombuffer(raw, np.uint8) & 0xC0) != 0x80
-    return [0, *np.cumsum(begins).tolist()]

@@ -6,7 +6,7 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kb.store.sqlite.row_mapping import Execute, array, field_values, job_of, mapped, next_ids, stored_limit
+from kb.store.row_mapping import Execute, array, field_values, job_of, mapped, next_ids, stored_limit
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:

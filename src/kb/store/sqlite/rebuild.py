@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kb.store.row_mapping import Execute
     from kb.store.rows import VectorSpace
-    from kb.store.sqlite.row_mapping import Execute
 
     Embed = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
     """From headers and texts of chunks to their vectors."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from kb.store.sqlite.row_mapping import Execute, moment
+from kb.store.row_mapping import Execute, moment
 from kb.store.sqlite.statements import statements
+from kb.store.successors import nearest_successors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
     from datetime import datetime
 
 FOREVER: Final = "9999"
@@ -29,12 +30,7 @@ def successors(execute: Execute, ids: Iterable[int], instant: datetime | None = 
     wanted = sorted(ids)
     at = {"ids": json.dumps(wanted), "moment": moment(instant) if instant else FOREVER}
     links: list[tuple[int, int, int]] = execute(statements("replacements")["select_links"], at).fetchall()
-    there = {later for _, later, is_there in links if is_there}
-    direct: dict[int, list[int]] = {}
-    for later, replaced in {later: replaced for replaced, later, _ in links}.items():
-        direct.setdefault(replaced, []).append(later)
-    present = {each: [later for later in _after(each, direct) if later in there] for each in wanted}
-    return {each: later for each, later in present.items() if later}
+    return nearest_successors(wanted, links)
 
 
 def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:
@@ -43,16 +39,3 @@ def pass_on(execute: Execute, document_id: int, *, for_good: bool) -> None:
     other: int | None = execute(sql["select_replaced"], {"id": document_id}).get
     for name in ("pass_on", "pass_on_former" if for_good else "pass_on_in_bin"):
         execute(sql[name], {"id": document_id, "other": other})
-
-
-def _after(document_id: int, direct: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return the direct and indirect successors of a document, the nearest first; none if it is one of its own.
-
-    As each document replaces one at most, no other circle can be come to.
-    """
-    found = [*direct.get(document_id, ())]
-    for each in found:
-        if each == document_id:
-            return []
-        found += direct.get(each, ())
-    return found

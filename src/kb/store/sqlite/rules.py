@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import apsw
 
 from kb.lexical.segment import segmented
+from kb.store.compressed import decompressed
 from kb.store.sqlite.connection import connect, load_vectors
-from kb.store.sqlite.former_content import decompressed
 from kb.store.sqlite.schema import create
 from kb.store.sqlite.vector_codes import CHECKSUM, drop_codes
 from kb.store.sqlite.vector_space import HISTORY_SIZE, declared_dimensions

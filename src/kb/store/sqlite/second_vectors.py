@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import apsw
 import numpy as np
 
+from kb.store.compressed import decompressed
 from kb.store.rows import MissingVector, SecondSpace, VectorSpace
-from kb.store.sqlite.former_content import decompressed
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import ReembedState
+    from kb.store.row_mapping import Execute
     from kb.store.rows import Chunk
-    from kb.store.sqlite.row_mapping import Execute
     from kb.store.sqlite.vectors import Vectors
 
 CODED: Final = 2048

@@ -1,52 +1,30 @@
-"""Words that no chunk has, and those of the full text that are spelled nearly alike."""
+"""The words of the full text, as a speller looks for them, in SQL and in memory."""
 
 from __future__ import annotations
 
 import json
-from itertools import islice
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.lexical.segment import segmented
-from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
-from kb.lexical.stop_words import STOP_WORDS
+from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import LAST, Tokenizer
+from kb.store.sqlite.words import LAST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     import apsw
     from numpy.typing import NDArray
 
     from kb.lexical.snapshot import Admitted, Key
+    from kb.store.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
 
-FAR = 2
-"""How many letters of a long word may be wrong, behind its first half."""
 
-CORRECTED = 3
-"""For how many words of a query nearest ones are looked for."""
-
-NEAREST = 3
-"""How many are named."""
-
-READ_STEMS = 10
-"""Of how many stems at most it is read how they are written."""
-
-SCANNED = 4000
-"""How many stems that begin with half a word are looked through."""
-
-READ = 3
-"""In how many chunks that is read."""
-
-ENDING = 3
-"""How many letters a stem may have lost."""
-
-
-class Speller:
-    """Finds the words that none of some chunks has.
+class SqliteVocabulary:
+    """See `kb.store.speller.Vocabulary`.
 
     Args:
         connection: the transaction's.
@@ -55,61 +33,38 @@ class Speller:
     """
 
     def __init__(self, connection: apsw.Connection, words: WordReader, admitted: Admitted | None) -> None:
-        self._execute = connection.execute
-        self._tokenizer = Tokenizer(connection)
+        self._connection = connection
+        self._execute: Execute = connection.execute
         self._words = words
         self._admitted = admitted
 
-    def unknown(self, words: Iterable[str]) -> dict[str, list[str]]:
-        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
-        keys = {word: self._words.keys([word]) for word in words}
-        missing = [word for word, found in keys.items() if found and not self._rows(found[0]).size]
-        corrected = [word for word in missing if len(word) >= SHORTEST][:CORRECTED]
-        return {word: self._nearest(word) if word in corrected else [] for word in missing}
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """That of the full text."""
+        return Tokenizer(self._connection)
 
-    def _nearest(self, word: str) -> list[str]:
-        letters = plain(word)
-        made = self._made(letters)
-        stems = dict.fromkeys(made, 1) | {stem: far for stem, far in self._begun(letters) if stem not in made}
-        # Those of other chunks do not count: who may not see them would miss what they took the place of.
-        ordered = sorted(stems, key=lambda stem: (stems[stem], stem))
-        there = ((stem, rows) for stem in ordered if (rows := self._rows((stem,))).size)
-        found = []
-        for stem, rows in islice(there, READ_STEMS):
-            written = self._written(stem, letters, rows)
-            if written and written not in STOP_WORDS:
-                far = distance(spelled_out(letters), spelled_out(plain(written)))
-                if stem in made or far <= FAR:
-                    found.append((far, -rows.size, written))
-        return [written for *_, written in sorted(found)[:NEAREST]]
+    def keys(self, word: str) -> list[Key]:
+        """Return what the full text has of a word."""
+        return self._words.keys([word])
 
-    def _made(self, word: str) -> set[str]:
-        """Return the stems of what the word becomes by one change."""
-        stems = json.dumps(sorted(set(self._tokenizer.tokens(" ".join(sorted(edits(word)))))))
-        return {stem for (stem,) in self._execute(statements("postings")["select_known"], (stems,))}
+    def known(self, stems: Sequence[str]) -> set[str]:
+        """Return those of the stems that stand somewhere."""
+        return {stem for (stem,) in self._execute(statements("postings")["select_known"], (json.dumps(stems),))}
 
-    def _begun(self, word: str) -> Iterator[tuple[str, int]]:
-        """Yield the stems that have the first half of a long word and go on nearly as it does, and how far they are."""
-        if len(word) < LONG:
-            return
-        half = word[: len(word) // 2]
-        for (stem,) in self._execute(statements("postings")["select_beginning"], (half, half + LAST, SCANNED)):
-            begin = word[: max(len(stem), len(word) - ENDING)]
-            if may_be_near(begin, stem, FAR) and (far := distance(begin, stem)) <= FAR:
-                yield stem, far
+    def begun(self, beginning: str, most: int) -> Iterable[str]:
+        """Return stems that begin so."""
+        rows = self._execute(statements("postings")["select_beginning"], (beginning, beginning + LAST, most))
+        return (stem for (stem,) in rows)
 
-    def _written(self, stem: str, letters: str, rows: NDArray[np.int32]) -> str | None:
-        """Return the word of that stem, in one of the first chunks that have it, which is most like these letters."""
-        ids = self._words.snapshot.ids[rows[:READ]].tolist()
-        texts = self._execute(statements("postings")["select_sources"], (json.dumps(ids),))
-        found = {
-            raw[start:end].decode().lower()
-            for (text,) in texts
-            for raw in [(segmented(text) or text).encode()]
-            for start, end, token in self._tokenizer.places(raw)
-            if token == stem
-        }
-        return min(found, key=lambda each: (distance(letters, plain(each)), each), default=None)
+    def some_with(self, key: Key, most: int) -> tuple[int, list[int]]:
+        """Return how many of the chunks have a word, and the first of them."""
+        rows = self._rows(key)
+        return rows.size, self._words.snapshot.ids[rows[:most]].tolist()
+
+    def sources(self, chunk_ids: Sequence[int]) -> Iterable[str]:
+        """Return headers and texts of chunks as they were written."""
+        rows = self._execute(statements("postings")["select_sources"], (json.dumps(chunk_ids),))
+        return (text for (text,) in rows)
 
     def _rows(self, key: Key) -> NDArray[np.int32]:
         """Return where a word stands among the chunks."""

@@ -1,19 +1,9 @@
-"""Statements by name."""
+"""SQLite's statements by name."""
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from functools import partial
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from kb.store.statements import read_statements
 
-
-@cache
-def statements(file: str) -> Mapping[str, str]:
-    """Return the statements of `sql/{file}.sql`; before each stand `-- name: …` and what it does."""
-    text = files(__package__).joinpath("sql", f"{file}.sql").read_text("utf-8")
-    _, *parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+statements = partial(read_statements, __package__)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import apsw
 
 from kb.api.errors import DiskFault, DiskFull, StoreError
+from kb.store.former_index import FormerIndex
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.former_index import FormerIndex
+from kb.store.sqlite.former_index import SqlitePresent
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
@@ -32,12 +33,13 @@ from kb.store.sqlite.words import DEFAULT_LIMIT, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
 
     from kb.api.access import Caller
+    from kb.store.row_mapping import Execute
     from kb.store.rows import VectorSpace
-    from kb.store.sqlite.row_mapping import Execute
     from kb.store.sqlite.words import WordReader
 
 READ_CONNECTIONS = 8
@@ -91,7 +93,8 @@ class SqliteTransaction:
     def index_at(self, instant: datetime) -> FormerIndex:
         """Both legs of search, as of a former moment."""
         snapshot = self._vectors.seen_by(self.connection)
-        return FormerIndex(self.connection, self.index, self.words, snapshot, self.history, instant)
+        present = SqlitePresent(self.connection, self.index, self.words, snapshot, self.history)
+        return FormerIndex(present, instant)
 
     @cached_property
     def words(self) -> WordReader | None:
@@ -212,6 +215,13 @@ class SqliteStore:
                     self.words.withdraw()
                 raise
         self._keeper.notice()
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Return: no other process queues jobs."""
+
+    def queue(self) -> AbstractContextManager[SqliteTransaction]:
+        """A change of the queue alone: one like any other."""
+        return self.write()
 
     def reclaim(self) -> bool:
         """Give some free pages back and empty the log; return whether there are more.

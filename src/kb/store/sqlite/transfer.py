@@ -10,12 +10,12 @@ import apsw
 import numpy as np
 
 from kb.api.errors import StoreError
+from kb.store.compressed import compressed
+from kb.store.row_mapping import array, iso, next_ids
 from kb.store.rows import NOBODY, Chunk, Retention
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
-from kb.store.sqlite.former_content import compressed
 from kb.store.sqlite.history import SqliteHistory
-from kb.store.sqlite.row_mapping import array, iso, next_ids
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 

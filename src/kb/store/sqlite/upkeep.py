@@ -14,9 +14,10 @@ import apsw
 import numpy as np
 
 from kb.lexical.stop_words import STOP_WORDS
+from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.index import MemoryLeg, TableLeg
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.words import Tokenizer, indexed_chunks
+from kb.store.sqlite.words import indexed_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

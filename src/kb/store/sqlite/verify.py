@@ -13,12 +13,12 @@ import apsw
 import numpy as np
 
 from kb.api.errors import StoreError
+from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
 from kb.store.sqlite.rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
-from kb.store.sqlite.words import Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
 from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
 from kb.lexical.postings import Postings
-from kb.lexical.segment import as_phrase, segmented
+from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import MAX_ID, LexicalSnapshot, NewChunk
+from kb.store.analyzer import Tokenizer
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
 
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 256 << 20
-
-TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-"""That of `chunks_fts`."""
 
 MAX_TOKENS = 8
 """How many tokens a word has at most whose postings are kept."""
@@ -174,31 +172,6 @@ class WordReader:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return Tokenizer(self._connection)
-
-
-class Tokenizer:
-    """Cuts texts into tokens as `chunks_fts` does."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._tokenize: Any = connection.fts5_tokenizer(*TOKENIZER)
-
-    def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
-        tokens: list[str] = self._tokenize(
-            text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-        )
-        return tokens
-
-    def indexed(self, text: str) -> list[str]:
-        """Return the tokens that a text is indexed by."""
-        return self.tokens(segmented(text) or text)
-
-    def places(self, raw: bytes) -> list[tuple[int, int, str]]:
-        """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
-        places: list[tuple[int, int, str]] = self._tokenize(
-            raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
-        )
-        return places
 
 
 def _fits(connection: apsw.Connection) -> bool:

@@ -1,0 +1,77 @@
+"""SQLite's tokenizer, which cuts texts into words whatever database they are in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from kb.lexical.segment import RUN, as_phrase, has_run, places, segmented
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
+"""That of `chunks_fts`."""
+
+
+class Tokenizer:
+    """Cuts texts into tokens as `chunks_fts` does."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._tokenize: Any = connection.fts5_tokenizer(*TOKENIZER)
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a text."""
+        tokens: list[str] = self._tokenize(
+            text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+        )
+        return tokens
+
+    def indexed(self, text: str) -> list[str]:
+        """Return the tokens that a text is indexed by."""
+        return self.tokens(segmented(text) or text)
+
+    def places(self, raw: bytes) -> list[tuple[int, int, str]]:
+        """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
+        places: list[tuple[int, int, str]] = self._tokenize(
+            raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
+        )
+        return places
+
+
+class Fts5Analyzer:
+    """See `kb.store.protocol.Analyzer`."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return each word of the text: where it begins and ends, and its stem."""
+        if not has_run(text):
+            return self._stems(text)
+        pairs = [
+            (run.start() + start, run.start() + end, token)
+            for run in RUN.finditer(text)
+            for start, end, token in places(run[0])
+        ]
+        return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
+
+    def stems_of(self, word: str) -> list[str]:
+        """Return the stems by which a word is looked for."""
+        return self._tokenizer.tokens(as_phrase(word))
+
+    def _stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+        raw = text.encode()
+        tokens = self._tokenizer.places(raw)
+        if len(raw) == len(text):
+            return tokens
+        characters = _characters_before(raw)
+        return ((characters[start], characters[end], stem) for start, end, stem in tokens)
+
+
+def _characters_before(raw: bytes) -> list[int]:
+    """Return how many characters begin before each byte of UTF-8, and in all of it."""
+    begins = (np.frombuffer(raw, np.uint8) & 0xC0) != 0x80
+    return [0, *np.cumsum(begins).tolist()]

@@ -1,0 +1,91 @@
+"""Which chunks stand beside one another, and how near they are to a vector together.
+
+Documents with one tag `thread:…` are a thread; of notes without one, those in the same folder are, by their paths. They
+follow each other by their ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    Groups = NDArray[np.int32]
+    """Rows, each with those beside it or `NOBODY`, of shape (n, 1 + 2 * REACH)."""
+
+REACH = 2
+"""How many neighbours on either side lend something; the statements find twice as many."""
+
+WEIGHT = 0.25
+"""What a word or a vector of a neighbour counts for."""
+
+SHORT = 100
+"""How many tokens a document has at most that lends something to others of its thread, and takes it."""
+
+THREADED = 12
+"""Of how many chunks, the best, threads are read."""
+
+NOBODY = -1
+Line = tuple[int, "Sequence[int]", "Sequence[int]"]
+"""A document, and the ids of those before it, the nearest first, and after it."""
+
+
+def windows(lines: Iterable[Line]) -> dict[int, list[int]]:
+    """Return the neighbours of documents, and those of the neighbours.
+
+    One that is in two threads has different ones in each: its own line goes before those of others.
+    """
+    own: dict[int, list[int]] = {}
+    others: dict[int, list[int]] = {}
+    for document_id, before, after in sorted(lines, key=lambda line: line[0]):
+        line = [*reversed(before), document_id, *after]
+        place = len(before)
+        for index in range(max(0, place - REACH), min(len(line), place + REACH + 1)):
+            near = line[max(0, index - REACH) : index] + line[index + 1 : index + 1 + REACH]
+            window = near + [NOBODY] * (2 * REACH - len(near))
+            (own if index == place else others).setdefault(line[index], window)
+    return others | own
+
+
+def grouped(windows_of: dict[int, list[int]], row_of: dict[int, int]) -> Groups:
+    """Return the rows of documents with those of their neighbours, of those that have one of each."""
+    groups = [
+        [row, *(row_of.get(each, NOBODY) for each in window)]
+        for document, window in windows_of.items()
+        if (row := row_of.get(document, NOBODY)) != NOBODY
+    ]
+    with_others = [group for group in groups if any(row != NOBODY for row in group[1:])]
+    return np.array(with_others, np.int32).reshape(-1, 1 + 2 * REACH)
+
+
+def joined(first: Groups, second: Groups) -> Groups:
+    """Return both, by ascending row."""
+    groups = np.concatenate([first, second])
+    return groups[np.argsort(groups[:, 0])]
+
+
+def group_weights(groups: Groups) -> NDArray[np.float64]:
+    """Return what each column of groups counts for."""
+    return np.where(np.arange(groups.shape[1]), WEIGHT, 1.0)
+
+
+def group_cosines(groups: Groups, vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return how near each group is to a unit vector as one text.
+
+    Args:
+        groups: the groups.
+        vectors: those of the rows in them, each once, by ascending row.
+        vector: the unit vector.
+    """
+    rows, places = np.unique(groups, return_inverse=True)
+    padded = np.concatenate([np.zeros((np.count_nonzero(rows < 0), vectors.shape[1]), np.float32), vectors])
+    shares = ((groups >= 0) * group_weights(groups)).astype(np.float32)
+    mixed: NDArray[np.float32] = np.einsum("nmd,nm->nd", padded[places.reshape(groups.shape)], shares)
+    lengths = np.maximum(np.sqrt(np.vecdot(mixed, mixed)), np.finfo(np.float32).tiny)
+    cosines: NDArray[np.float64] = (np.vecdot(mixed, vector) / lengths).astype(np.float64)
+    return cosines

@@ -1,0 +1,1 @@
+"""A store in PostgreSQL with pgvector."""

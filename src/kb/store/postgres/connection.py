@@ -1,0 +1,84 @@
+"""Connections to the database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import Cursor
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.string import StrDumperUnknown, TextLoader
+
+if TYPE_CHECKING:
+    from psycopg.abc import Buffer
+
+NUL, STAND_IN = "\0", "\ufdd0"
+"""PostgreSQL's texts hold no NUL: this one, which is no character and stands in no text, is written in its place."""
+
+MILLISECONDS = 3
+SCHEMA = "kb"
+
+
+class Rows(Cursor[tuple[Any, ...]]):
+    """A cursor that says what APSW's says, so that rows are mapped alike."""
+
+    @property
+    def get(self) -> Any:  # noqa: ANN401 - what the statement's first row has
+        """The only column of the first row, or that row; None if there is none."""
+        row = self.fetchone()
+        return row[0] if row is not None and len(row) == 1 else row
+
+    def get_description(self) -> tuple[tuple[str, str], ...]:
+        """Return name and type of each column."""
+        return tuple((column.name, str(column.type_code)) for column in self.description or ())
+
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class TextDumper(StrDumperUnknown):
+    """Writes a stand-in for each NUL."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        """Return the text as it is sent."""
+        return super().dump(obj.replace(NUL, STAND_IN))
+
+
+class NulLoader(TextLoader):
+    """Reads it back."""
+
+    def load(self, data: Buffer) -> bytes | str:
+        """Return the text as it was written."""
+        text = super().load(data)
+        return text.replace(STAND_IN, NUL) if isinstance(text, str) else text
+
+
+class MomentLoader(Loader):
+    """Reads a moment as `kb.store.row_mapping` knows it: UTC, to the millisecond."""
+
+    def load(self, data: Buffer) -> str:
+        """Return the moment as text."""
+        whole, _, fraction = bytes(data).decode().removesuffix("+00").partition(".")
+        return f"{whole}.{fraction:0<{MILLISECONDS}}"
+
+
+class VectorDumper(Dumper):
+    """Writes an array of numbers as pgvector reads it."""
+
+    def dump(self, obj: Any) -> Buffer | None:  # noqa: ANN401 - as psycopg has it
+        """Return the vector as text."""
+        return f"[{','.join(map(repr, obj.tolist()))}]".encode()
+
+
+def prepare(connection: Connection) -> None:
+    """Make a new connection one of the store's."""
+    connection.cursor_factory = Rows
+    adapters = connection.adapters
+    adapters.register_dumper(str, TextDumper)
+    for name in ("text", "varchar"):
+        adapters.register_loader(name, NulLoader)
+    adapters.register_loader("timestamptz", MomentLoader)
+    adapters.register_dumper("numpy.ndarray", VectorDumper)
+    connection.execute(f"SET search_path = {SCHEMA}, public")
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET DateStyle = 'ISO'")

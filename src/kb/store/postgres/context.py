@@ -1,0 +1,101 @@
+"""What stands beside a chunk: the others of its document, or the neighbours of a short note in its thread, in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.store.neighbours import (
+    NOBODY,
+    REACH,
+    SHORT,
+    THREADED,
+    group_cosines,
+    group_weights,
+    grouped,
+    joined,
+    windows,
+)
+from kb.store.postgres.document_query import among
+from kb.store.postgres.statements import statements
+from kb.vectors.scores import NO_CONTEXT, Context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.store.neighbours import Groups, Line
+    from kb.store.postgres.document_query import Condition
+    from kb.store.postgres.vectors import VectorTable
+    from kb.store.postgres.words import FullText, SomeChunks, Word
+    from kb.store.row_mapping import Execute
+
+
+class ContextReader:
+    """Scores chunks together with what stands beside them.
+
+    Args:
+        execute: the transaction's.
+        words: its full text.
+        condition: which documents the filter admits.
+        vectors: its vectors.
+    """
+
+    def __init__(self, execute: Execute, words: FullText, condition: Condition, vectors: VectorTable) -> None:
+        self._execute = execute
+        self._words = words
+        self._condition = condition
+        self._vectors = vectors
+        self._sql = statements("context")
+
+    def scores(self, words: Sequence[Word], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+        """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
+        near = np.array(self._execute(self._sql["select_near"], (REACH, ids.tolist())).fetchall(), np.int64)
+        near = near.reshape(-1, 4)  # id, document, index, length
+        found = windows(self._lines(_short(near, ids[:THREADED])))
+        chunk_of = self._only_chunks({each for window in found.values() for each in window} | found.keys())
+        some = self._words.some(np.union1d(near[:, 0], np.array(list(chunk_of.values()), np.int64)))
+        row_of = {document: int(some.rows(np.array([chunk]))[0][0]) for document, chunk in chunk_of.items()}
+        groups = joined(_siblings(some, near, ids), grouped(found, row_of))
+        return self._scored(some, groups, words, vector) if groups.size else NO_CONTEXT
+
+    def _scored(self, some: SomeChunks, groups: Groups, words: Sequence[Word], vector: NDArray[np.float32]) -> Context:
+        fts = self._words.matches(some, words).in_context(groups, group_weights(groups))
+        rows = np.unique(groups)
+        vectors = self._vectors.vectors(some.chunk_ids[rows[rows >= 0]])
+        return Context(some.chunk_ids[groups[:, 0]], fts, group_cosines(groups, vectors, vector))
+
+    def _lines(self, documents: Sequence[int]) -> list[Line]:
+        """Return those of these documents that are in a thread, with those around them."""
+        if not documents:
+            return []
+        found: list[Line] = self._execute(self._sql["select_in_threads"], (list(documents),)).fetchall()
+        others = set(documents).difference(document_id for document_id, _, _ in found)
+        return found + self._execute(self._sql["select_in_folders"], (list(others),)).fetchall() if others else found
+
+    def _only_chunks(self, documents: Iterable[int]) -> dict[int, int]:
+        """Return the chunks of those documents that have a short one alone and that the filter admits."""
+        where, parameters = among(self._condition)
+        sql = self._sql["select_only_chunks"].format(among=where)
+        wanted = [each for each in documents if each != NOBODY]
+        return dict(self._execute(sql, (wanted, SHORT, *parameters)).fetchall()) if wanted else {}
+
+
+def _short(near: NDArray[np.int64], ids: NDArray[np.int64]) -> list[int]:
+    """Return the documents of those of these chunks that are short."""
+    is_wanted = np.isin(near[:, 0], ids) & (near[:, 3] <= SHORT)
+    documents: list[int] = np.unique(near[is_wanted, 1]).tolist()
+    return documents
+
+
+def _siblings(some: SomeChunks, near: NDArray[np.int64], ids: NDArray[np.int64]) -> Groups:
+    """Return chunks with the others of their document, in order."""
+    chunk_at = {(document, index): chunk for chunk, document, index, _ in near.tolist()}
+    own = [row for row in near.tolist() if row[0] in set(ids.tolist())]
+    steps = [step for step in range(-REACH, REACH + 1) if step]
+    chunks = [[chunk, *(chunk_at.get((document, index + step)) for step in steps)] for chunk, document, index, _ in own]
+    numbers = {chunk: number for number, chunk in enumerate(some.chunk_ids.tolist())} | {None: NOBODY}
+    groups = [[numbers[chunk] for chunk in group] for group in chunks if any(chunk is not None for chunk in group[1:])]
+    return np.array(groups, np.int32).reshape(-1, 1 + 2 * REACH)

@@ -1,0 +1,110 @@
+"""The two legs of search, in SQL."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from kb.lexical.beginnings import completions
+from kb.store.analyzer import Fts5Analyzer
+from kb.store.postgres.context import ContextReader
+from kb.store.postgres.document_query import admitted
+from kb.store.postgres.speller import PostgresVocabulary
+from kb.store.postgres.statements import statements
+from kb.store.row_mapping import Execute, hit_of, mapped
+from kb.store.speller import Speller
+from kb.vectors.scores import EMPTY_SCORES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kb.lexical.bm25 import Occurrences
+    from kb.store.postgres.vectors import VectorTable
+    from kb.store.postgres.words import FullText, Word
+    from kb.store.rows import Filter, Hit
+    from kb.vectors.scores import Context, ScoredChunks
+
+
+class PostgresIndex:
+    """See `kb.store.protocol.Index`."""
+
+    def __init__(self, execute: Execute, words: FullText, vectors: VectorTable) -> None:
+        self._execute = execute
+        self._words = words
+        self._vectors = vectors
+
+    @cached_property
+    def analyzer(self) -> Fts5Analyzer:
+        """The analyzer of the full-text index."""
+        return Fts5Analyzer(self._words.tokenizer)
+
+    def select(self, where: Filter) -> PostgresSelection:
+        """Return the chunks that `where` admits."""
+        return PostgresSelection(self._execute, self._words, self._vectors, where)
+
+    def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
+        """Return the documents that the chunks are of, in the order given."""
+        ids = chunk_ids.tolist()
+        found = dict(self._execute(statements("search")["select_documents_of"], (ids,)).fetchall())
+        return [found[chunk_id] for chunk_id in ids]
+
+    def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
+        """Return the chunks with their documents, in the order given."""
+        rows = self._execute(statements("search")["select_hits"], ([int(each) for each in chunk_ids],))
+        found = {hit.chunk_id: hit for hit in mapped(hit_of, rows)}
+        return [found[chunk_id] for chunk_id in chunk_ids]
+
+
+class PostgresSelection:
+    """See `kb.store.protocol.Selection`. What a query needs is found out once, when it is first needed."""
+
+    def __init__(self, execute: Execute, words: FullText, vectors: VectorTable, where: Filter) -> None:
+        self._execute = execute
+        self._words = words
+        self._vectors = vectors
+        self._condition = admitted(words, where)
+        self._looked_up: dict[tuple[str, ...], list[Word]] = {}
+
+    def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
+        """Return the `limit` chunks that match any of the words best."""
+        return self._words.best(self._look_up(words), self._condition, limit) if words else EMPTY_SCORES
+
+    def full_text_scores(self, words: Sequence[str], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how well these chunks match; NaN for one that has none of the words."""
+        return self._words.scores(self._look_up(words), ids)
+
+    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks; None for a beginning, which has no weight of its own."""
+        return None if word.endswith("*") else self._words.occurrences(self._look_up((word,)), ids)
+
+    def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, by cosine."""
+        return self._vectors.nearest(vector, limit, self._condition, exact=exact)
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks are to a unit vector."""
+        return self._vectors.cosines(vector, ids)
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
+        return self._vectors.vectors(ids)
+
+    def in_context(self, words: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+        """Return the scores of those of these chunks that have neighbours, and of the neighbours in threads."""
+        reader = ContextReader(self._execute, self._words, self._condition, self._vectors)
+        return reader.scores(self._look_up(words), vector, ids)
+
+    def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return those of the words that no chunk has, each with others that some have, the nearest first."""
+        return Speller(PostgresVocabulary(self._words, self._condition)).unknown(words) if words else {}
+
+    def _look_up(self, words: Sequence[str]) -> list[Word]:
+        if (key := tuple(words)) not in self._looked_up:
+            begun = [word.removesuffix("*") for word in words if word.endswith("*")]
+            more = (completions(word, self._words.tokenizer.tokens).values() for word in begun)
+            self._looked_up[key] = self._words.look_up((*words, *chain.from_iterable(more)))
+        return self._looked_up[key]

@@ -1,0 +1,111 @@
+"""The schema, made and brought up to date by numbered migrations."""
+
+from __future__ import annotations
+
+import logging
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+
+from kb.api.errors import StoreError
+from kb.store.postgres.connection import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.store.postgres.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+SCHEMA_VERSION: Final = 1
+OLDEST_POSTGRES: Final = 16
+OLDEST_PGVECTOR: Final = (0, 8, 4)
+MIGRATING: Final = 0x6B62_0001
+"""The advisory lock of who migrates."""
+
+
+def prepare_schema(connection: Connection) -> None:
+    """Make the schema in a database without one; migrate an older one. Engines that start together do it once.
+
+    Raises:
+        StoreError: the server or pgvector is too old, or the schema is too new, or cannot be migrated.
+    """
+    require_server(connection)
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
+        require_pgvector(connection)
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {SCHEMA}.migrations"
+            " (number int PRIMARY KEY, at timestamptz(3) NOT NULL DEFAULT now())"
+        )
+        version = schema_version(connection)
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"The database has schema version {version}; this program knows {SCHEMA_VERSION}: use a newer kb."
+            )
+        for number, sql in migrations(after=version):
+            logger.info("migrating to version %s", number)
+            try:
+                connection.execute(sql)
+            except psycopg.Error as error:
+                raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
+            connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
+
+
+def require_server(connection: Connection) -> None:
+    """Check the server.
+
+    Raises:
+        StoreError: it is too old, or does not keep texts in UTF-8.
+    """
+    major = connection.info.server_version // 10_000
+    if major < OLDEST_POSTGRES:
+        raise StoreError(f"PostgreSQL {major} is too old for kb: use {OLDEST_POSTGRES} or newer.")
+    [(encoding,)] = connection.execute("SHOW server_encoding").fetchall()
+    if encoding != "UTF8":
+        raise StoreError(f"The database keeps texts in {encoding}: make one with ENCODING 'UTF8'.")
+
+
+def require_pgvector(connection: Connection) -> None:
+    """Make the extension where it may be made, and check it.
+
+    Raises:
+        StoreError: it is not there, or too old.
+    """
+    oldest = ".".join(map(str, OLDEST_PGVECTOR))
+    found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    if found is None:
+        try:
+            with connection.transaction():
+                connection.execute("CREATE EXTENSION vector SCHEMA public")
+        except psycopg.Error as error:
+            raise StoreError(
+                f"The database lacks pgvector ({str(error).splitlines()[0]}): install {oldest} or newer on the server"
+                " and run CREATE EXTENSION vector as its administrator."
+            ) from error
+        found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = found[0] if found else ""
+    if _numbers(version) < OLDEST_PGVECTOR:
+        raise StoreError(
+            f"pgvector {version} is too old for kb: before {oldest} a vacuum may damage its indexes, and searches miss"
+            f" what they should find. Install {oldest} or newer and run ALTER EXTENSION vector UPDATE."
+        )
+
+
+def schema_version(connection: Connection) -> int:
+    """Return the number of the last migration."""
+    [(number,)] = connection.execute("SELECT COALESCE(max(number), 0) FROM migrations").fetchall()
+    return int(number)
+
+
+def migrations(after: int) -> Iterator[tuple[int, str]]:
+    """Yield the numbers above `after`, in order, and what leads to each."""
+    for file in sorted(files(__package__).joinpath("migrations").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".sql") and (number := int(file.name.partition("_")[0])) > after:
+            yield number, file.read_text("utf-8")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

@@ -1,0 +1,246 @@
+-- The shard key is the document: every table that grows with the documents has it in its primary key, so that Citus can
+-- distribute them together. `terms` and the tables of one row are small, and would be reference tables.
+-- Moments are kept to the millisecond, as they are given out. Text that is sorted or has prefixes is compared by its
+-- characters, whatever the language of the database.
+
+-- What is now, to the millisecond, and never later than it is.
+CREATE FUNCTION now_ms() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
+  AS $$ SELECT date_trunc('milliseconds', clock_timestamp()) $$;
+
+CREATE SEQUENCE document_ids;
+CREATE SEQUENCE chunk_ids;
+
+CREATE TABLE documents (
+  id bigint PRIMARY KEY,
+  title text NOT NULL,
+  source_path text COLLATE "C",
+  doc_type text COLLATE "C" NOT NULL,
+  content_hash text NOT NULL,
+  created_at timestamptz(3) NOT NULL,
+  updated_at timestamptz(3),
+  date text,
+  own_day text COLLATE "C",
+  own_tags text[] NOT NULL,
+  part_of bigint,
+  uploaded_as text,
+  title_given boolean NOT NULL,
+  version int NOT NULL DEFAULT 1,
+  changed_by text,
+  changed_with text,
+  changed_why text,
+  source text,
+  replaces bigint
+);
+COMMENT ON COLUMN documents.own_day IS 'the day that date names, for filters';
+CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
+CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
+CREATE INDEX documents_source_path ON documents (source_path);
+CREATE INDEX documents_content_hash ON documents (content_hash);
+CREATE INDEX documents_created_at ON documents (created_at);
+CREATE INDEX documents_recent ON documents (COALESCE(updated_at, created_at), id);
+CREATE INDEX documents_doc_type_recent ON documents (doc_type, COALESCE(updated_at, created_at), id);
+-- The notes of each folder that a path names, by id: a short one is read in its neighbours' context; see context.py.
+CREATE INDEX documents_folder ON documents (rtrim(source_path, replace(source_path, '/', '')), id)
+  WHERE doc_type = 'note' AND strpos(source_path, '/') > 0 AND length(source_path) <= 500;
+
+CREATE TABLE document_tags (
+  document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  tag text COLLATE "C" NOT NULL,
+  PRIMARY KEY (document_id, tag)
+);
+CREATE INDEX document_tags_tag ON document_tags (tag, document_id);
+
+-- What chunks stand under: the title and the headings as they are searched, and the headings one by one.
+CREATE TABLE sections (
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  header text NOT NULL,
+  heading text[] NOT NULL,
+  PRIMARY KEY (id, document_id)
+);
+CREATE INDEX sections_document ON sections (document_id);
+
+-- `length` is how many words it has, its header's with them.
+CREATE TABLE chunks (
+  id bigint NOT NULL,
+  document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  chunk_index int NOT NULL,
+  text text NOT NULL,
+  page int,
+  line_start int NOT NULL,
+  line_end int NOT NULL,
+  char_start int NOT NULL,
+  char_end int NOT NULL,
+  section_id bigint,
+  length int NOT NULL,
+  PRIMARY KEY (id, document_id)
+);
+CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index) INCLUDE (id, length);
+
+-- The full text: each word once, in how many chunks it stands, and where. `count` is how often, in a header twice;
+-- `places` are those of the words in the text, doubled, and one more where it is the header's. A word without chunks goes.
+CREATE TABLE terms (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  term text COLLATE "C" NOT NULL UNIQUE,
+  chunks bigint NOT NULL
+);
+CREATE TABLE postings (
+  chunk_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  term_id bigint NOT NULL,
+  count int NOT NULL,
+  length int NOT NULL,
+  places int[] NOT NULL,
+  PRIMARY KEY (term_id, chunk_id, document_id) INCLUDE (count, length)
+);
+CREATE INDEX postings_document ON postings (document_id);
+
+-- How many chunks there are, and how many words they have together.
+CREATE TABLE statistics (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  chunks bigint NOT NULL,
+  words bigint NOT NULL
+);
+INSERT INTO statistics (chunks, words) VALUES (0, 0);
+
+-- `run_by` is the engine that runs it: its number, which it has locked as long as it is there.
+CREATE TABLE jobs (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  status text NOT NULL DEFAULT 'queued',
+  kind text NOT NULL,
+  title text,
+  filename text,
+  source_path text COLLATE "C",
+  tags text[] NOT NULL DEFAULT '{}',
+  text text,
+  staged text,
+  staged_at text,
+  content_hash text,
+  progress double precision NOT NULL DEFAULT 0,
+  attempts int NOT NULL DEFAULT 0,
+  idempotency_key text UNIQUE,
+  request_hash text,
+  part_of bigint,
+  document_id bigint,
+  error text,
+  created_at timestamptz(3) NOT NULL DEFAULT now_ms(),
+  started_at timestamptz(3),
+  heartbeat_at timestamptz(3),
+  finished_at timestamptz(3),
+  depth int NOT NULL,
+  sent_by text,
+  sent_with text,
+  sent_why text,
+  limits text,
+  source text,
+  replaces bigint,
+  run_by int
+);
+CREATE INDEX jobs_status ON jobs (status, id);
+CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
+CREATE INDEX jobs_queued_path ON jobs (source_path, id) WHERE status IN ('queued', 'running') AND source_path IS NOT NULL;
+CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX jobs_part_of ON jobs (part_of) WHERE part_of IS NOT NULL;
+CREATE INDEX jobs_staged ON jobs (staged) WHERE staged IS NOT NULL;
+CREATE INDEX jobs_done ON jobs (COALESCE(finished_at, created_at)) WHERE status = 'done';
+CREATE SEQUENCE engine_numbers AS int CYCLE;
+
+-- Kept files, by the hash of their content, that lost their last document: they are removed after the transaction.
+CREATE TABLE unneeded_files (content_hash text PRIMARY KEY);
+
+-- How often chunks were written.
+CREATE TABLE generation (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  number bigint NOT NULL
+);
+INSERT INTO generation (number) VALUES (0);
+
+-- What made the vectors, and where that was found. The table `vectors` is made for its dimensions.
+CREATE TABLE vector_space (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  dimensions int NOT NULL,
+  model text NOT NULL,
+  precision text NOT NULL,
+  digest text NOT NULL,
+  query_prefix text NOT NULL,
+  passage_prefix text NOT NULL,
+  folder text
+);
+
+-- What documents were, each as it stood from `updated_at`, or `created_at`, to `until`. Without a content it held what
+-- its document holds still.
+CREATE TABLE versions (
+  document_id bigint NOT NULL,
+  number int NOT NULL,
+  title text NOT NULL,
+  source_path text COLLATE "C",
+  doc_type text COLLATE "C" NOT NULL,
+  content_hash text NOT NULL,
+  tags text[] NOT NULL,
+  created_at timestamptz(3) NOT NULL,
+  updated_at timestamptz(3),
+  until timestamptz(3) NOT NULL,
+  date text,
+  own_day text COLLATE "C",
+  own_tags text[] NOT NULL,
+  part_of bigint,
+  uploaded_as text,
+  title_given boolean NOT NULL,
+  changed_by text,
+  changed_with text,
+  changed_why text,
+  content_id bigint,
+  source text,
+  replaces bigint,
+  PRIMARY KEY (document_id, number)
+);
+CREATE INDEX versions_replaces ON versions (replaces) WHERE replaces IS NOT NULL;
+CREATE INDEX versions_until ON versions (until);
+CREATE INDEX versions_file ON versions (content_hash) WHERE doc_type <> 'note';
+CREATE INDEX versions_content ON versions (content_id) WHERE content_id IS NOT NULL;
+
+-- The chunks of former versions, compressed, and their vectors in half precision.
+CREATE TABLE former_contents (
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  chunks bytea NOT NULL,
+  vectors bytea,
+  PRIMARY KEY (id, document_id)
+);
+ALTER TABLE former_contents ALTER chunks SET STORAGE EXTERNAL, ALTER vectors SET STORAGE EXTERNAL;
+CREATE INDEX former_contents_document ON former_contents (document_id);
+
+-- Documents that were deleted and can be restored; `number` is the version that each then was.
+CREATE TABLE bin (
+  document_id bigint PRIMARY KEY,
+  number int NOT NULL,
+  part_of bigint,
+  deleted_at timestamptz(3) NOT NULL,
+  deleted_by text,
+  deleted_with text,
+  deleted_why text
+);
+CREATE INDEX bin_deleted_at ON bin (deleted_at);
+CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
+
+-- From when on every former version is there, NULL for all times, and how many bytes their contents take.
+CREATE TABLE history (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  begins timestamptz(3),
+  size bigint NOT NULL
+);
+INSERT INTO history (begins, size) VALUES (NULL, 0);
+
+-- Who did what to which document, job or key; no content.
+CREATE TABLE audit (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at timestamptz(3) NOT NULL DEFAULT now_ms(),
+  by_key text,
+  client text,
+  action text NOT NULL,
+  document_id bigint,
+  job_id bigint,
+  key text
+);
+CREATE INDEX audit_document ON audit (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX audit_by_key ON audit (by_key) WHERE by_key IS NOT NULL;

@@ -1,0 +1,25 @@
+-- Search. Filters are put together in document_query.py, full text in words.py.
+
+-- name: select_hits
+-- Chunks with what a search result says of their documents.
+SELECT
+  chunks.id AS chunk_id, chunk_index AS index, documents.id AS document_id, title, source_path, doc_type, text, line_start,
+  line_end, char_start, char_end, COALESCE(array_to_json(heading)::text, '[]') AS heading, page,
+  (SELECT COALESCE(json_agg(tag ORDER BY tag)::text, '[]') FROM document_tags WHERE document_id = documents.id) AS tags,
+  created_at, updated_at, date, source, changed_by, changed_with
+FROM chunks JOIN documents ON documents.id = chunks.document_id
+LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.id = ANY(%s)
+
+-- name: select_documents_of
+-- The documents of chunks.
+SELECT id, document_id FROM chunks WHERE id = ANY(%s)
+
+-- name: select_generation
+-- How often chunks were written.
+SELECT number FROM generation
+
+-- name: update_generation
+-- Chunks were written: a word to those who keep some in memory.
+WITH next AS (UPDATE generation SET number = number + 1 RETURNING number)
+SELECT pg_notify('kb_generation', number::text) FROM next

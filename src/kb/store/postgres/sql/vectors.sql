@@ -1,0 +1,69 @@
+-- Vectors, of a length that the model says. In `vectors` they are exact; the index has them in half precision.
+
+-- name: drop_vectors
+-- Have none.
+DROP TABLE IF EXISTS vectors
+
+-- name: create_vectors
+-- The vectors of chunks. As they are unit vectors, the inner product is the cosine.
+CREATE TABLE vectors (
+  chunk_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  embedding vector({dimensions}) NOT NULL,
+  PRIMARY KEY (chunk_id, document_id),
+  FOREIGN KEY (chunk_id, document_id) REFERENCES chunks (id, document_id) ON DELETE CASCADE
+)
+
+-- name: index_vectors
+-- What finds the nearest of many.
+CREATE INDEX vectors_nearest ON vectors USING hnsw ((embedding::halfvec({dimensions})) halfvec_ip_ops)
+
+-- name: select_space
+-- What they are of.
+SELECT dimensions, model, precision, digest, query_prefix, passage_prefix, folder FROM vector_space
+
+-- name: record_space
+-- They are of this.
+INSERT INTO vector_space (dimensions, model, precision, digest, query_prefix, passage_prefix, folder)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (only_row) DO UPDATE SET
+  dimensions = excluded.dimensions, model = excluded.model, precision = excluded.precision, digest = excluded.digest,
+  query_prefix = excluded.query_prefix, passage_prefix = excluded.passage_prefix, folder = excluded.folder
+
+-- name: recount_history
+-- How many bytes the contents of former versions take.
+UPDATE history SET size = (
+  SELECT COALESCE(sum(octet_length(chunks) + COALESCE(octet_length(vectors), 0)), 0) FROM former_contents
+)
+
+-- name: select_vectors
+-- The vectors of chunks, by ascending id, as pgvector sends them.
+SELECT chunk_id, vector_send(embedding) FROM vectors WHERE chunk_id = ANY(%s) ORDER BY chunk_id
+
+-- name: count_admitted
+-- How many chunks a filter admits, counted up to a limit; the condition is put in.
+SELECT count(*) FROM (
+  SELECT 1 FROM chunks WHERE document_id IN (SELECT id FROM documents WHERE {condition}) LIMIT %s
+) AS counted
+
+-- name: count_all
+-- How many chunks there are.
+SELECT chunks FROM statistics
+
+-- name: nearest_exactly
+-- The chunks nearest to a vector, after looking at each that a filter admits; the among is put in.
+WITH near AS MATERIALIZED (
+  SELECT chunk_id, embedding <#> %s::vector AS distance FROM vectors {among}
+)
+SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
+
+-- name: nearest_by_index
+-- The same by the index, which may miss some; the among is put in.
+SELECT chunk_id FROM vectors {among}
+ORDER BY embedding::halfvec({dimensions}) <#> %s::halfvec({dimensions}) LIMIT %s
+
+-- name: tune_index
+-- How many the index looks at in this transaction, and that it goes on until enough are admitted.
+SELECT
+  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+  set_config('hnsw.max_scan_tuples', %s, true)

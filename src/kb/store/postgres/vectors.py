@@ -1,0 +1,115 @@
+"""The vectors of chunks: all are looked at where few are to choose from, else an index finds the nearest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kb.store.postgres.document_query import EVERY_DOCUMENT, among
+from kb.store.postgres.statements import statements
+from kb.vectors.flat import usable
+from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.store.postgres.document_query import Condition
+    from kb.store.row_mapping import Execute
+
+EXACT = 20_000
+"""Up to how many chunks to choose from each is looked at."""
+
+MOST_BY_INDEX = 500
+"""So many at most are asked of the index: it looks at a thousand at once."""
+
+EXPLORED = 4
+"""The index explores so many for each that is wanted."""
+
+FILTERED = 20
+"""Under a filter so many times as many are asked for: what is admitted may lie far from what is near."""
+
+MOST_EXPLORED = 1000
+"""pgvector's own limit."""
+
+MOST_SCANNED = 100_000
+"""After so many the index gives up, and each chunk is looked at."""
+
+MARGIN = 16
+"""How many more than wanted the database finds: it may round otherwise."""
+
+HEADER = 4
+"""So many bytes of a vector as pgvector sends it say how long it is."""
+
+
+class VectorTable:
+    """The table `vectors` as a transaction sees it."""
+
+    def __init__(self, execute: Execute, dimensions: int) -> None:
+        self._execute = execute
+        self._dimensions = dimensions
+        self._sql = statements("vectors")
+
+    def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
+        vectors = np.zeros((ids.size, self._dimensions), np.float32)
+        found, stored = self._read(ids)
+        vectors[np.isin(np.sort(ids), found)] = stored
+        return vectors
+
+    def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how near these chunks are to a unit vector; 0 for one without a vector."""
+        order = np.argsort(ids)
+        cosines = np.empty(ids.size)
+        cosines[order] = np.vecdot(self.vectors(ids), vector)
+        return cosines
+
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int, condition: Condition, *, exact: bool = False
+    ) -> ScoredChunks:
+        """Return the `limit` chunks nearest to a unit vector, of the documents of a condition, the older of equals."""
+        if not limit:
+            return EMPTY_SCORES
+        if not exact and limit <= MOST_BY_INDEX and not self._admits_few(condition):
+            rows = self._nearest_by_index(vector, limit, condition)
+            if len(rows) >= limit:  # else it gave up: what is admitted lies far away
+                return self._best(vector, limit, rows)
+        return self._best(vector, limit, self._nearest_exactly(vector, limit, condition))
+
+    def nearest_of(self, vector: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
+        """Return the `limit` of these chunks nearest to a unit vector, after looking at each."""
+        sql = self._sql["nearest_exactly"].format(among="WHERE chunk_id = ANY(%s)")
+        return self._best(vector, limit, self._execute(sql, (vector, ids.tolist(), limit + MARGIN)))
+
+    def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
+        found = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
+        return ScoredChunks(found, self.cosines(vector, found)).best(limit)
+
+    def _admits_few(self, condition: Condition) -> bool:
+        if condition == EVERY_DOCUMENT:
+            return bool(self._execute(self._sql["count_all"]).get <= EXACT)
+        sql = self._sql["count_admitted"].format(condition=condition[0])
+        return bool(self._execute(sql, (*condition[1], EXACT + 1)).get <= EXACT)
+
+    def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
+        where, parameters = among(condition)
+        sql = self._sql["nearest_exactly"].format(among=where)
+        rows: Sequence[tuple[int]] = self._execute(sql, (vector, *parameters, limit + MARGIN)).fetchall()
+        return rows
+
+    def _nearest_by_index(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
+        wanted = limit * (1 if condition == EVERY_DOCUMENT else FILTERED) + MARGIN
+        explored = min(EXPLORED * wanted, MOST_EXPLORED)
+        self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
+        where, parameters = among(condition)
+        sql = self._sql["nearest_by_index"].format(among=where, dimensions=self._dimensions)
+        rows: Sequence[tuple[int]] = self._execute(sql, (*parameters, vector, wanted)).fetchall()
+        return rows
+
+    def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        rows = self._execute(self._sql["select_vectors"], (ids.tolist(),), binary=True).fetchall()
+        found = np.array([chunk_id for chunk_id, _ in rows], np.int64)
+        numbers = np.frombuffer(b"".join(bytes(sent)[HEADER:] for _, sent in rows), ">f4").astype(np.float32)
+        return found, usable(numbers.reshape(-1, self._dimensions))

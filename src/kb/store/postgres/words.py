@@ -1,0 +1,327 @@
+"""The full text in tables: which terms stand where, and BM25 over them with FTS5's scores.
+
+Terms, their places and how many there are of all are written in the transaction of the chunks, so a search counts what
+it sees. The database finds the best; their scores are then computed as `kb.lexical` does, in the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from kb.lexical.bm25 import LEAST_IDF, Matches
+from kb.lexical.index import HEADER_WEIGHT
+from kb.lexical.postings import Postings
+from kb.lexical.segment import as_phrase
+from kb.lexical.snapshot import K1, B, LexicalSnapshot
+from kb.store.analyzer import Tokenizer
+from kb.store.postgres.document_query import among
+from kb.store.postgres.statements import statements
+from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kb.lexical.bm25 import Occurrences
+    from kb.store.postgres.connection import Connection
+    from kb.store.postgres.document_query import Condition
+
+LONGEST = 500
+"""How many bytes a term has at most: of a longer one, which no index takes, its beginning and a digest are kept."""
+
+BEGINNING, DIGEST_MARK = 100, "\ufdd1"
+LAST = chr(0x10FFFF)
+"""No term has it: it comes after all that begin alike."""
+
+MARGIN = 16
+"""How many more than wanted the database finds: it may round otherwise."""
+
+NO_PHRASE = np.empty((0, 4), np.int64)
+MOST_BEGUN = 10_000
+"""How many terms a beginning stands for at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewText:
+    """A chunk that is written: its tokens, and those of its header."""
+
+    chunk_id: int
+    text: list[str]
+    header: list[str]
+
+    @property
+    def length(self) -> int:
+        """How many tokens it has."""
+        return len(self.text) + len(self.header)
+
+    def places(self) -> dict[str, list[int]]:
+        """Return where each term stands: its place in the text doubled, in the header one more."""
+        places = defaultdict[str, list[int]](list)
+        for is_header, tokens in enumerate((self.text, self.header)):
+            for place, token in enumerate(tokens):
+                places[term_of(token)].append(2 * place + is_header)
+        return places
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phrase:
+    """The chunks in which terms follow each other.
+
+    Args:
+        table: by ascending id: the chunk, its document, its length, and how often; shape (n, 4).
+    """
+
+    table: NDArray[np.int64]
+
+    @property
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """The chunks."""
+        return self.table[:, 0]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often in each."""
+        return self.table[:, 3]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """A word of a query: one term that is looked up, or a phrase, or beginning, that was.
+
+    Args:
+        frequency: in how many chunks it stands.
+    """
+
+    frequency: int
+    term_id: int | None = None
+    phrase: Phrase | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SomeChunks(LexicalSnapshot):
+    """Some chunks, counted among all there are.
+
+    Args:
+        chunk_ids: theirs, ascending; the snapshot's own are the numbers of their rows.
+        whole: how many chunks there are.
+        words: how many words these have.
+    """
+
+    chunk_ids: NDArray[np.int64] = field(kw_only=True)
+    whole: int = field(kw_only=True)
+    words: int = field(kw_only=True)
+
+    @property
+    def count(self) -> int:
+        return self.whole
+
+    @property
+    def mean_length(self) -> float:
+        return self.words / self.whole
+
+    def rows(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return the rows of those chunks that have one, and which these are."""
+        rows = np.searchsorted(self.chunk_ids, ids)
+        found = rows < self.chunk_ids.size
+        found[found] = self.chunk_ids[rows[found]] == ids[found]
+        return rows[found].astype(np.int32), found
+
+
+class FullText:
+    """The full text as a transaction sees it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._execute: Any = connection.execute
+        self._sql = statements("words")
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """SQLite's tokenizer: words are the same in every store."""
+        return Tokenizer(apsw.Connection(":memory:"))
+
+    def new_text(self, chunk_id: int, text: str, header: str) -> NewText:
+        """Return what is to be written of a chunk."""
+        return NewText(chunk_id, self.tokenizer.indexed(text), self.tokenizer.indexed(header))
+
+    def add(self, document_id: int, chunks: Sequence[NewText]) -> None:
+        """Write where the terms of a document's chunks stand."""
+        places = [chunk.places() for chunk in chunks]
+        ids = self._count(Counter(term for each in places for term in each))
+        with self._connection.cursor().copy(self._sql["copy_postings"]) as copy:
+            for chunk, terms in zip(chunks, places, strict=True):
+                for term, where in terms.items():
+                    count = len(where) + (HEADER_WEIGHT - 1) * sum(place & 1 for place in where)
+                    copy.write_row((chunk.chunk_id, document_id, ids[term], count, chunk.length, where))
+        self._execute(self._sql["count_chunks"], (len(chunks), sum(chunk.length for chunk in chunks)))
+
+    def remove(self, document_id: int) -> None:
+        """Forget a document's words, before its chunks go."""
+        self._execute(self._sql["discount_chunks"], (document_id,))
+        unused = [term_id for (term_id,) in self._execute(self._sql["delete_postings"], (document_id,))]
+        self._execute(self._sql["delete_terms"], (unused,))
+
+    @cached_property
+    def statistics(self) -> tuple[int, int]:
+        """How many chunks there are, and how many words they have."""
+        [(chunks, words)] = self._execute(self._sql["select_statistics"])
+        return chunks, words
+
+    def documents_with(self, text: str) -> list[int]:
+        """Return the documents in which a text stands; one that ends in a star, or a lone letter, is a beginning."""
+        tokens, begins = self._tokens(text, begins=True)
+        found = self.phrase(tokens, begins=begins)
+        return np.unique(found.table[:, 1]).tolist() if found else []
+
+    def look_up(self, words: Iterable[str]) -> list[Word]:
+        """Return the words that stand somewhere."""
+        keys = [self._tokens(word) for word in words]
+        terms = self.terms({term_of(token) for tokens, _ in keys for token in tokens})
+        return [word for tokens, begins in keys if (word := self._word(tokens, terms, begins=begins))]
+
+    def terms(self, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Return those terms that stand somewhere: the id of each, and in how many chunks it stands."""
+        rows = self._execute(self._sql["select_terms"], (list(names),))
+        return {term: (term_id, chunks) for term, term_id, chunks in rows}
+
+    def begun(self, beginning: str, most: int = MOST_BEGUN) -> dict[str, tuple[int, int]]:
+        """Return terms that begin so, likewise."""
+        rows = self._execute(self._sql["select_begun"], (beginning, beginning + LAST, most))
+        return {term: (term_id, chunks) for term, term_id, chunks in rows}
+
+    def best(self, words: Sequence[Word], condition: Condition, limit: int) -> ScoredChunks:
+        """Return the `limit` chunks that match best, of the documents of a condition."""
+        if not words:
+            return EMPTY_SCORES
+        chunks, length = self.statistics
+        terms = [(word.term_id, self._weight(word)) for word in words if word.phrase is None]
+        phrases = [(word.phrase, self._weight(word)) for word in words if word.phrase is not None]
+        table = np.concatenate([NO_PHRASE, *(phrase.table for phrase, _ in phrases)])
+        weights = [weight for phrase, weight in phrases for _ in range(phrase.chunk_ids.size)]
+        where, parameters = among(condition)
+        sql = self._sql["select_best"].format(among=where, k1=K1, b=B, mean=f"{length / chunks!r}::double precision")
+        term_columns = [term_id for term_id, _ in terms], [weight for _, weight in terms]
+        rows = self._execute(sql, (*term_columns, *table.T.tolist(), weights, *parameters, limit + MARGIN))
+        ids = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
+        return ScoredChunks(ids, self.scores(words, ids)).best(limit)
+
+    def scores(self, words: Sequence[Word], ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of these chunks; NaN where there is none."""
+        scores = np.full(ids.size, np.nan)
+        if ids.size and words:
+            some = self.some(ids)
+            rows, found = some.rows(ids)
+            scores[found] = self.matches(some, words).scores(rows)
+        return scores
+
+    def occurrences(self, words: Sequence[Word], ids: NDArray[np.int64]) -> Occurrences | None:
+        """Return those of a word in these chunks, of which each is there; None unless it is one."""
+        if not ids.size or not words:
+            return None
+        some = self.some(ids)
+        return self.matches(some, words).occurrences(some.rows(ids)[0])
+
+    def some(self, ids: NDArray[np.int64]) -> SomeChunks:
+        """Return these chunks, counted among all."""
+        rows = self._execute(self._sql["select_lengths"], (ids.tolist(),)).fetchall()
+        table = np.array(rows, np.int64).reshape(-1, 3)
+        documents = np.unique(table[:, 1], return_inverse=True)[1]  # their numbers may be larger than a snapshot's
+        chunks, words = self.statistics
+        numbers = np.arange(len(table), dtype=np.int32)
+        return SomeChunks(
+            *(0, 0, len(table), numbers, documents.astype(np.int32), table[:, 2].astype(np.int32)),
+            np.empty(0, np.int32),
+            0,
+            chunk_ids=table[:, 0].copy(),
+            whole=chunks,
+            words=words,
+        )
+
+    def matches(self, some: SomeChunks, words: Sequence[Word]) -> Matches:
+        """Return how words match some chunks."""
+        ids = [word.term_id for word in words if word.term_id is not None]
+        counted = defaultdict[int, list[tuple[int, int]]](list)
+        for term_id, chunk_id, count in self._execute(self._sql["select_counts"], (ids, some.chunk_ids.tolist())):
+            counted[term_id].append((chunk_id, count))
+        found = []
+        for number, word in enumerate(words):
+            if word.phrase is not None:
+                chunk_ids, counts = word.phrase.chunk_ids, word.phrase.counts
+            else:
+                chunk_ids, counts = np.array(counted[word.term_id or 0], np.int64).reshape(-1, 2).T
+            rows, known = some.rows(chunk_ids)
+            some.frequencies[str(number),] = word.frequency
+            found.append(((str(number),), Postings.of(rows, counts[known])))
+        return Matches(some, found)
+
+    def some_with(self, tokens: Sequence[str], condition: Condition, most: int) -> tuple[int, list[int]]:
+        """Return in how many chunks of a condition's documents tokens follow each other, and the first of them."""
+        ids = [term_id for term_id, _ in self.terms([term_of(tokens[0])]).values()]
+        phrase = self.phrase(list(tokens), begins=False) if len(tokens) > 1 else None
+        if len(tokens) > 1 and phrase is None:
+            return 0, []
+        chunks = phrase.chunk_ids.tolist() if phrase else None
+        where, parameters = among(condition)
+        sql = self._sql["select_some_with"].format(among=where)
+        [(count, first)] = self._execute(sql, (most, ids, chunks, chunks, *parameters))
+        return count, first or []
+
+    def sources(self, chunk_ids: Sequence[int]) -> list[str]:
+        """Return headers and texts of chunks as they were written."""
+        return [text for (text,) in self._execute(self._sql["select_sources"], (list(chunk_ids),))]
+
+    def phrase(self, tokens: Sequence[str], *, begins: bool = False) -> Phrase | None:
+        """Return where the tokens follow each other; None if they do nowhere."""
+        known = self.terms({term_of(token) for token in tokens})
+        found = [[known[term]] if (term := term_of(token)) in known else [] for token in tokens]
+        if begins and tokens:
+            found[-1] = list(self.begun(tokens[-1]).values())
+        if not found or not all(found):
+            return None
+        rarest = min(range(len(found)), key=lambda place: sum(chunks for _, chunks in found[place]))
+        ids = [[term_id for term_id, _ in each] for each in found]
+        others = [(ids[place], 2 * (place - rarest)) for place in range(len(ids)) if place != rarest]
+        sql = self._sql["select_phrase"].format(followed=self._sql["is_followed"] * len(others))
+        rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
+        return Phrase(np.array(rows, np.int64).reshape(-1, 4))
+
+    def _count(self, chunks: Counter[str]) -> dict[str, int]:
+        """Count in how many more chunks terms stand; return their ids."""
+        columns = list(chunks), list(chunks.values())
+        ids = dict(self._execute(self._sql["count_terms"], columns).fetchall())
+        new = [term for term in chunks if term not in ids]
+        if new:
+            ids |= dict(self._execute(self._sql["insert_terms"], (new, [chunks[term] for term in new])).fetchall())
+        return ids
+
+    def _weight(self, word: Word) -> float:
+        chunks, _ = self.statistics
+        idf = math.log((chunks - word.frequency + 0.5) / (word.frequency + 0.5))
+        return (idf if idf > 0 else LEAST_IDF) * (K1 + 1)
+
+    def _tokens(self, text: str, *, begins: bool = False) -> tuple[list[str], bool]:
+        """Return the tokens of a word, and whether the last is but the beginning of one."""
+        phrase = as_phrase(text.removesuffix("*"), begins=begins)
+        return self.tokenizer.tokens(phrase.removesuffix("*")), text.endswith("*") or phrase.endswith("*")
+
+    def _word(self, tokens: list[str], terms: dict[str, tuple[int, int]], *, begins: bool) -> Word | None:
+        if len(tokens) == 1 and not begins:
+            term_id, frequency = terms.get(term_of(tokens[0]), (None, 0))
+            return Word(frequency, term_id) if term_id is not None else None
+        phrase = self.phrase(tokens, begins=begins)
+        return Word(phrase.chunk_ids.size, phrase=phrase) if phrase and phrase.chunk_ids.size else None
+
+
+def term_of(token: str) -> str:
+    """Return the token as an index takes it."""
+    raw = token.encode()
+    return token if len(raw) <= LONGEST else f"{token[:BEGINNING]}{DIGEST_MARK}{hashlib.sha256(raw).hexdigest()}"

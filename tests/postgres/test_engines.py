@@ -1,0 +1,230 @@
+"""Several engines share a database."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from itertools import chain
+
+import psycopg
+import pytest
+
+from kb.api.errors import LeaseLost, StoreError, StoreUnavailable
+from kb.store.postgres import migrate
+from kb.store.postgres.place import place_of
+from kb.store.postgres.store import PostgresStore
+from kb.store.rows import NewJob
+from tests.support.documents import content
+from tests.support.eventually import SECONDS
+from tests.support.postgres import database_url
+from tests.support.spaces import space
+
+pytestmark = pytest.mark.postgres
+DIMENSIONS = 8
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+)
+"""Ends every other connection."""
+
+
+@pytest.fixture
+def url(tmp_path):
+    return database_url(tmp_path)
+
+
+def engine(url, place=""):
+    return closing(PostgresStore(url, space(DIMENSIONS), place=place))
+
+
+def test_engines_that_start_together_make_the_schema_once(url):
+    with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+        for store in pool.map(lambda _: PostgresStore(url, space(DIMENSIONS)), range(4)):
+            stack.enter_context(closing(store)).check()
+
+
+def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):
+    with engine(url) as living:
+        with engine(url) as dead:
+            for number, store in enumerate((living, dead)):
+                with store.write() as tx:
+                    tx.jobs.add(NewJob("note", text=f"text {number}"))
+                    [claimed] = tx.jobs.claim(1)
+        with engine(url) as other, other.write() as tx:
+            tx.jobs.release_all()
+            assert tx.jobs.release_stalled(0) == 0
+            assert [job.id for job in tx.jobs.claim(10)] == [claimed.id]
+
+
+def test_what_runs_elsewhere_comes_before_what_is_of_the_same_path(url):
+    with engine(url) as one, engine(url) as other:
+        with one.write() as tx:
+            first, second = (tx.jobs.add(NewJob("note", text="text", source_path="/p")) for _ in range(2))
+            assert [job.id for job in tx.jobs.claim(1)] == [first]
+        with other.write() as tx:
+            assert tx.jobs.claim(1) == []
+        with one.write() as tx:
+            tx.jobs.finish(first, 1)
+        with other.write() as tx:
+            assert [job.id for job in tx.jobs.claim(1)] == [second]
+
+
+def test_engines_claim_each_job_once(url):
+    with ExitStack() as stack, ThreadPoolExecutor(4) as pool:
+        engines = [stack.enter_context(engine(url)) for _ in range(4)]
+        with engines[0].write() as tx:
+            added = [tx.jobs.add(NewJob("note", text="text")) for _ in range(100)]
+
+        def claim(store):
+            claimed = []
+            while True:
+                with store.write() as tx:
+                    jobs = tx.jobs.claim(3)
+                if not jobs:
+                    return claimed
+                claimed += [job.id for job in jobs]
+
+        assert sorted(chain.from_iterable(pool.map(claim, engines))) == added
+
+
+def test_a_job_that_another_engine_took_up_is_not_ended_and_what_came_with_it_is_not_written(url):
+    with engine(url) as slow, engine(url) as other:
+        with slow.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+            [job] = tx.jobs.claim(1)
+        with other.write() as tx:
+            tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '1 hour'")
+            assert tx.jobs.release_stalled(60) == 1
+            assert [each.id for each in tx.jobs.claim(1)] == [job.id]
+
+        def finish():
+            with slow.write() as tx:
+                tx.documents.add(content("text"), None, ())
+                tx.jobs.finish(job.id, 1)
+
+        def fail():
+            with slow.write() as tx:
+                tx.jobs.fail(job.id, "no")
+
+        for end in (finish, fail):
+            with pytest.raises(LeaseLost, match="Another engine"):
+                end()
+        with slow.queue() as tx:
+            tx.jobs.release([job.id], failed=True)
+        with other.write() as tx:
+            assert (tx.jobs.get(job.id).status, tx.counts().documents) == ("running", {})
+            tx.jobs.finish(job.id, 1)
+        with pytest.raises(LeaseLost):
+            fail()
+        with slow.read() as tx:
+            assert tx.jobs.get(job.id).status == "done"
+
+
+def test_a_killed_engines_jobs_are_taken_up_by_those_that_run(url):
+    with engine(url) as other:
+        with engine(url) as dead, dead.write() as tx:
+            added = tx.jobs.add(NewJob("note", text="text"))
+            tx.jobs.claim(1)
+        with other.queue() as tx:
+            tx.jobs.release_stalled(60)
+            assert tx.jobs.claim(1) == []  # it may have lost but its connection
+            tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '20 seconds'")
+            tx.jobs.release_stalled(60)
+            assert [(job.id, job.attempts) for job in tx.jobs.claim(1)] == [(added, 2)]
+
+
+def test_a_file_waits_for_the_engine_that_has_it_and_so_does_what_comes_after_it_for_its_path(url):
+    with engine(url, "here") as here, engine(url, "there") as there:
+        with there.write() as tx:
+            file = tx.jobs.add(NewJob("file", staged="a", filename="a.txt", source_path="/a"))
+            note = tx.jobs.add(NewJob("note", text="text", source_path="/a"))
+            other = tx.jobs.add(NewJob("note", text="text"))
+        with here.queue() as tx:
+            assert tx.jobs.claim_short(9, 99, lambda _: True)[0].id == other
+            assert tx.jobs.claim(9) == []
+        with there.queue() as tx:
+            assert [job.id for job in tx.jobs.claim(9)] == [file, note]
+
+
+def test_a_data_directory_keeps_its_name(tmp_path):
+    assert place_of(tmp_path) == place_of(tmp_path) != ""
+
+
+def test_jobs_are_claimed_while_a_document_is_written(url):
+    with engine(url) as writing, engine(url) as claiming:
+        with writing.write() as tx:
+            done = tx.jobs.add(NewJob("note", text="text"))
+            tx.jobs.claim(1)
+        with writing.write() as tx:
+            added = tx.jobs.add(NewJob("note", text="more"))
+        with writing.write() as tx:
+            tx.documents.add(content("text"), None, ())
+            tx.jobs.finish(done, 1)
+            with claiming.queue() as other:
+                assert [job.id for job in other.jobs.claim(9)] == [added]
+
+
+def test_an_engine_hears_of_what_another_queued(url):
+    heard = threading.Event()
+    with engine(url) as one, engine(url) as other:
+        one.listen(heard.set)
+        with other.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+        assert heard.wait(SECONDS)
+
+
+def test_an_engine_that_lost_its_connection_comes_back(url):
+    heard = threading.Event()
+    with engine(url) as store, psycopg.connect(url, autocommit=True) as other:
+        other.execute(CUT)
+        store.listen(heard.set)
+        assert heard.wait(SECONDS)  # it cannot know what it missed
+        with engine(url) as second, second.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+        heard.clear()
+        with store.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+        assert heard.wait(SECONDS)
+
+
+def test_a_server_that_is_not_there_says_so(url):
+    with pytest.raises(StoreError, match="cannot be opened"):
+        PostgresStore("postgresql://127.0.0.1:1/kb", space(DIMENSIONS))
+
+
+def test_a_connection_that_breaks_says_so_and_the_next_one_works(url):
+    with engine(url) as store, psycopg.connect(url, autocommit=True) as other:
+
+        def cut():
+            with store.write() as tx:
+                tx.jobs.add(NewJob("note", text="text"))
+                other.execute(CUT)
+                tx.jobs.pending()
+
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            cut()
+        with store.read() as tx:
+            assert tx.jobs.pending() == 0
+
+
+def test_a_pgvector_that_is_too_old_is_refused(url, monkeypatch):
+    monkeypatch.setattr(migrate, "OLDEST_PGVECTOR", (99, 0, 0))
+    with pytest.raises(StoreError, match=r"too old for kb: before 99\.0\.0 a vacuum may damage its indexes"):
+        PostgresStore(url, space(DIMENSIONS))
+
+
+def test_a_newer_schema_is_refused(url):
+    with engine(url), psycopg.connect(url) as other:
+        other.execute("INSERT INTO kb.migrations (number) VALUES (99)")
+    with pytest.raises(StoreError, match="schema version 99"):
+        PostgresStore(url, space(DIMENSIONS))
+
+
+def test_a_model_that_the_vectors_are_not_of_is_refused(url):
+    from tests.store.test_store import add
+
+    with engine(url) as store:
+        add(store, "text")
+    with pytest.raises(StoreError, match="holds vectors of"):
+        PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))

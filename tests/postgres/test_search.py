@@ -1,0 +1,144 @@
+"""What a search over PostgreSQL finds is what one over SQLite finds, with the same scores."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from kb.store.rows import Content, Filter, NewChunk, Place
+from tests.support import stores
+
+pytestmark = pytest.mark.postgres
+DIMENSIONS = 16
+SYLLABLES = ("ka", "lo", "mi", "run", "ning", "tes", "ted", "Zürich", "don't", "e-mail", "教程", "編程")
+QUERIES = [
+    ["kalo"],
+    ["kalo", "mirun", "tested"],
+    ["kalo", "kalo"],
+    ["don't"],
+    ["e-mail", "lomi"],
+    ["教程", "編"],
+    ["ka*"],
+    ["run*", "mi"],
+    ["e-mail*"],
+    ["zurich"],
+    ["nowhere", "kalo"],
+]
+FILTERS = [
+    Filter(),
+    Filter(tags=("tenth",)),
+    Filter(tag_not=("tenth",)),
+    Filter(source_prefix="/a/"),
+    Filter(holding=("kalo",), lacking=("don't",)),
+    Filter(tags=("no such tag",)),
+]
+
+
+def filled(store, count=300):
+    """Writes the same made-up documents into any store."""
+    chosen = random.Random(7)
+    vectors = np.random.default_rng(7)
+    for number in range(count):
+        texts = [words(chosen, chosen.randint(1, 40)) for _ in range(chosen.randint(1, 4))]
+        header = words(chosen, 2)
+        chunks = [NewChunk(text, header, Place(1, 1, 0, len(text))) for text in texts]
+        made = vectors.normal(size=(len(texts), DIMENSIONS)).astype(np.float32)
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+        tags = [tag for tag, every in (("tenth", 10), ("half", 2), ("hundredth", 100)) if number % every == 0]
+        path = f"/{'ab'[number % 2]}/{number}"
+        with store.write() as tx:
+            document = tx.documents.add(Content("note", header, str(number), chunks, made), path, tags)
+            if number % 7 == 3:
+                tx.documents.delete(document)
+            elif number % 7 == 5:
+                tx.documents.replace(document, Content("note", header, f"{number} anew", chunks[:1], made[:1]))
+    return store
+
+
+def words(chosen, count):
+    return " ".join("".join(chosen.choices(SYLLABLES, k=chosen.randint(1, 2))) for _ in range(count))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The same documents in both stores, whose chunks have other ids but stand in the same order."""
+    folder = tmp_path_factory.mktemp("both")
+    with stores.sqlite(folder, dimensions=DIMENSIONS) as one, stores.postgres(folder, dimensions=DIMENSIONS) as other:
+        yield filled(one), filled(other)
+
+
+def places(tx, ids):
+    """What chunks say, whatever their ids are."""
+    return [(hit.title, hit.source_path, hit.index) for hit in tx.index.hits(ids.tolist())]
+
+
+def each(both, act):
+    """What both stores answer."""
+    answers = []
+    for store in both:
+        with store.read() as tx:
+            answers.append(act(tx))
+    return answers
+
+
+@pytest.mark.parametrize("where", FILTERS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_full_text_finds_the_same_with_the_same_scores_to_the_last_bit(both, query, where):
+    def best(tx):
+        found = tx.index.select(where).full_text(query, 20)
+        return places(tx, found.ids), found.scores.tolist()
+
+    one, other = each(both, best)
+    assert other == one
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_any_chunk_has_the_same_score(both, query):
+    def scores(tx):
+        ids = np.array(
+            [
+                chunk.id
+                for document in tx.documents.page(Filter(), sort="id", limit=400, cursor=None)
+                for chunk in tx.documents.chunks(document.id)
+            ]
+        )
+        return np.nan_to_num(tx.index.select(Filter()).full_text_scores(query, ids), nan=-1).tolist()
+
+    one, other = each(both, scores)
+    assert other == one
+
+
+@pytest.mark.parametrize("where", [*FILTERS, Filter(tags=("hundredth",)), Filter(tags=("half",))])
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_the_nearest_vectors_are_the_same_and_never_too_few(both, where, is_indexed, monkeypatch):
+    if is_indexed:
+        monkeypatch.setattr("kb.store.postgres.vectors.EXACT", -1)
+    vector = np.ones(DIMENSIONS, np.float32) / 4
+
+    def nearest(tx):
+        found = tx.index.select(where).nearest(vector, 10)
+        return places(tx, found.ids), found.scores.tolist()
+
+    one, other = each(both, nearest)
+    assert other == one
+
+
+@pytest.mark.parametrize("query", [["kalo", "mirun"], ["tested", "runmi"]])
+def test_what_stands_beside_chunks_lends_the_same(both, query):
+    vector = np.ones(DIMENSIONS, np.float32) / 4
+
+    def lent(tx):
+        selection = tx.index.select(Filter())
+        context = selection.in_context(query, vector, selection.full_text(query, 30).ids)
+        return places(tx, context.ids), np.nan_to_num(context.fts, nan=-1).tolist(), context.vec.tolist()
+
+    (one, fts, vec), (other, other_fts, other_vec) = each(both, lent)
+    assert (other, other_fts) == (one, fts)
+    np.testing.assert_allclose(other_vec, vec, rtol=1e-6)
+
+
+def test_misspelled_words_are_told_alike(both):
+    one, other = each(both, lambda tx: tx.index.select(Filter()).unknown(["zurihc", "nowhere", "testde", "kalo"]))
+    assert other == one

