@@ -18,7 +18,7 @@ SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long \
   test-crash test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -191,6 +191,11 @@ bench-peers: .venv/dev.stamp
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality
+
+# Whether words and vectors together lose to one of them alone, on collections that are made of the given ones.
+LEGS ?= cranfield cranfield-untitled cranfield-halved locomo_sessions-halved locomo_sessions-named locomo_turns-named
+bench-legs: .venv/dev.stamp
+	$(BIN)/python -m bench.ablation --legs $(LEGS)
 
 # What pyproject.toml asks for, pinned with hashes for every platform; the images take what the tests ran with.
 COMPILE := $(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \

@@ -9,6 +9,7 @@ the same source: the value of a weight that is best on the mean of the rest is m
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -46,7 +47,7 @@ def measure(name: str, folder: str) -> Found:
 
 def source(name: str) -> str:
     """Return which documents a collection is made of."""
-    return name.partition("_")[0]
+    return re.split("[_-]", name)[0]
 
 
 def chosen(left_out: str, values: Iterable[str], found: Mapping[str, Found]) -> str:
