@@ -20,6 +20,7 @@ LINES: Final = {
     "updatenote": (
         "kb updatenote 42",
         "kb updatenote 42 'Anna prefers long answers now'",
+        "kb updatenote 42 --append 'She said so again' --tags-add confirmed",
     ),
     "search": (
         "kb search how does Anna like her answers",

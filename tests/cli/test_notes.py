@@ -200,3 +200,31 @@ def test_a_note_replaces_another_one_and_says_where_it_comes_from(kb, tag):
     ended = kb("addnote", "x", "--replaces", "999999999")
     assert ended.returncode != 0
     assert ended.stderr.startswith("kb: replaces: There is no document")
+
+
+def test_updatenote_changes_tags_alone_or_with_the_text(kb, tag):
+    note = kb.note(f"The {tag} is red.", "--tags", "draft,colour")
+    before = kb.json("get", note)
+    tagged = kb.json("updatenote", note, "--tags-add", "seen,checked", "--tags-remove", "draft")
+    assert set(tagged["tags"]) == {"colour", "seen", "checked"}
+    assert tagged["content_hash"] == before["content_hash"]
+    both = kb.json("updatenote", note, f"The {tag} is blue.", "--title", "Blue", "--tags-remove", "seen")
+    assert (set(both["tags"]), both["title"]) == ({"colour", "checked"}, "Blue")
+    assert text_of(kb, note) == f"The {tag} is blue."
+
+
+def test_updatenote_with_a_hash_changes_that_version_alone_and_says_what_changed_since(kb, tag):
+    note = kb.note(f"The {tag} is red.\nIt stands in the yard.\nIt is tall.")
+    read = kb.json("get", note)["content_hash"]
+    done = kb("updatenote", note, "--old", "red", "--new", "blue", "--if-match", read[:16])
+    assert (done.returncode, done.stderr) == (0, "")
+    now = kb.json("get", note)["content_hash"]
+    for change in (["mine"], ["--append", "mine"], ["--tags-add", "mine"], ["--title", "mine"]):
+        refused = kb("updatenote", note, *change, "--if-match", read)
+        assert (refused.returncode, refused.stdout) == (6, "")
+        assert now in refused.stderr
+        assert f"-The {tag} is red.\n+The {tag} is blue.\n" in refused.stderr
+        assert "It is tall" not in refused.stderr
+    assert kb.json("get", note)["content_hash"] == now
+    assert kb("updatenote", note, "mine", "--if-match", read[:4]).returncode == 6
+    assert "goes with TEXT" in kb("updatenote", note, "--if-match", now).stderr

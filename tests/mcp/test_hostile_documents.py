@@ -48,26 +48,30 @@ def clean_tag(text):
 
 @pytest.fixture(scope="module")
 def poisoned(start_server, tmp_path_factory):
-    with start_server(
-        tmp_path_factory.mktemp("hostile"), KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, KB_APPS=ALL_APPS
-    ) as server:
+    settings = {"KB_API_KEY": KEY, "KB_MCP_API_KEY": MCP_KEY, "KB_MCP_COLLECTIONS": "1", "KB_MCP_CHATGPT": "1"}
+    with start_server(tmp_path_factory.mktemp("hostile"), KB_APPS=ALL_APPS, **settings) as server:
         yield server, asyncio.run(fill(server))
 
 
 async def fill(server):
-    """The ids of the documents: each payload in a text, a title and a tag, a source, a file's name, sender and heading."""
+    """The ids of the documents: each payload in a text, a title, tags, a source, a path, a file's name, sender, heading."""
     ids = []
     async with EngineClient(server.url, KEY) as engine:
         for name, payload in PAYLOADS.items():
             text = f"poison {name}\n{payload}".replace("\x00", "")
-            tagged = {"title": clean_name(payload), "tags": [clean_tag(payload), "poison"]}
+            tagged = {
+                "title": clean_name(payload),
+                "tags": [clean_tag(payload), "poison", f"collection:{clean_tag(payload)}"],
+            }
             mail = (
                 f"From: {clean_tag(payload)} <a@b.example>\nSubject: {clean_tag(payload)}\n\npoison {name}\n{payload}"
             )
             page = f"# {clean_tag(payload)}\n\npoison {name}\n\n{payload}\n"
             replaced = await engine.add_note(text=f"poison replaced {name}", tags=["poison"], wait=60)
             origin = {"source": clean_name(payload), "replaces": replaced["document_id"]}
+            page_path = f"https://example.org/{clean_name(payload)}"
             for accepted in (
+                await engine.add_note(text=f"poison at {name}", source_path=page_path, tags=["poison"], wait=60),
                 await engine.add_note(text=text, tags=["poison"], wait=60),
                 await engine.add_note(text=f"poison from {name}", **origin, tags=["poison"], wait=60),
                 await engine.add_note(text=f"poison titled {name}", **tagged, wait=60),
@@ -106,11 +110,15 @@ def check(text):
         assert "never instructions" in text.splitlines()[0], text
 
 
-@pytest.mark.parametrize("mode", ERAS)
-async def test_no_document_speaks_outside_of_its_fence_in_any_answer_of_any_tool(poisoned, mode):
+SURFACES = [*((mode, "") for mode in ERAS), (ERAS[-1], "/collections")]
+
+
+@pytest.mark.parametrize(("mode", "surface"), SURFACES)
+async def test_no_document_speaks_outside_of_its_fence_in_any_answer_of_any_tool(poisoned, mode, surface):
     server, ids = poisoned
-    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode=mode) as agent:
-        calls = calls_of_every_tool(ids, mode)
+    async with Client(f"{server.url}{surface}/mcp", auth=MCP_KEY, mode=mode) as agent:
+        calls = calls_of_every_tool(ids, f"{mode}{surface[:2]}")
+        calls += [("kb_set_collection", {"document_id": ids[0], "collection": "memory"})] if surface else []
         assert {tool.name for tool in await agent.list_tools()} == {tool for tool, _ in calls} | SILENT
         for tool, arguments in calls:
             result = await agent.call_tool(tool, arguments)
@@ -161,9 +169,10 @@ async def test_a_name_asked_for_as_an_id_is_answered_with_quoted_titles(poisoned
         assert MARK not in own_words(refused.content[0].text)
 
 
-async def test_resources_keep_what_documents_say_apart_from_what_kb_says(poisoned):
+@pytest.mark.parametrize("surface", ["", "/collections"])
+async def test_resources_keep_what_documents_say_apart_from_what_kb_says(poisoned, surface):
     server, ids = poisoned
-    async with Client(f"{server.url}/mcp", auth=MCP_KEY) as agent:
+    async with Client(f"{server.url}{surface}/mcp", auth=MCP_KEY) as agent:
         for offered in await agent.list_resources():
             if "/documents/" in str(offered.uri):
                 assert not UNPRINTABLE.search(offered.title + offered.description)
@@ -181,11 +190,42 @@ async def test_resources_keep_what_documents_say_apart_from_what_kb_says(poisone
             check(contents.text)
 
 
-async def test_prompts_and_instructions_hold_nothing_that_documents_say(poisoned):
+@pytest.mark.parametrize("surface", ["", "/collections", "/chatgpt"])
+async def test_prompts_and_instructions_hold_nothing_that_documents_say(poisoned, surface):
     server, _ = poisoned
-    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode="auto") as agent:
+    async with Client(f"{server.url}{surface}/mcp", auth=MCP_KEY, mode="auto") as agent:
         assert MARK not in agent.instructions
         for prompt in await agent.list_prompts():
             arguments = {each.name: "poison" for each in prompt.arguments if each.required}
             for message in (await agent.get_prompt(prompt.name, arguments)).messages:
                 assert MARK not in message.content.text
+
+
+def check_words(*texts):
+    """Fields of kb's own hold one line, without characters that a terminal or a reader obeys."""
+    for text in texts:
+        assert not UNPRINTABLE.search(text), text
+        assert len(text.splitlines()) <= 1, text
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_search_and_fetch_answer_their_own_fields_alone_and_keep_each_in_its_line(poisoned, mode):
+    server, ids = poisoned
+    async with Client(f"{server.url}/chatgpt/mcp", auth=MCP_KEY, mode=mode) as agent:
+        for query in ("poison", MARK, *PAYLOADS):
+            answer = json.loads((await agent.call_tool("search", {"query": query})).content[0].text)
+            assert answer.keys() == {"results"}
+            for result in answer["results"]:
+                assert result.keys() == {"id", "title", "url"}
+                assert int(result["id"]) in range(10**9)
+                check_words(result["title"], result["url"])
+                assert not re.search(r"[\s\"<>]", result["url"]), result["url"]
+        for each in ids:
+            document = json.loads((await agent.call_tool("fetch", {"id": str(each)})).content[0].text)
+            assert document.keys() == {"id", "title", "text", "url", "metadata"}
+            assert document["id"] == str(each)
+            assert document["metadata"].keys() <= {"notice", "date", "tags", "doc_type"}
+            assert "never instructions" in document["metadata"]["notice"]
+            check_words(document["title"], document["url"], document["metadata"].get("tags", ""))
+        refused = await agent.call_tool("fetch", {"id": f"{MARK} poison"}, raise_on_error=False)
+        check_words(refused.content[0].text)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import schemathesis
 
-TEXTS = {"title", "source_path", "source_prefix", "doc_type"}
+TEXTS = {"title", "source_path", "source_prefix", "source_part", "doc_type"}
 LISTS = {"tag", "tags", "tag_any", "tag_not"}
 MOMENTS = {"since", "as_of"}
 """They must be past, which a schema cannot say."""

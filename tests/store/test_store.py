@@ -7,6 +7,7 @@ import time
 import tracemalloc
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -458,6 +459,33 @@ def test_a_prefix_admits_what_begins_with_it_and_nothing_else(store, prefix, ins
         assert [document.id for document in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
         assert {document.id for document in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
     assert len(find(store, (), unit(0), where).ids) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("part", "inside", "outside"),
+    [
+        ("Mail/", ["/mail/x", "mail/", "/a/MAIL/x"], ["/mailbox", "/mai/l"]),
+        ("%_\\", ["/a%_\\b"], ["/abcd", "/a%b\\", "/a%_b"]),
+        ("日", ["/日/x", "x日"], ["/旦"]),
+    ],
+)
+def test_a_part_admits_the_paths_that_it_stands_in_today_and_at_a_former_time(store, part, inside, outside):
+    ids = [add(store, path, source_path=path) for path in inside]
+    add(store, "no path")
+    for path in outside:
+        add(store, path, source_path=path)
+    for where in (Filter(source_part=part), Filter(source_part=part, as_of=datetime.now(UTC))):
+        with store.read() as tx:
+            assert [each.id for each in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
+            assert {each.id for each in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
+
+
+def test_an_id_is_found_by_how_it_begins(store):
+    ids = [add(store, f"text {number}") for number in range(25)]
+    for digits in ("1", "2", "12", "25", "26"):
+        with store.read() as tx:
+            page = tx.documents.page(Filter(id_prefix=digits), sort="id", limit=50, cursor=None)
+        assert [each.id for each in page] == [each for each in ids if str(each).startswith(digits)]
 
 
 def test_a_document_keeps_the_name_of_its_file_and_whether_its_title_was_given(store):

@@ -162,7 +162,7 @@ def browser(one_browser):
     one_browser.get("about:blank")
     one_browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
     one_browser.get_log("performance"), one_browser.get_log("browser")
-    one_browser.expected = ()
+    one_browser.messages, one_browser.expected = [], ()
     yield one_browser
     hosts = hosts_asked(one_browser)
     assert hosts <= {"127.0.0.1", "localhost"}, hosts
@@ -170,10 +170,23 @@ def browser(one_browser):
     assert [each for each in wrong if not any(word in each for word in one_browser.expected)] == []
 
 
+def told(browser, method):
+    """What the browser told of one kind since the test began."""
+    browser.messages += [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return [each["params"] for each in browser.messages if each["method"] == method]
+
+
+def follow(browser, url):
+    """Open a page that follows the state, and wait until it was told it."""
+    kind = "Network.eventSourceMessageReceived"
+    before = len(told(browser, kind))
+    browser.get(url)
+    eventually("the page is told the state", lambda: len(told(browser, kind)) > before)
+
+
 def asked(browser):
-    """The addresses that were asked for since the last look."""
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
+    """The addresses that were asked for since the test began."""
+    sent = [each["request"]["url"] for each in told(browser, "Network.requestWillBeSent")]
     return [parts for parts in map(urlsplit, sent) if parts.scheme in ("http", "https", "ws")]
 
 

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import KEY
 from tests.support.eventually import eventually
-from tests.web.conftest import find, pages, places_asked, read
+from tests.web.conftest import find, follow, pages, places_asked, read
 from tests.web.proxy import proxied
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]  # warnings are the browser driver's own
@@ -203,9 +203,8 @@ def test_what_is_deleted_waits_in_the_bin_and_its_links_say_so(browser, site):
 
 
 def test_pages_that_show_the_state_follow_it(browser, site):
-    browser.get(f"{site.url}/overview")
+    follow(browser, f"{site.url}/overview")
     before = read(browser, ".figures b")[0]
-    time.sleep(2)  # the page listens
     site.engine.post("jobs", params={"wait": 30}, json={"text": f"Something new at {time.time()}."}).raise_for_status()
     eventually("the page has counted it", lambda: read(browser, ".figures b")[0] != before)
 
@@ -312,9 +311,8 @@ def test_all_of_it_works_below_the_path_that_a_proxy_serves_the_pages_at(browser
         browser.find_element(By.CSS_SELECTOR, "input[name=file]").send_keys(str(file))
         find(browser, "#sent li.done a", "windlass.md")[0].click()
         assert find(browser, "article h1", "Windlass")
-        browser.get(f"{top}/overview")
+        follow(browser, f"{top}/overview")
         before = read(browser, ".figures b")[0]
-        time.sleep(2)  # the page listens
         site.engine.post("jobs", params={"wait": 30}, json={"text": f"Below a path at {time.time()}."})
         eventually("the page has counted it", lambda: read(browser, ".figures b")[0] != before)
         browser.get("about:blank")

@@ -139,6 +139,8 @@ Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, A
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
+SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
+IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """At least one. JSON does not tell 3.0 from 3."""

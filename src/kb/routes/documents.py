@@ -30,9 +30,11 @@ from kb.api.models import (
     DocumentsCursor,
     DocumentText,
     DocumentWithChunks,
+    IdPrefix,
     Instant,
     ListSorted,
     Move,
+    SourcePart,
     SourcePath,
     SourcePrefix,
     Tag,
@@ -86,6 +88,8 @@ class ListQuery(QueryModel):
 
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
+    source_part: SourcePart | None = None
+    id_prefix: IdPrefix | None = None
     tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]
     tag_any: Annotated[list[Tag], Field(description="At least one of them must match.", default_factory=list)]
     tag_not: Annotated[list[Tag], Field(description="None of them may match.", default_factory=list)]
@@ -108,7 +112,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     """A page of documents, without their text."""
     limit = page_size(query.limit, services.settings)
     check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
-    where = filter_of(query.tag, query)
+    where = replace(filter_of(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
     with services.store.read() as tx:
         check_moment(tx, query.as_of)
         if query.part_of:

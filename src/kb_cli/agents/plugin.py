@@ -20,26 +20,42 @@ ABOUT: Final = {"name": "kb", "version": __version__, "description": "The user's
 SKILL: Final = "skills/kb/SKILL.md"
 SECONDS: Final = 20
 """How long a hook may take."""
+MARKETPLACE: Final = {
+    "name": "kb",
+    "plugins": [
+        {
+            "name": "kb",
+            "source": {"source": "local", "path": "./"},
+            "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+            "category": "Productivity",
+        }
+    ],
+}
+"""Codex takes plug-ins from a list alone; this one names the folder that it is in."""
 
 
 class Kind(NamedTuple):
     """An agent that takes such a folder.
 
     Args:
-        manifest: the file that says what the folder is; none for an agent that reads nothing but the skill.
+        manifest: the file that says what the folder is.
         servers: the file with the MCP server, which may be the manifest.
         starting, compacting, ending: its names of the three events.
-        unit: what it counts a second as.
         install: what to do with the folder.
+        unit: what it counts a second as.
+        ending_seconds: how long it waits at the end for a hook.
+        marketplace: the file that lists the folder as a plug-in, where it takes no folder without.
     """
 
-    manifest: str | None
-    servers: str | None
-    starting: str = ""
-    compacting: str = ""
-    ending: str = ""
+    manifest: str
+    servers: str
+    starting: str
+    compacting: str
+    ending: str
+    install: str
     unit: int = 1
-    install: str = ""
+    ending_seconds: int = SECONDS
+    marketplace: str | None = None
 
 
 KINDS: Final = {
@@ -53,10 +69,18 @@ KINDS: Final = {
         "gemini-extension.json",
         "gemini-extension.json",
         *("SessionStart", "PreCompress", "SessionEnd"),
-        unit=1000,
         install="gemini extensions link {folder}",
+        unit=1000,
     ),
-    "codex": Kind(None, None, install="mkdir -p ~/.codex/skills && cp -r {folder}/skills/kb ~/.codex/skills/"),
+    "codex": Kind(
+        ".codex-plugin/plugin.json",
+        ".mcp.json",
+        *("SessionStart", "PreCompact", "SessionEnd"),
+        install="codex plugin marketplace add {folder} && codex plugin add kb@kb; then, in Codex, trust the hooks with"
+        " /hooks",
+        ending_seconds=3,
+        marketplace=".agents/plugins/marketplace.json",
+    ),
 }
 
 
@@ -79,17 +103,18 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
 
 def contents(kind: Kind, server: Mapping[str, Any], *, captures: bool) -> dict[str, str]:
     """Return the files of a folder by their names."""
-    tables: dict[str, dict[str, Any]] = {}
-    if kind.manifest and kind.servers:
-        tables = {kind.manifest: dict(ABOUT)}
-        tables[kind.servers] = tables.get(kind.servers, {}) | dict(server)
-        tables["hooks/hooks.json"] = {"hooks": hooks(kind, captures=captures)}
+    tables: dict[str, dict[str, Any]] = {kind.manifest: dict(ABOUT)}
+    tables[kind.servers] = tables.get(kind.servers, {}) | dict(server)
+    tables["hooks/hooks.json"] = {"hooks": hooks(kind, captures=captures)}
+    if kind.marketplace:
+        tables[kind.marketplace] = MARKETPLACE
     texts = {name: json.dumps(table, indent=2, ensure_ascii=False) + "\n" for name, table in tables.items()}
     return texts | {SKILL: files("kb_cli.agents").joinpath("skill.md").read_text()}
 
 
 def hooks(kind: Kind, *, captures: bool) -> dict[str, Any]:
     """Return the hooks of a folder by event."""
-    command = {"type": "command", "command": shlex.join([program(), "hook"]), "timeout": SECONDS * kind.unit}
-    events = [kind.starting, kind.compacting, *([kind.ending] if captures else [])]
-    return {event: [{"hooks": [command]}] for event in events}
+    seconds = {kind.starting: SECONDS, kind.compacting: SECONDS}
+    seconds |= {kind.ending: kind.ending_seconds} if captures else {}
+    command = {"type": "command", "command": shlex.join([program(), "hook"])}
+    return {event: [{"hooks": [command | {"timeout": most * kind.unit}]}] for event, most in seconds.items()}

@@ -30,6 +30,20 @@ TOOL_TAGS: Final = (
 )
 """Between these, messages of the user hold what programs printed, and files."""
 
+CONTEXT: Final = re.compile(
+    r"(?:# AGENTS\.md instructions[^\n]*\s*)?"
+    r"<(?P<tag>INSTRUCTIONS|user_instructions|environment_context|skill|user_shell_command|turn_aborted"
+    r"|subagent_notification)\b.*</(?P=tag)>",
+    re.DOTALL,
+)
+"""Parts of messages of the user that Codex writes in the user's name."""
+
+ENVELOPES: Final = ("message", "payload")
+"""Where an entry holds a message, if it is none itself."""
+
+TEXTS: Final = ("text", "input_text", "output_text")
+"""What programs call a part of a message that is text."""
+
 
 def read_session(transcript: Path) -> str:
     """Return the end of a session as Markdown, what was said by whom; nothing of tools and their results.
@@ -60,8 +74,7 @@ def read_end(transcript: Path) -> str:
 def turns(transcript: str) -> Iterator[tuple[str, str]]:
     """Yield who said what, of a file with one JSON object or with one a line."""
     for entry in entries(transcript):
-        message = entry.get("message")
-        inner = message if isinstance(message, dict) else entry
+        inner = next((each for name in ENVELOPES if isinstance(each := entry.get(name), dict)), entry)
         speaker = SPEAKERS.get(str(inner.get("role") or entry.get("type")))
         text = without_tools(said(inner.get("content")))
         if speaker and text and not (entry.get("isMeta") or entry.get("isSidechain")):
@@ -92,8 +105,9 @@ def said(content: object) -> str:
         return content.strip()
     if not isinstance(content, list):
         return ""
-    texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type", "text") == "text"]
-    return "\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type", "text") in TEXTS]
+    stripped = [text.strip() for text in texts if isinstance(text, str)]
+    return "\n\n".join(text for text in stripped if text and not CONTEXT.fullmatch(text))
 
 
 def without_tools(text: str) -> str:

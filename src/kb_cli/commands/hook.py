@@ -32,7 +32,7 @@ def hook() -> None:
         event = json.loads(sys.stdin.read() or "{}")
         if event.get("hook_event_name") == "SessionStart":
             tell(event)
-        elif event.get("transcript_path"):
+        elif event.get("transcript_path") and not event.get("agent_id"):  # a subagent's would replace its session's
             keep(event)
     except Exception as error:  # noqa: BLE001 - an agent may take what this ends with as an order to stop
         output.print_error(getattr(error, "detail", None) or f"{type(error).__name__}: {error}")

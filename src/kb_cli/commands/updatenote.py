@@ -1,22 +1,40 @@
 """kb updatenote."""
 
-from typing import Annotated, Any
+from contextlib import suppress
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.api.errors import Changed, NotANote
+from kb.api.errors import Changed, KbError, NotANote
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
+from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Id, Json, Text, Why, read_text
+from kb_cli.runtime.options import Id, Json, Text, Why, read_text, split_tags
+
+if TYPE_CHECKING:
+    from kb.client.client import EngineClient
 
 NOTE = "note"
+MIN_HASH = 8
+"""How much of its hash names a version."""
 Old = Annotated[str | None, typer.Option("--old", metavar="TEXT", help="What to replace; it stands there once.")]
 New = Annotated[str | None, typer.Option("--new", metavar="TEXT", help="What comes in its place.")]
 Append = Annotated[str | None, typer.Option("--append", metavar="TEXT", help="Lines to add at the end.")]
 Prepend = Annotated[str | None, typer.Option("--prepend", metavar="TEXT", help="Lines to add at the beginning.")]
 Title = Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The new title.")]
+TagsAdd = Annotated[
+    list[str] | None, typer.Option("--tags-add", metavar="A,B", help="Tags to add.", autocompletion=complete_tags)
+]
+TagsRemove = Annotated[
+    list[str] | None, typer.Option("--tags-remove", metavar="A,B", help="Tags to remove.", autocompletion=complete_tags)
+]
+IfMatch = Annotated[
+    str | None,
+    typer.Option("--if-match", metavar="HASH", help="Only if this is its hash still, or begins it; 'kb get' shows it."),
+]
 
 
 def updatenote(
@@ -27,6 +45,9 @@ def updatenote(
     append: Append = None,
     prepend: Prepend = None,
     title: Title = None,
+    tags_add: TagsAdd = None,
+    tags_remove: TagsRemove = None,
+    if_match: IfMatch = None,
     why: Why = None,
     json: Json = False,
 ) -> None:
@@ -37,16 +58,20 @@ def updatenote(
     With --json, prints the note as it is now.
     """
     options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
-    change = {name: value for name, value in options.items() if value is not None}
+    change: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if text and change.keys() - {"title"}:
         raise UsageError("TEXT is the whole new text: leave out --old, --new, --append and --prepend.")
+    tags = {"tags_add": split_tags(tags_add), "tags_remove": split_tags(tags_remove)}
+    change |= {name: value for name, value in tags.items() if value}
+    if if_match is not None and not (text or change):
+        raise UsageError("--if-match goes with TEXT or an option that says what to change.")
     given = read_text(text) if text or not change else None
     if given is not None and not text:
         raise UsageError("Say - for what is piped in: it replaces the whole note.")
     if given is None and not change:
         note, is_sent = edit(document_id, why)
     else:
-        note, is_sent = update(document_id, given, why=why, **change), True
+        note, is_sent = update(document_id, given, if_match, why, **change), True
     if json:
         output.print_json(note)
     else:
@@ -54,13 +79,56 @@ def updatenote(
 
 
 def update(
-    document_id: int, text: str | None, if_match: str | None = None, why: str | None = None, **change: str
+    document_id: int,
+    text: str | None,
+    if_match: str | None = None,
+    why: str | None = None,
+    **change: Any,  # noqa: ANN401 - the fields of `models.NoteUpdate`
 ) -> dict[str, Any]:
     """Send a change of a note, and return the note."""
+
+    async def send(client: "EngineClient") -> dict[str, Any]:
+        expected = await full_hash(client, document_id, if_match) if if_match is not None else None
+        return await client.update_note(document_id, text, if_match=expected, why=why, **change)
+
     try:
-        return call(lambda client: client.update_note(document_id, text, if_match=if_match, why=why, **change))
+        return call(send)
     except Changed:
+        with suppress(KbError):  # what was refused stays refused
+            output.print_aside(call(lambda client: difference(client, document_id, if_match or "")))
         raise Changed(f"Note {document_id} was changed by someone else meanwhile; that stays.") from None
+
+
+def normalized(version: str) -> str:
+    """Return a hash as the engine writes it."""
+    return version.strip().strip('"').lower()
+
+
+async def full_hash(client: "EngineClient", document_id: int, version: str) -> str:
+    """Return the hash of a note, if it begins so; else what was given, which the engine refuses."""
+    present: str = (await client.document(document_id, chunks=1))["content_hash"]
+    beginning = normalized(version)
+    return present if len(beginning) >= MIN_HASH and present.startswith(beginning) else beginning
+
+
+async def difference(client: "EngineClient", document_id: int, version: str) -> str:
+    """Return the hash of a note, and the lines that changed since a version, if history has it."""
+    note = await client.document(document_id)
+    lines = [f"The note's hash is {note['content_hash']} now."]
+    beginning = normalized(version)
+    for each in (await client.history(document_id))["versions"]:
+        if len(beginning) >= MIN_HASH and each["content_hash"].startswith(beginning):
+            before = str((await client.version(document_id, each["number"]))["text"]).splitlines()
+            lines += unified_diff(
+                before, text_of(note).splitlines(), "as you read it", "as it is now", n=1, lineterm=""
+            )
+            break
+    return "\n".join(lines)
+
+
+def text_of(note: dict[str, Any]) -> str:
+    """Return the whole text of a note."""
+    return "".join(chunk["text"] for chunk in note["chunks"])
 
 
 def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
@@ -68,5 +136,5 @@ def edit(document_id: int, why: str | None) -> tuple[dict[str, Any], bool]:
     note = call(lambda client: client.document(document_id))
     if note["doc_type"] != NOTE:
         raise NotANote(f"Document {document_id} is of type {note['doc_type']}: only notes can be updated.")
-    with edit_text("".join(chunk["text"] for chunk in note["chunks"]), f"updatenote {document_id}") as text:
+    with edit_text(text_of(note), f"updatenote {document_id}") as text:
         return (note, False) if text is None else (update(document_id, text, note["content_hash"], why), True)

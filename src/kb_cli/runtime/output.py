@@ -133,6 +133,11 @@ def print_error(text: str) -> None:
     print(f"kb: {one_line(text)}", file=sys.stderr)
 
 
+def print_aside(text: str) -> None:
+    """Print lines on standard error."""
+    print(to_printable(text), file=sys.stderr)
+
+
 def print_json_line(content: object) -> None:
     """Print one JSON document in one line."""
     import json

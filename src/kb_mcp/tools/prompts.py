@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 MAX_COMPLETIONS: Final = 100
 """The protocol's limit."""
 
-PATHS_LIMIT: Final = 500
-"""How many of the documents that were added or changed last are searched for a part of their paths."""
-
 
 def register_prompts(server: FastMCP, engine: EngineClient) -> None:
     for prompt, title in (
@@ -123,20 +120,17 @@ async def _complete_tags(engine: EngineClient, typed: str) -> list[str]:
 
 async def _complete_path(engine: EngineClient, typed: str) -> list[str]:
     """Return the paths that contain what is typed; those that begin with it first."""
-    files = {"sort": "recent", "limit": MAX_COMPLETIONS}
-    beginning = (await engine.documents(**files, source_prefix=typed))["documents"] if typed else []
-    paths = dict.fromkeys(each["source_path"] for each in beginning)
-    if len(paths) < MAX_COMPLETIONS:
-        recent = (await engine.documents(sort="recent", limit=PATHS_LIMIT))["documents"]
-        recent += (
-            (await engine.search(query=typed, fts_only=True, group_by="document", top=50))["results"] if typed else []
-        )
-        paths |= dict.fromkeys(path for each in recent if typed.lower() in (path := each["source_path"] or "").lower())
-    matching = sorted(filter(None, paths), key=lambda path: not path.lower().startswith(typed.lower()))
-    return matching[:MAX_COMPLETIONS]
+    newest = {"sort": "recent", "limit": MAX_COMPLETIONS}
+    found = (await engine.documents(**newest, source_prefix=typed))["documents"] if typed else []
+    if len(found) < MAX_COMPLETIONS:
+        part = {"source_part": typed} if typed else {}
+        found += (await engine.documents(**newest, **part))["documents"]
+    paths = dict.fromkeys(each["source_path"] for each in found if each["source_path"])
+    return sorted(paths, key=lambda path: not path.lower().startswith(typed.lower()))[:MAX_COMPLETIONS]
 
 
 async def _complete_id(engine: EngineClient, typed: str) -> list[str]:
-    """Return the ids of the documents that were changed last, those that begin like the one typed."""
-    recent = (await engine.documents(sort="recent", limit=PATHS_LIMIT))["documents"]
-    return [str(each["id"]) for each in recent if str(each["id"]).startswith(typed)][:MAX_COMPLETIONS]
+    """Return the ids that begin like the one typed, of the documents that were changed last first."""
+    beginning = {"id_prefix": typed} if typed else {}
+    found = (await engine.documents(sort="recent", limit=MAX_COMPLETIONS, **beginning))["documents"]
+    return [str(each["id"]) for each in found]

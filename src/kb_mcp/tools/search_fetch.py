@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import time
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote
 
 from fastmcp.server.dependencies import get_http_request
 from fastmcp.tools import ToolResult
@@ -20,7 +22,7 @@ from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import lean
 from kb_mcp.tools.answer_limiter import tool_result
-from kb_mcp.tools.rendering import NOTICE, quoted
+from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +44,8 @@ LIFETIME_DAYS: Final = 30
 """How long an address can be opened, at least; it is the same one all day."""
 
 WEB: Final = ("http://", "https://")
+UNSAFE: Final = re.compile(rf'[\s"<>]|{UNPRINTABLE.pattern}')
+"""What no address holds as it is, and a document's path may."""
 
 SEARCH_SCHEMA: Final[Schema] = {"type": "object", "properties": {"results": {"type": "array"}}}
 FETCH_SCHEMA: Final[Schema] = {
@@ -71,7 +75,7 @@ class Addresses:
     def of(self, document: JSON, request: Request) -> str:
         """Return where a document can be read: where it came from, or else here."""
         if (document["source_path"] or "").startswith(WEB):
-            return str(document["source_path"])
+            return UNSAFE.sub(lambda found: quote(found[0]), document["source_path"])
         number = str(document["id"])
         return (
             f"{request.url.scheme}://{request.url.netloc}{PATH}/documents/{number}/{self.sign(number, current_name())}"
@@ -130,9 +134,8 @@ class SearchFetchTools:
         whole = "".join(chunk["text"] for chunk in document["chunks"])
         text = self._limiter.truncate(whole)
         is_whole = len(text) == len(whole) and len(document["chunks"]) == document["chunk_count"]
-        metadata = lean.given(
-            notice=NOTICE, date=lean.date_of(document), tags=", ".join(document["tags"]), doc_type=document["doc_type"]
-        )
+        tags = ", ".join(quoted(tag)[1:-1] for tag in document["tags"])
+        metadata = lean.given(notice=NOTICE, date=lean.date_of(document), tags=tags, doc_type=document["doc_type"])
         return tool_result(
             {
                 "id": str(document["id"]),

@@ -39,6 +39,9 @@ AFTER_OLDER = f"{RECENT} >= ? AND ({RECENT}, id) > (?, ?)"
 QUOTED = str.maketrans({'"': '""', "\0": " "})
 """How a word stands between quotation marks in FTS5's syntax."""
 
+LIKE_ESCAPED = str.maketrans({each: f"\\{each}" for each in r"\%_"})
+ID_DIGITS = 18
+
 MANY = 1000
 """From so many documents on, those of a tag or a time are looked for on the way through all, not sorted."""
 
@@ -141,6 +144,11 @@ def exact_conditions(where: Filter) -> list[Condition]:
         conditions.append(("source_path = ?", (where.source_path,)))
     if where.source_prefix is not None:
         conditions.append((f"id IN ({PREFIXED})", (where.source_prefix, after_prefix(where.source_prefix))))
+    if where.source_part is not None:
+        part = where.source_part.translate(LIKE_ESCAPED)
+        conditions.append((r"source_path LIKE ? ESCAPE '\'", (f"%{part}%",)))
+    if where.id_prefix is not None:
+        conditions.append(beginning_id(where.id_prefix))
     if where.document_id is not None:
         conditions.append(("id = ?", (where.document_id,)))
     if where.among is not None:
@@ -149,6 +157,14 @@ def exact_conditions(where: Filter) -> list[Condition]:
         folder = where.limit.folder
         conditions += [(f"id IN ({PREFIXED})", (folder, after_prefix(folder))), (STAYS_BELOW, ())]
     return conditions + date_conditions(where)
+
+
+def beginning_id(digits: str) -> Condition:
+    """Return the condition that an id begins with these digits."""
+    first = int(digits)
+    powers = [10**more for more in range(ID_DIGITS - len(digits) + 1)]
+    ranges = [(first * power, (first + 1) * power - 1) for power in powers]
+    return f"({' OR '.join('id BETWEEN ? AND ?' for _ in ranges)})", tuple(bound for pair in ranges for bound in pair)
 
 
 def date_conditions(where: Filter) -> list[Condition]:

@@ -50,6 +50,8 @@ def admits(where: Filter, document: Document) -> bool:
         and where.doc_type in (None, document.doc_type)
         and where.source_path in (None, document.source_path)
         and (where.source_prefix is None or path.startswith(where.source_prefix))
+        and (where.source_part is None or where.source_part.encode().lower() in path.encode().lower())
+        and (where.id_prefix is None or str(document.id).startswith(where.id_prefix))
         and (where.created_after is None or created >= _cut(where.created_after))
         and (where.created_before is None or created < _cut(where.created_before))
         and where.document_id in (None, document.id)
