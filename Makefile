@@ -18,7 +18,7 @@ SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
   test-crash test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -131,9 +131,9 @@ test-reference: .venv-reference/stamp
 # The stores' tests over PostgreSQL, and the API's, with a server of its own; backups are of a file.
 OVER_BOTH = tests/store/test_store.py tests/store/test_note_updates.py tests/access/test_audit.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
+OVER_HTTP = tests/http --ignore tests/http/test_maintenance.py
 test-postgres: .venv/dev.stamp
-	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) \
-	  tests/http --ignore tests/http/test_maintenance.py
+	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) $(OVER_HTTP)
 
 # The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 test-schema: .venv/dev.stamp
@@ -198,6 +198,11 @@ bench-peers: .venv/dev.stamp
 
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality
+
+# Whether words and vectors together lose to one of them alone, on collections that are made of the given ones.
+LEGS ?= cranfield cranfield-untitled cranfield-halved locomo_sessions-halved locomo_sessions-named locomo_turns-named
+bench-legs: .venv/dev.stamp
+	$(BIN)/python -m bench.ablation --legs $(LEGS)
 
 # What pyproject.toml asks for, pinned with hashes for every platform; the images take what the tests ran with.
 COMPILE := $(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \

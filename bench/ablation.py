@@ -1,10 +1,10 @@
 """What each ingredient of the ranking is worth: nDCG@10 with all of them, and without one, over many collections.
 
-    python -m bench.ablation [--markdown FILE] [COLLECTION...]      all when none is named
+    python -m bench.ablation [--legs] [--markdown FILE] [COLLECTION...]      all when none is named
 
-A collection is added once, in its order. Then a server starts over it for each ingredient that does without that one.
-Prints a table, and fails when the two legs together are more than `LOST` below the better one on a given collection,
-or more than `LOST_DERIVED` on one that is made of it.
+A collection is added once, in its order. Then a server starts over it for each ingredient that does without that one;
+for none with `--legs`. Prints a table, and fails when the two legs together are more than `LOST` below the better one
+on a given collection, or more than `LOST_DERIVED` on one that is made of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kb_cli.evaluation.measures import Measures, mean
 from kb_cli.evaluation.run import MODES, ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     Column = dict[str, list[Measures]]
     """What each row of the table found for each question."""
@@ -45,8 +45,8 @@ async def filled(url: str, wanted: Collection) -> None:
         await add_all(client, wanted.documents.items(), connections=1)
 
 
-def measure(name: str) -> Column:
-    """Return what was found in each mode, and in both legs without each ingredient."""
+def measure(name: str, ingredients: Iterable[str]) -> Column:
+    """Return what was found in each mode, and in both legs without each of the ingredients."""
     wanted = collection(name)
     column: Column = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def measure(name: str) -> Column:
             asyncio.run(filled(url, wanted))
             for mode in MODES:
                 column[mode] = asyncio.run(asked(url, wanted, mode))
-        for ingredient in INGREDIENTS:
+        for ingredient in ingredients:
             command = [sys.executable, "-m", "bench.without", ingredient, "serve", "--data-dir", folder]
             with running(command) as url:
                 column[ingredient] = asyncio.run(asked(url, wanted, "both"))
@@ -100,13 +100,14 @@ def is_lost(name: str, column: Column) -> bool:
 def main() -> int:
     """Measure each collection; 1 if both legs together lose too much on one."""
     parser = argparse.ArgumentParser(description="What each ingredient of the ranking is worth.")
+    parser.add_argument("--legs", action="store_true", help="do without no ingredient: measure words, vectors and both")
     parser.add_argument("--markdown", type=Path, help="where to write the tables as well")
     parser.add_argument("collections", nargs="*", default=COLLECTIONS)
     options = parser.parse_args()
     lost = False
     written: list[str] = []
     for name in options.collections:
-        column = measure(name)
+        column = measure(name, () if options.legs else INGREDIENTS)
         written += lines(name, column)
         print("\n".join(lines(name, column)), flush=True)
         lost |= is_lost(name, column)

@@ -1,4 +1,4 @@
-"""The command line without one ingredient of the ranking.
+"""The command line without one ingredient of the ranking, or with another weight in it.
 
 python -m bench.without INGREDIENT serve --data-dir DIR
 """
@@ -63,10 +63,23 @@ INGREDIENTS: Final[dict[str, Callable[[], None]]] = {
 }
 """What the ranking is made of, each with what takes it away."""
 
+WEIGHTS: Final[dict[str, dict[str, Callable[[], None]]]] = {
+    "the vectors' share": {
+        "vectors .4": set_to(0.4, (fusion, "ALPHA")),
+        "vectors .6": set_to(0.6, (fusion, "ALPHA")),
+    },
+    "what a neighbour counts": {
+        "neighbours .15": set_to(0.15, (context, "WEIGHT")),
+        "neighbours .35": set_to(0.35, (context, "WEIGHT")),
+    },
+}
+"""The weights of the ranking, each with other values."""
+
 
 def main() -> None:
-    """Take the ingredient away and run the command line."""
-    INGREDIENTS[sys.argv.pop(1)]()
+    """Take the ingredient away, or set the weight, and run the command line."""
+    changes = INGREDIENTS | {name: change for values in WEIGHTS.values() for name, change in values.items()}
+    changes[sys.argv.pop(1)]()
     from kb_cli.main import main as run
 
     run()

@@ -107,6 +107,6 @@ async def test_an_isbn_is_found_with_or_without_its_hyphens(api):
     for written, found in (("9783161484100", "Parted"), ("978-3-16-148410-0", "Parted")):
         texts, _ = await answer(api, "isbn", written, fts_only=True)
         assert texts[0].startswith(found)
-    # Which is first depends on how rare 978 and 0 are among all that is kept.
-    assert "Joined: 9780306406157." in (await answer(api, "isbn", "978-0-306-40615-7", fts_only=True))[0]
+    for written in ("978-0-306-40615-7", "978-0-306-40615-7?"):
+        assert (await answer(api, "isbn", written, fts_only=True))[0] == ["Joined: 9780306406157."]
     assert (await answer(api, "isbn", "9783161484101", fts_only=True))[0] == []

@@ -97,6 +97,13 @@ def test_what_is_written_in_one_is_looked_for_as_it_is_written(text, expected):
     assert compounds(text) == expected
 
 
+def test_parts_of_an_isbn_alone_are_not_looked_for():
+    words = ("9780306406157", "978-0-306-40615-7")
+    assert set(Query.parse("(978-0-306-40615-7)", Filter()).words) == {"9780306406157", "(978-0-306-40615-7)"}
+    assert set(words) <= set(Query.parse("9780306406157", Filter()).words)
+    assert {"978", "306"} <= set(Query.parse("978-0-306-40615-8", Filter()).words)  # its last digit is wrong
+
+
 def test_a_long_query_of_any_signs_is_read_at_once():
     for text in (
         '"' + "a" * 20_000,

@@ -91,16 +91,16 @@ def _lent(candidates: Candidates, fts: NDArray[np.float64], vec: NDArray[np.floa
     if candidates.context.ids.size:
         places = np.searchsorted(candidates.ids, candidates.context.ids)
         gained = ALPHA * (vec - candidates.vec) / (vec.std() or 1.0)
-        gained += (1 - ALPHA) * (fts - np.nan_to_num(candidates.fts)) / (fts.std() or 1.0)
+        gained += (1 - ALPHA) * (fts - _or_zero(candidates.fts)) / (fts.std() or 1.0)
         shares[places] = gained[places]
     return shares
 
 
 def _in_context(candidates: Candidates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return both legs' scores, those together with neighbours where there are any."""
-    fts, vec = np.nan_to_num(candidates.fts), candidates.vec.copy()
+    fts, vec = _or_zero(candidates.fts), candidates.vec.copy()
     places = np.searchsorted(candidates.ids, candidates.context.ids)
-    fts[places], vec[places] = np.nan_to_num(candidates.context.fts), candidates.context.vec
+    fts[places], vec[places] = _or_zero(candidates.context.fts), candidates.context.vec
     return fts, vec
 
 
@@ -121,6 +121,10 @@ def placed(scores: NDArray[np.float64], limit: int) -> list[int | None]:
 def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     z: NDArray[np.float64] = (scores - scores.mean()) / (scores.std() or 1.0)
     return z
+
+
+def _or_zero(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.isnan(scores), 0.0, scores)
 
 
 def or_none(score: float) -> float | None:

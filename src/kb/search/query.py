@@ -80,7 +80,7 @@ class Query:
         where = replace(where, holding=tuple(phrases[:MAX_CONDITIONS]), lacking=tuple(unwanted[:MAX_CONDITIONS]))
         phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
-        words = list(dict.fromkeys([*begun, *keywords(rest), *phrases, *compounds(rest)]))
+        words = list(dict.fromkeys([*begun, *keywords(without_parted_isbns(rest)), *phrases, *compounds(rest)]))
         unquoted = PHRASE.sub(" ", text).split()
         plain = plain_words(unquoted[: len(unquoted) - len(excluded)])
         return cls(
@@ -179,6 +179,11 @@ def compounds(text: str) -> list[str]:
     return found + [other for word in written for other in other_spellings(word.strip(MARKS_AROUND))]
 
 
+def without_parted_isbns(text: str) -> str:
+    """Return the text without the ISBNs that have hyphens: a part of one, such as 978, says nothing by itself."""
+    return " ".join(word for word in text.split() if len(tokenize(word)) == 1 or not _is_isbn(word))
+
+
 def tokenize(text: str) -> list[str]:
     """Return the words of a text: letters and digits with their marks, without regard to case.
 
@@ -191,3 +196,7 @@ def tokenize(text: str) -> list[str]:
 def is_word_character(character: str) -> bool:
     """Return whether a character is a letter, a digit or a mark on one."""
     return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def _is_isbn(word: str) -> bool:
+    return bool(other_spellings(word.lower().strip(MARKS_AROUND)))

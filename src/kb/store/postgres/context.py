@@ -84,8 +84,9 @@ class ContextReader:
 
 
 def _short(near: NDArray[np.int64], ids: NDArray[np.int64]) -> list[int]:
-    """Return the documents of those of these chunks that are short."""
-    is_wanted = np.isin(near[:, 0], ids) & (near[:, 3] <= SHORT)
+    """Return the documents of those of these chunks that are short and the only one."""
+    documents_near, counts = np.unique(near[:, 1], return_counts=True)
+    is_wanted = np.isin(near[:, 0], ids) & (near[:, 3] <= SHORT) & np.isin(near[:, 1], documents_near[counts == 1])
     documents: list[int] = np.unique(near[is_wanted, 1]).tolist()
     return documents
 

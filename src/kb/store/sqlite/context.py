@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
-from kb.lexical.bm25 import Matches
 from kb.store.neighbours import (
     NOBODY,
     REACH,
@@ -26,10 +25,11 @@ from kb.store.sqlite.statements import statements
 from kb.vectors.scores import NO_CONTEXT, Context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
+    from kb.lexical.bm25 import Matches
     from kb.lexical.snapshot import Admitted
     from kb.store.neighbours import Groups, Line
     from kb.store.row_mapping import Execute
@@ -53,14 +53,14 @@ class ContextReader:
         self._admitted = admitted
         self._vectors = vectors
 
-    def scores(self, terms: Sequence[str], vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
+    def scores(self, matches: Matches, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> Context:
         """Return the scores of those of these chunks, best first, that have neighbours, and of those in threads."""
         rows, _ = self._words.snapshot.rows_of(ids)
-        groups = joined(self._siblings(rows), self._threads(rows[:THREADED]))
+        siblings = self._siblings(rows)
+        best = rows[:THREADED]
+        groups = joined(siblings, self._threads(best[~np.isin(best, siblings[:, 0])]))
         if not groups.size:
             return NO_CONTEXT
-        keys = self._words.keys(terms)
-        matches = Matches(self._words.snapshot, [(key, self._words.postings(key)) for key in keys])
         fts = matches.in_context(groups, group_weights(groups))
         rows = np.unique(groups)
         vectors = self._vectors.vectors(self._words.snapshot.ids[rows[rows >= 0]].astype(np.int64))
@@ -80,7 +80,7 @@ class ContextReader:
         return with_others
 
     def _threads(self, rows: NDArray[np.int32]) -> Groups:
-        """Return short notes with their neighbours, and these with theirs."""
+        """Return those of these chunks that are short notes with their neighbours, and these with theirs."""
         snapshot = self._words.snapshot
         documents = np.unique(snapshot.documents[rows[snapshot.lengths[rows] <= SHORT]]).astype(np.int64)
         found = windows(self._lines(documents))

@@ -127,9 +127,11 @@ class SqliteSelection:
 
         Without the words in memory there are none: the length of every chunk would be read for each search.
         """
-        if self._words is None or self._words.lacks(words):
+        leg = self._leg_for(words)
+        if self._words is None or not isinstance(leg, MemoryLeg):
             return NO_CONTEXT
-        return ContextReader(self._execute, self._words, self._admitted, self._snapshot).scores(words, vector, ids)
+        reader = ContextReader(self._execute, self._words, self._admitted, self._snapshot)
+        return reader.scores(leg.matches(tuple(words)), vector, ids)
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
         """Return those of the words that no chunk has, each with others that some have, the nearest first.
@@ -185,21 +187,22 @@ class MemoryLeg:
         """Return the `limit` chunks that match best."""
         if self._admitted is not None and not self._admitted.rows.size:
             return EMPTY_SCORES
-        rows, scores = self._of(words).best(limit, self._admitted)
+        rows, scores = self.matches(words).best(limit, self._admitted)
         return ScoredChunks(self._words.snapshot.ids[rows].astype(np.int64), scores).best(limit)
 
     def scores(self, words: Terms, ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of these chunks; NaN where there is none."""
         rows, found = self._words.snapshot.rows_of(ids)
         scores = np.full(ids.size, np.nan)
-        scores[found] = self._of(words).scores(rows)
+        scores[found] = self.matches(words).scores(rows)
         return scores
 
     def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
         """Return those of a word in these chunks, of which each is there."""
-        return self._of((word,)).occurrences(self._words.snapshot.rows_of(ids)[0])
+        return self.matches((word,)).occurrences(self._words.snapshot.rows_of(ids)[0])
 
-    def _of(self, words: Terms) -> Matches:
+    def matches(self, words: Terms) -> Matches:
+        """Return the chunks that have any of the words."""
         if words not in self._matches:
             keys = self._words.keys(words)
             self._matches[words] = Matches(self._words.snapshot, [(key, self._words.postings(key)) for key in keys])

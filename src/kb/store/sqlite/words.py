@@ -121,11 +121,12 @@ class WordReader:
     def __init__(self, connection: apsw.Connection, index: LexicalIndex, snapshot: LexicalSnapshot) -> None:
         self._connection = connection
         self._index = index
+        self._keys: dict[str, Key] = {}
         self.snapshot = snapshot
 
     def keys(self, words: Iterable[str]) -> list[Key]:
         """Return what the index has of the words: those of which it has nothing are left out."""
-        return [key for word in words if (key := tuple(self._tokenizer.tokens(as_phrase(word))))]
+        return [key for word in words if (key := self._key(word))]
 
     def lacks(self, words: Sequence[str]) -> bool:
         """Return whether SQLite had better look for one of the words: a beginning, or one of very many tokens."""
@@ -142,6 +143,11 @@ class WordReader:
         ids, counts = _counted(values >> 1, values & 1)
         rows, found = self.snapshot.rows_of(ids)
         return Postings.of(rows, counts[found])
+
+    def _key(self, word: str) -> Key:
+        if word not in self._keys:
+            self._keys[word] = tuple(self._tokenizer.tokens(as_phrase(word)))
+        return self._keys[word]
 
     def _load(self, key: Key) -> Postings:
         ids, counts = self._phrase(key) if len(key) > 1 else self._token(key[0])
