@@ -32,6 +32,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     │   ├── Stopped              likewise
     │   ├── ModelChanged         likewise
     │   ├── StoreUnavailable     likewise
+    │   │   └── Unconfirmed      likewise
     │   └── LeaseLost            never sent: another engine has taken up a job
     ├── Overloaded               503 overloaded
     ├── Busy                     503 busy
@@ -275,6 +276,10 @@ class ModelChanged(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """The database does not answer. Try again in a few seconds."""
+
+
+class Unconfirmed(StoreUnavailable):
+    """The database broke off while a change was committed: it is not known whether it was written."""
 
 
 class LeaseLost(Unavailable):

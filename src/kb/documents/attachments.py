@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from kb.api.access import OF_JOB
+from kb.api.errors import Unconfirmed
 from kb.documents.staging import discard, stage
 from kb.formats.text.encoding import clean, one_line
 from kb.store.rows import NewJob
@@ -31,7 +32,10 @@ _MAX_NAME: Final = 200
 
 @contextmanager
 def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> Iterator[list[NewJob]]:
-    """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them."""
+    """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them.
+
+    Those of jobs that may have been queued stay: the next start removes what no job waits with.
+    """
     depth = job.depth + 1
     selected = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
     if len(selected) < len(attachments):
@@ -54,6 +58,8 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
                 )
             )
         yield jobs
+    except Unconfirmed:
+        raise
     except BaseException:
         for new in jobs:
             discard(new.staged, staging)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kb.api.errors import JobDone, KeyReused, NotANote, NotFound, NotRetryable
+from kb.api.errors import JobDone, KeyReused, NotANote, NotFound, NotRetryable, Unconfirmed
 from kb.api.models import NOTE, JobAccepted, JobDropped
 from kb.documents.lookup import existing_job, missing_document
 from kb.documents.staging import discard, stage
@@ -81,6 +81,9 @@ def submit_file(
     is_queued = False
     try:
         accepted, is_queued = _submit(store, job)
+    except Unconfirmed:  # if it was not queued, the next start removes the file
+        is_queued = True
+        raise
     finally:
         if not is_queued:
             discard(staged, staging)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from kb.api.errors import DiskFull, StoreError, StoreUnavailable
+from kb.api.errors import DiskFull, StoreError, StoreUnavailable, Unconfirmed
 from kb.store.former_index import FormerIndex
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.connection import Rows, prepare
@@ -166,6 +166,7 @@ class PostgresStore:
 
         Raises:
             DiskFull: there is no room for it.
+            Unconfirmed: it may have been written, or not.
         """
         # Those of this engine wait without a connection, those of others in the database.
         with self._write_lock, self._change(WRITING, checkpoint) as transaction:
@@ -206,7 +207,7 @@ class PostgresStore:
             try:
                 connection.execute("COMMIT")
             except psycopg.OperationalError as error:
-                raise StoreUnavailable(
+                raise Unconfirmed(
                     f"The database broke off ({_first_line(error)}): it is not known whether the change was written."
                     " Look, or send it again with the same Idempotency-Key."
                 ) from error
