@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
 """What a person is told of an error, by pydantic's name of it."""
 
+WHERE_IN_POSTGRES: Final = ("host", "hostaddr", "port", "dbname")
+"""The options of a URL that say which database it is."""
+
 
 class EnvSettings(BaseModel):
     """A group of settings; an empty variable counts as unset."""
@@ -219,7 +222,15 @@ class Settings(EngineAccess):
         if self.database_url in (None, f"sqlite:///{self.data_dir / 'kb.db'}"):
             return self.data_dir
         url = str(self.database_url)
-        if url.startswith("postgres"):  # who connects, and the password, may change
-            server = urlsplit(url)
-            url = server._replace(scheme="postgresql", netloc=server.netloc.rpartition("@")[2]).geturl()
+        if url.startswith("postgres"):
+            url = _place_in_postgres(url)
         return self.data_dir / "databases" / sha256(url.encode()).hexdigest()[:16]
+
+
+def _place_in_postgres(url: str) -> str:
+    """Return a URL without what may change while the database stays the same: who connects, and how."""
+    place, _, options = url.partition("://")[2].partition("?")
+    server, slash, database = place.partition("/")
+    where = [each for each in options.split("&") if each.partition("=")[0] in WHERE_IN_POSTGRES]
+    found = f"postgresql://{server.rpartition('@')[2]}{slash}{database}"
+    return f"{found}?{'&'.join(where)}" if where else found

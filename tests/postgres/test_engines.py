@@ -10,10 +10,11 @@ from itertools import chain
 import psycopg
 import pytest
 
-from kb.api.errors import LeaseLost, StoreError, StoreUnavailable
+from kb.api.errors import LeaseLost, SettingError, StoreError, StoreUnavailable
 from kb.store.postgres import migrate
 from kb.store.postgres.place import place_of
 from kb.store.postgres.store import PostgresStore
+from kb.store.postgres.vector_space import space_in_use
 from kb.store.rows import NewJob
 from tests.support.documents import content
 from tests.support.eventually import SECONDS
@@ -228,3 +229,14 @@ def test_a_model_that_the_vectors_are_not_of_is_refused(url):
         add(store, "text")
     with pytest.raises(StoreError, match="holds vectors of"):
         PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
+
+
+@pytest.mark.parametrize("secret", ["100%secret", "two secrets", "a@secret", "a/secret"])
+def test_a_url_that_cannot_be_read_is_refused_and_its_password_is_not_told(secret):
+    url = f"postgresql://kb:{secret}@127.0.0.1:1/kb"
+    for begin in (lambda: PostgresStore(url, space(DIMENSIONS)), lambda: space_in_use(url)):
+        with pytest.raises(SettingError, match="KB_DATABASE_URL: it is no") as refused:
+            begin()
+        told = refused.value
+        assert secret not in str(told)
+        assert (told.__cause__, told.__context__) == (None, None)

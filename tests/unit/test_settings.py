@@ -79,3 +79,14 @@ def test_a_setting_that_several_apps_read_is_declared_once():
     classes = {each for settings in ALL for each in settings.__mro__ if issubclass(each, EnvSettings)}
     declared = [name for each in classes for name in each.__annotations__ if name in each.model_fields]
     assert sorted(declared) == sorted(set(declared))
+
+
+@pytest.mark.parametrize(
+    "other", ["postgres://b:[p@h/kb", "postgresql://h/kb", "postgresql://h/kb?password=p&sslmode=require"]
+)
+def test_files_stay_where_they_are_when_it_changes_who_connects_to_postgresql_and_how(other, tmp_path):
+    def files(url):
+        return kb.settings.Settings(data_dir=tmp_path, database_url=url).files_dir
+
+    assert files(other) == files("postgresql://a:secret@h/kb")
+    assert files("postgresql:///kb?host=/one") != files("postgresql:///kb?host=/two")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import Cursor
 from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.string import StrDumperUnknown, TextLoader
+
+from kb.api.errors import SettingError
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer
@@ -16,6 +20,7 @@ NUL, STAND_IN = "\0", "\ufdd0"
 """PostgreSQL's texts hold no NUL: this one, which is no character and stands in no text, is written in its place."""
 
 MILLISECONDS = 3
+CONNECT_SECONDS = 10
 SCHEMA = "kb"
 
 
@@ -68,6 +73,22 @@ class VectorDumper(Dumper):
     def dump(self, obj: Any) -> Buffer | None:  # noqa: ANN401 - as psycopg has it
         """Return the vector as text."""
         return f"[{','.join(map(repr, obj.tolist()))}]".encode()
+
+
+def checked(url: str) -> str:
+    """Return a URL that can be read as one. What cannot is not told: its password may be in what is wrong with it.
+
+    Raises:
+        SettingError: it cannot.
+    """
+    with suppress(psycopg.ProgrammingError):
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+        if "@" not in parts.get("host", "")[1:] and parts.get("port", "0").replace(",", "0").isdigit():
+            return url
+    raise SettingError(
+        "KB_DATABASE_URL: it is no postgresql://user:password@host/database that can be read; in a user or a password"
+        " write %40 for @, %2F for /, %25 for % and %20 for a space"
+    )
 
 
 def prepare(connection: Connection) -> None:

@@ -14,7 +14,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from kb.api.errors import DiskFull, StoreError, StoreUnavailable, Unconfirmed
 from kb.store.former_index import FormerIndex
 from kb.store.postgres.audit import PostgresAudit
-from kb.store.postgres.connection import Rows, prepare
+from kb.store.postgres.connection import CONNECT_SECONDS, Rows, checked, prepare
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.former_index import PostgresPresent
@@ -43,7 +43,6 @@ logger = logging.getLogger(__name__)
 CONNECTIONS = 10
 """How many an engine has at most, beside the one that says that it is there."""
 
-CONNECT_SECONDS = 10.0
 WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
 """The advisory locks of who writes, and of who changes the queue alone."""
 
@@ -235,8 +234,13 @@ class PostgresStore:
 
 
 def connect(url: str) -> Connection:
-    """Return a connection of the store's kind, outside a transaction."""
-    connection = psycopg.connect(url, autocommit=True, cursor_factory=Rows, connect_timeout=int(CONNECT_SECONDS))
+    """Return a connection of the store's kind, outside a transaction.
+
+    Raises:
+        SettingError: it is no URL.
+        psycopg.Error: none can be made.
+    """
+    connection = psycopg.connect(checked(url), autocommit=True, cursor_factory=Rows, connect_timeout=CONNECT_SECONDS)
     with connection.transaction():
         connection.execute("SELECT 1")
     prepare(connection)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from kb.api.errors import StoreError
-from kb.store.postgres.connection import prepare
+from kb.store.postgres.connection import CONNECT_SECONDS, checked, prepare
 from kb.store.postgres.statements import statements
 from kb.store.rows import VectorSpace
 
@@ -64,8 +64,12 @@ def space_of(connection: Connection) -> VectorSpace | None:
 
 
 def space_in_use(url: str) -> VectorSpace | None:
-    """Return what the vectors of a database are of; None if it holds none, or cannot be read."""
-    with suppress(psycopg.Error), psycopg.connect(url) as connection:
+    """Return what the vectors of a database are of; None if it holds none, or cannot be read.
+
+    Raises:
+        SettingError: it is no URL.
+    """
+    with suppress(psycopg.Error), psycopg.connect(checked(url), connect_timeout=CONNECT_SECONDS) as connection:
         prepare(connection)
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,):
             return space_of(connection)
