@@ -12,12 +12,14 @@ import pytest
 
 from kb.api.errors import LeaseLost, SettingError, StoreError, StoreUnavailable
 from kb.store.postgres import migrate
+from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.place import place_of
+from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
 from kb.store.postgres.vector_space import space_in_use
 from kb.store.rows import NewJob
 from tests.support.documents import content
-from tests.support.eventually import SECONDS
+from tests.support.eventually import SECONDS, eventually
 from tests.support.postgres import database_url
 from tests.support.spaces import space
 
@@ -39,6 +41,13 @@ def engine(url, place=""):
     return closing(PostgresStore(url, space(DIMENSIONS), place=place))
 
 
+def until_gone(url):
+    """Wait until the server, too, knows that all engines but one have ended."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        count = statements("jobs")["count_engines"]
+        eventually("one is there", lambda: connection.execute(count, (ENGINES,)).fetchone() == (1,))
+
+
 def test_engines_that_start_together_make_the_schema_once(url):
     with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
         for store in pool.map(lambda _: PostgresStore(url, space(DIMENSIONS)), range(4)):
@@ -52,6 +61,7 @@ def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):
                 with store.write() as tx:
                     tx.jobs.add(NewJob("note", text=f"text {number}"))
                     [claimed] = tx.jobs.claim(1)
+        until_gone(url)
         with engine(url) as other, other.write() as tx:
             tx.jobs.release_all()
             assert tx.jobs.release_stalled(0) == 0
@@ -127,6 +137,7 @@ def test_a_killed_engines_jobs_are_taken_up_by_those_that_run(url):
         with engine(url) as dead, dead.write() as tx:
             added = tx.jobs.add(NewJob("note", text="text"))
             tx.jobs.claim(1)
+        until_gone(url)
         with other.queue() as tx:
             tx.jobs.release_stalled(60)
             assert tx.jobs.claim(1) == []  # it may have lost but its connection
@@ -207,6 +218,13 @@ def test_a_connection_that_breaks_says_so_and_the_next_one_works(url):
             cut()
         with store.read() as tx:
             assert tx.jobs.pending() == 0
+
+
+def test_an_engine_with_another_model_is_refused_while_one_uses_the_empty_database(url):
+    with engine(url), pytest.raises(StoreError, match="Another engine uses the database with"):
+        PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
+    with closing(PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))) as alone:
+        alone.check()
 
 
 def test_a_pgvector_that_is_too_old_is_refused(url, monkeypatch):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from time import sleep
 from typing import TYPE_CHECKING
 
 import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.postgres.connection import CONNECT_SECONDS, checked, prepare
+from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
 from kb.store.rows import VectorSpace
 
@@ -18,18 +20,23 @@ if TYPE_CHECKING:
 MOST_DIMENSIONS = 4000
 """Of a half-precision vector in an index of pgvector."""
 
+ENDED_SECONDS, PAUSE = 2.0, 0.05
+"""After how long an engine that ended is gone for the server, too, and how often it is asked."""
+
 
 def bind_space(connection: Connection, space: VectorSpace) -> None:
     """Record `space` in a database without vectors; check it against the record of one that has some.
 
     Raises:
-        StoreError: the vectors are of another model, precision or prefix.
+        StoreError: the vectors are of another model, precision or prefix, or those of another engine will be.
     """
     if space.dimensions > MOST_DIMENSIONS:
         raise StoreError(f"pgvector has an index for vectors of {MOST_DIMENSIONS} numbers at most: use another model.")
     recorded = space_of(connection)
     has_chunks = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,)
     if recorded is None or not has_chunks:
+        if recorded not in (None, space) and are_engines_there(connection):
+            raise StoreError(f"Another engine uses the database with {recorded}, and this one would with {space}.")
         if recorded is None or recorded.dimensions != space.dimensions:
             declare_vectors(connection, space.dimensions)
         record_space(connection, space)
@@ -43,6 +50,15 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
         )
     elif recorded.folder != space.folder:
         record_space(connection, space)
+
+
+def are_engines_there(connection: Connection) -> bool:
+    """Return whether engines use the database, beside the one that starts; one that just ended is waited for."""
+    for _ in range(int(ENDED_SECONDS / PAUSE)):
+        if connection.execute(statements("jobs")["count_engines"], (ENGINES,)).fetchone() == (0,):
+            return False
+        sleep(PAUSE)
+    return True
 
 
 def declare_vectors(connection: Connection, dimensions: int) -> None:

@@ -100,6 +100,12 @@ RETURNING id
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 ))
 
+-- name: count_engines
+-- How many engines there are: the number of each is locked.
+SELECT count(*) FROM pg_locks
+WHERE locktype = 'advisory' AND classid = %s::int::oid AND objsubid = 2 AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+
 -- name: release_all
 -- Every running job is queued again that no other engine runs.
 UPDATE jobs SET status = 'queued' WHERE status = 'running' AND {gone}
