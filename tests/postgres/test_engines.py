@@ -17,7 +17,7 @@ from kb.store.postgres.place import place_of
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
 from kb.store.postgres.vector_space import space_in_use
-from kb.store.rows import NewJob
+from kb.store.rows import Filter, NewJob
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
 from tests.support.postgres import database_url
@@ -225,6 +225,14 @@ def test_an_engine_with_another_model_is_refused_while_one_uses_the_empty_databa
         PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
     with closing(PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))) as alone:
         alone.check()
+
+
+def test_a_place_in_a_list_that_nobody_was_told_is_no_fault(url):
+    with engine(url) as store, store.read() as tx:
+        for cursor in ("5.", f"5.{b'no time'.hex()}", f"5.{b'2026-02-31 10:00:00'.hex()}"):
+            for sort in ("recent", "oldest", "id"):
+                assert tx.documents.page(Filter(), sort=sort, limit=9, cursor=cursor) == []
+        assert tx.history.bin(limit=9, before=("2026-99-99T00:00:00.000Z", 5)) == []
 
 
 def test_a_pgvector_that_is_too_old_is_refused(url, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kb.store.prefix import after_prefix
@@ -125,10 +126,18 @@ def among(condition: Condition) -> Condition:
     return f"WHERE document_id IN ({documents})", condition[1]
 
 
+def moment_or_first(stamp: str) -> str:
+    """Return a moment as it is stored, from a cursor; what no store has said comes before all."""
+    try:
+        return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
+    except ValueError:
+        return "-infinity"
+
+
 def _after(cursor: str, sort: Sort) -> Condition:
     document_id, _, recent = cursor.partition(".")
     if sort == "id":
         return "id > %s", (int(document_id),)
-    when = bytes.fromhex(recent).decode(errors="replace")
+    when = moment_or_first(bytes.fromhex(recent).decode(errors="replace"))
     comparison = "<" if sort == "recent" else ">"
     return f"({RECENT}, id) {comparison} (%s::timestamptz, %s)", (when, int(document_id))

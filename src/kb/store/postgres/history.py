@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb.store.postgres.document_query import moment_or_first
 from kb.store.postgres.former_page import STOOD
 from kb.store.postgres.replacements import pass_on
 from kb.store.postgres.statements import statements
@@ -125,7 +126,7 @@ class PostgresHistory:
         """Return what is in the bin, the last deleted first."""
         condition = "(deleted_at, bin.document_id) < (%s, %s)" if before else "TRUE"
         order = "ORDER BY deleted_at DESC, bin.document_id DESC LIMIT %s"
-        place = (raw(before[0]), before[1]) if before else ()
+        place = (moment_or_first(raw(before[0])), before[1]) if before else ()
         return self._binned(f"{condition} {order}", *place, limit)
 
     def parts_in_bin(self, document_id: int) -> list[int]:
