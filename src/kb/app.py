@@ -74,7 +74,7 @@ from kb.search.service import SearchService
 from kb.settings import Settings, listed
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
-from kb.store.open import database_path, open_store, space_in_use
+from kb.store.open import is_postgres, open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
@@ -138,6 +138,8 @@ def create_app(context: Context | None = None) -> FastAPI:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
     settings = Settings.read((context or Context()).environment)
+    if settings.backup_dir and is_postgres(settings.database_url):
+        raise SettingError("KB_BACKUP_DIR: backups are of a database in a file; of PostgreSQL make them with pg_dump")
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
     keyring = Keyring(settings.data_dir / FILE)
@@ -260,7 +262,6 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     stack.callback(worker.stop)
     store.listen(worker.wake)
     if settings.backup_dir:
-        database_path(settings.database_url, settings.data_dir)  # of what is not in a file there are no backups
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     if settings.inbox_dir:
         most_bytes = settings.max_upload_mb << 20

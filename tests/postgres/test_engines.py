@@ -11,6 +11,8 @@ import psycopg
 import pytest
 
 from kb.api.errors import LeaseLost, SettingError, StoreError, StoreUnavailable
+from kb.app import create_app
+from kb.asgi.subapps import Context
 from kb.store.postgres import migrate
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.place import place_of
@@ -233,6 +235,12 @@ def test_a_place_in_a_list_that_nobody_was_told_is_no_fault(url):
             for sort in ("recent", "oldest", "id"):
                 assert tx.documents.page(Filter(), sort=sort, limit=9, cursor=cursor) == []
         assert tx.history.bin(limit=9, before=("2026-99-99T00:00:00.000Z", 5)) == []
+
+
+def test_backups_of_postgresql_are_refused_before_anything_begins(tmp_path):
+    environment = {"KB_DATABASE_URL": "postgresql://127.0.0.1:1/kb", "KB_BACKUP_DIR": str(tmp_path)}
+    with pytest.raises(SettingError, match="KB_BACKUP_DIR: backups are of a database in a file"):
+        create_app(Context(environment))
 
 
 def test_a_pgvector_that_is_too_old_is_refused(url, monkeypatch):
