@@ -21,6 +21,7 @@ HEARD_SECONDS = 0.5
 """How often it is looked whether the engine stops."""
 
 RETRY_SECONDS = 1.0
+LISTEN = "LISTEN kb_jobs"
 
 
 class Presence:
@@ -59,7 +60,7 @@ class Presence:
                 self._return()
 
     def _hear(self) -> None:
-        self._connection.execute("LISTEN kb_jobs")
+        self._connection.execute(LISTEN)
         while not self._closing.is_set():
             for _ in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
                 self._wake()
@@ -71,6 +72,7 @@ class Presence:
             self._connection = self._connect()
             if not takes(self._connection, self.number):
                 self.number = take_number(self._connection)
+            self._connection.execute(LISTEN)
             self._wake()  # what was said meanwhile was not heard
         except psycopg.Error:
             logger.debug("the database still does not answer")
