@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -10,7 +12,7 @@ from itertools import chain
 import psycopg
 import pytest
 
-from kb.api.errors import LeaseLost, SettingError, StoreError, StoreUnavailable
+from kb.api.errors import Invalid, LeaseLost, SettingError, StoreError, StoreUnavailable
 from kb.app import create_app
 from kb.asgi.subapps import Context
 from kb.store.postgres import migrate
@@ -235,6 +237,19 @@ def test_a_place_in_a_list_that_nobody_was_told_is_no_fault(url):
             for sort in ("recent", "oldest", "id"):
                 assert tx.documents.page(Filter(), sort=sort, limit=9, cursor=cursor) == []
         assert tx.history.bin(limit=9, before=("2026-99-99T00:00:00.000Z", 5)) == []
+
+
+def test_a_path_that_no_index_holds_is_refused_as_invalid_not_as_if_the_database_were_gone(url):
+    path = "".join(random.Random(7).choices(string.ascii_letters + string.digits, k=4096))
+
+    def add(source_path):
+        with store.write() as tx:
+            return tx.jobs.add(NewJob("note", text="text", source_path=source_path))
+
+    with engine(url) as store:
+        with pytest.raises(Invalid, match="too long"):
+            add(path)
+        assert add(path[:2000])
 
 
 def test_backups_of_postgresql_are_refused_before_anything_begins(tmp_path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from kb.api.errors import DiskFull, StoreError, StoreUnavailable, Unconfirmed
+from kb.api.errors import DiskFull, Invalid, StoreError, StoreUnavailable, Unconfirmed
 from kb.store.former_index import FormerIndex
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.connection import CONNECT_SECONDS, Rows, checked, prepare
@@ -49,6 +49,7 @@ WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction, PoolTimeout)
 """What is raised where the server is gone, or another one has become the first."""
 
+TOO_LONG = "A path or another name is too long: PostgreSQL's indexes hold some 2,700 bytes of one."
 DEFAULT_RETENTION = Retention()
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -217,6 +218,7 @@ class PostgresStore:
 
         Raises:
             DiskFull: the database's disk is full.
+            Invalid: something is too long for an index.
             StoreUnavailable: the database does not answer.
         """
         try:
@@ -228,6 +230,8 @@ class PostgresStore:
                         connection.rollback()
         except psycopg.errors.DiskFull as error:
             raise DiskFull from error
+        except psycopg.errors.ProgramLimitExceeded as error:  # trying it again would not help
+            raise Invalid(TOO_LONG) from error
         except LOST as error:
             detail = f"The database does not answer: {_first_line(error)}. Try again in a few seconds."
             raise StoreUnavailable(detail) from error
