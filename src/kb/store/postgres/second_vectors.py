@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from kb.api.errors import StoreError
+from kb.api.errors import NotReembedding
+from kb.store.postgres.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,11 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.api.models import ReembedState
+    from kb.store.row_mapping import Execute
     from kb.store.rows import Chunk, MissingVector, SecondSpace, VectorSpace
 
 
 class PostgresSecondVectors:
     """See `kb.store.protocol.SecondVectors`. As none can be begun, there are none."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
 
     def get(self) -> SecondSpace | None:
         """Return None: there are none."""
@@ -34,8 +39,8 @@ class PostgresSecondVectors:
         """There is nothing to delete."""
 
     def counts(self) -> tuple[int, int]:
-        """Refuse to count."""
-        _refuse()
+        """Return that there are none, and how many chunks there are."""
+        return 0, self._execute(statements("documents")["count_chunks"]).get
 
     def missing(self, after: int, limit: int) -> list[MissingVector]:
         """Refuse to go on."""
@@ -63,4 +68,4 @@ class PostgresSecondVectors:
 
 
 def _refuse() -> NoReturn:
-    raise StoreError("Making vectors of another model (kb reembed) is not there yet over PostgreSQL.")
+    raise NotReembedding("Making vectors of another model (kb reembed) is not there yet over PostgreSQL.")

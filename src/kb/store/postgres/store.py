@@ -73,7 +73,7 @@ class PostgresTransaction:
         self.documents = PostgresDocuments(connection, words, vectors, space, checkpoint)
         self.history = PostgresHistory(self._execute, self.documents, retention)
         self.jobs = PostgresJobs(self._execute, engine, place)
-        self.second = PostgresSecondVectors()
+        self.second = PostgresSecondVectors(self._execute)
         self.audit = PostgresAudit(self._execute, retention)
         self._words = words
         self._vectors = vectors
