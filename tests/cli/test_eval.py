@@ -58,7 +58,9 @@ def test_a_run_is_compared_with_an_earlier_one_and_drawn(kb, questions, folder):
 def test_a_folder_in_beirs_form_names_documents_by_their_paths(kb, questions, folder, tag):
     beir = folder / "beir"
     beir.mkdir()
-    beir.joinpath("queries.jsonl").write_text(json.dumps({"_id": "q1", "text": f"otters {tag}"}) + "\n")
+    beir.joinpath("queries.jsonl").write_text(
+        json.dumps({"_id": "q1", "text": f"otters {tag} sleep in the reeds"}) + "\n"
+    )
     beir.joinpath("qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\nq1\t/notes/otters-{tag}.md\t2\n")
     run = json.loads(kb("eval", str(beir), "--json").stdout)
     assert [(each["question"], each["measures"]["ndcg"]) for each in run["both"]] == [("q1", 1.0)]
