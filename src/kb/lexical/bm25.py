@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ SLACK = 1e-5
 
 LOOKUP = 4
 """Looking a row up in a word's postings costs about as much as adding up so many of them."""
-
-WIDTH = 256
-"""How many rows at most have their best score taken together, so that few need be compared one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,20 +85,23 @@ class Matches:
         [(idf, postings)] = self._words
         return Occurrences(idf, postings.counts_of(rows))
 
-    def in_context(self, groups: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def in_context(
+        self, rows: NDArray[np.int32], places: NDArray[np.intp], weights: NDArray[np.floating[Any]]
+    ) -> NDArray[np.float64]:
         """Return the score of each group of rows as one text; NaN where none of the words stands.
 
         Args:
-            groups: shape (n, m), the first row of each its own, the others those of its neighbours or negative.
+            rows: those in groups, each once, ascending; a negative one is no row.
+            places: shape (n, m), where each of a group is among the rows.
             weights: shape (m,), what an occurrence counts for in each.
         """
-        is_there = groups >= 0
-        lengths = np.where(is_there, self._snapshot.lengths[groups], 0).sum(axis=1) / is_there.sum(axis=1)
+        is_there = rows >= 0
+        sums = np.where(is_there, self._snapshot.lengths[rows], 0)[places].sum(axis=1)
+        lengths = sums / is_there[places].sum(axis=1)
         norms = K1 * (1 - CONTEXT_B + CONTEXT_B * lengths / self._snapshot.mean_length)
-        rows, places = np.unique(groups, return_inverse=True)
-        scores, matched = np.zeros(len(groups)), np.zeros(len(groups), np.bool_)
+        scores, matched = np.zeros(len(places)), np.zeros(len(places), np.bool_)
         for idf, postings in self._words:
-            counts = (postings.counts_of(rows)[places].reshape(groups.shape) * is_there) @ weights
+            counts = postings.counts_of(rows)[places] @ weights
             scores += idf * (counts * (K1 + 1) / (counts + norms))
             matched |= counts > 0
         scores[~matched] = np.nan
@@ -119,7 +119,8 @@ class Matches:
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""
         size = self._snapshot.size
-        width = max(1, min(WIDTH, size // (4 * limit)))
+        # Of so many rows each the best is compared first: then the blocks and the rows of the best of them are few.
+        width = max(1, math.isqrt(size // limit))
         blocks = self._summed(-(-size // width) * width)
         if admitted is not None:
             blocks[:size] *= admitted.mask

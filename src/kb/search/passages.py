@@ -103,14 +103,18 @@ class Highlighter:
         if not self._stems:
             return []
         found: list[tuple[int, int]] = []
-        for start, end, stem in self._analyzer.stems(text):
-            if stem not in self._stems and not stem.startswith(self._beginnings):
-                continue
+        for start, end in self._places(text):
             if found and start < found[-1][1]:
                 found[-1] = found[-1][0], max(end, found[-1][1])
             else:
                 found.append((start, self._end(text, start, end)))
         return found
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        found = self._analyzer.stems(text)
+        if not self._beginnings:
+            return [(start, end) for start, end, stem in found if stem in self._stems]
+        return [(start, end) for start, end, stem in found if stem in self._stems or stem.startswith(self._beginnings)]
 
     def _end(self, text: str, start: int, end: int) -> int:
         """Return where a word ends, of which a letter may be all that was looked for."""

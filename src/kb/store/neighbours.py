@@ -30,6 +30,9 @@ SHORT = 100
 THREADED = 12
 """Of how many chunks, the best, threads are read."""
 
+SHARES = np.where(np.arange(1 + 2 * REACH), WEIGHT, 1).astype(np.float32)
+"""What each of a group counts for."""
+
 NOBODY = -1
 Line = tuple[int, "Sequence[int]", "Sequence[int]"]
 """A document, and the ids of those before it, the nearest first, and after it."""
@@ -69,23 +72,25 @@ def joined(first: Groups, second: Groups) -> Groups:
     return groups[np.argsort(groups[:, 0])]
 
 
-def group_weights(groups: Groups) -> NDArray[np.float64]:
-    """Return what each column of groups counts for."""
-    return np.where(np.arange(groups.shape[1]), WEIGHT, 1.0)
+def members(groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """Return the rows in groups, each once, ascending, with `NOBODY` if it is there; and where each of a group is."""
+    rows, places = np.unique(groups, return_inverse=True)
+    return rows, places.reshape(groups.shape)
 
 
-def group_cosines(groups: Groups, vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float64]:
+def group_cosines(
+    rows: NDArray[np.int32], places: NDArray[np.intp], vectors: NDArray[np.float32], vector: NDArray[np.float32]
+) -> NDArray[np.float64]:
     """Return how near each group is to a unit vector as one text.
 
     Args:
-        groups: the groups.
-        vectors: those of the rows in them, each once, by ascending row.
+        rows: those in groups, each once, ascending, with `NOBODY` if it is there.
+        places: where each of a group is among them, shape (n, m).
+        vectors: those of the rows without `NOBODY`.
         vector: the unit vector.
     """
-    rows, places = np.unique(groups, return_inverse=True)
-    padded = np.concatenate([np.zeros((np.count_nonzero(rows < 0), vectors.shape[1]), np.float32), vectors])
-    shares = ((groups >= 0) * group_weights(groups)).astype(np.float32)
-    mixed: NDArray[np.float32] = np.einsum("nmd,nm->nd", padded[places.reshape(groups.shape)], shares)
+    nobody = np.zeros((rows.size - len(vectors), vectors.shape[1]), np.float32)
+    mixed: NDArray[np.float32] = np.einsum("nmd,m->nd", np.concatenate([nobody, vectors])[places], SHARES)
     lengths = np.maximum(np.sqrt(np.vecdot(mixed, mixed)), np.finfo(np.float32).tiny)
     cosines: NDArray[np.float64] = (np.vecdot(mixed, vector) / lengths).astype(np.float64)
     return cosines

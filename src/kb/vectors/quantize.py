@@ -1,7 +1,7 @@
-"""Vectors as one bit a dimension: on which side of the mean each lies.
+"""Vectors as two bits a dimension: on which side of the mean each lies, and whether far from it.
 
-Hamming distances between such codes find candidates. A factor beside each code makes of the query's own numbers and
-the code's signs an estimate of the cosine, which ranks them well enough that few need their vectors.
+Hamming distances between the signs find candidates. Factors beside each code make of the query's own numbers and the
+signs an estimate of the cosine, and with the sizes a finer one, which ranks them so well that few need their vectors.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ WORD = 64
 BLOCK = 32_768
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(32)
+FAR = 0.98
+"""A number is large that is more than so many times the root of the squares' mean; what large and other ones are
+taken for is the best for a normal distribution (Max, "Quantizing for minimum distortion", 1960).
+"""
+
+SMALL, LARGE = 0.4528, 1.5104
 
 
 @dataclass(frozen=True)
 class Quantizer:
     """Makes codes of vectors.
 
-    A code is a row of `words` numbers with a bit a dimension, padded with zeros, and one more: the factor of the
-    estimate as float32 in its low half, a checksum in its high one.
+    A code is a row of `words` numbers with the signs, a bit a dimension, padded with zeros, as many with the sizes, and
+    one more: in its low half the factors of the two estimates as float16, a checksum in its high one.
 
     Args:
         mean: that of the vectors, shape (dimensions,).
@@ -38,15 +44,26 @@ class Quantizer:
 
     @cached_property
     def words(self) -> int:
-        """How many numbers hold the bits."""
+        """How many numbers hold a bit of each dimension."""
         return -(-self.mean.size // WORD)
 
+    @property
+    def width(self) -> int:
+        """How many numbers a code has."""
+        return 2 * self.words + 1
+
     def encode(self, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
-        """Return the codes of chunks, shape (n, words + 1)."""
+        """Return the codes of chunks, shape (n, width)."""
         centred = vectors - self.mean
-        codes = np.zeros((ids.size, self.words + 1), np.uint64)
-        codes[:, :-1] = self._bits(centred)
-        codes[:, -1] = _factors(centred).view(np.uint32)
+        sizes = np.abs(centred)
+        are_large = sizes > FAR * np.sqrt(np.vecdot(centred, centred) / self.mean.size)[:, None]
+        factors = np.empty((ids.size, 2), np.float16)
+        factors[:, 0] = _factors(centred, sizes.sum(1))
+        factors[:, 1] = _factors(centred, np.vecdot(sizes, np.where(are_large, np.float32(LARGE), np.float32(SMALL))))
+        codes = np.zeros((ids.size, self.width), np.uint64)
+        codes[:, : self.words] = self._packed(centred > 0)
+        codes[:, self.words : -1] = self._packed(are_large)
+        codes[:, -1] = factors.view(np.uint32).ravel()
         codes[:, -1] |= checksums(ids, codes) << HIGH
         return codes
 
@@ -62,7 +79,7 @@ class Quantizer:
 
         In blocks that stay in the processor's cache, and are long enough for numpy to let other threads run.
         """
-        bits = self._bits((query - self.mean)[None])[0]
+        bits = self._packed((query > self.mean)[None])[0]
         found = np.empty(len(codes), np.uint16)
         for start in range(0, len(codes), BLOCK):
             block = found[start : start + BLOCK]
@@ -75,32 +92,56 @@ class Quantizer:
 
     def estimates(self, query: NDArray[np.float32], codes: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Return an estimate of the cosine of each code's vector, less one and the same number for all; shape (n,)."""
-        table = self._table(query)
-        places = np.ascontiguousarray(codes[:, :-1]).view(np.uint8) + np.arange(0, table.size, 256)
-        sums: NDArray[np.float32] = table.take(places).sum(1)
-        factors: NDArray[np.float32] = (codes[:, -1] & LOW).astype(np.uint32).view(np.float32)
-        sums *= factors
-        return sums
+        return _sums(self._table(query, SIGNS), _bytes(codes[:, : self.words])) * _factors_in(codes)[:, 0]
 
-    def _bits(self, centred: NDArray[np.float32]) -> NDArray[np.uint64]:
-        packed = np.zeros((len(centred), self.words * 8), np.uint8)
-        packed[:, : -(-self.mean.size // 8)] = np.packbits(centred > 0, axis=1)
+    def refined(self, query: NDArray[np.float32], codes: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Return the same from signs and sizes, which is nearer."""
+        signs, sizes = _bytes(codes[:, : self.words]), _bytes(codes[:, self.words : -1])
+        halves = np.empty((*signs.shape, 2), np.uint8)  # each with the signs of four dimensions, then their sizes
+        halves[..., 0] = signs & 0xF0 | sizes >> 4
+        halves[..., 1] = signs << 4 | sizes & 0x0F
+        return _sums(self._table(query, SIZES), halves.reshape(len(codes), -1)) * _factors_in(codes)[:, 1]
+
+    def _packed(self, bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+        packed = np.zeros((len(bits), self.words * 8), np.uint8)
+        packed[:, : -(-self.mean.size // 8)] = np.packbits(bits, axis=1)
         return packed.view(np.uint64)
 
-    def _table(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what each byte of a code adds: the query's numbers with its signs; 256 for each place."""
-        padded = np.zeros((self.words * 8, 8), np.float32)
+    def _table(self, query: NDArray[np.float32], meanings: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what each byte adds, of which each place has another: its meaning times the query's numbers."""
+        padded = np.zeros((self.words * WORD // len(meanings), len(meanings)), np.float32)
         padded.ravel()[: query.size] = query
-        table: NDArray[np.float32] = (padded @ SIGNS).ravel()
+        table: NDArray[np.float32] = padded @ meanings
         return table
 
 
-SIGNS = np.where(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1), 1, -1).astype(np.float32).T
+BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+SIGNS = np.where(BITS, 1, -1).astype(np.float32).T
 """The signs that a byte stands for, shape (8, 256)."""
 
+SIZES = (np.where(BITS[:, :4], 1, -1) * np.where(BITS[:, 4:], LARGE, SMALL)).astype(np.float32).T
+"""The numbers that four signs and four sizes stand for, shape (4, 256)."""
 
-def _factors(centred: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what makes an estimate of the product with a vector of that with its signs."""
-    length: NDArray[np.float32] = np.abs(centred).sum(1)
-    np.divide(np.vecdot(centred, centred), length, out=length, where=length > 0)
-    return length
+
+def _factors(centred: NDArray[np.float32], products: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what makes an estimate of the product with a vector of that with its code.
+
+    Args:
+        centred: the vectors.
+        products: of each with its own code.
+    """
+    return np.divide(np.vecdot(centred, centred), products, out=np.zeros_like(products), where=products > 0)
+
+
+def _bytes(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(words).view(np.uint8)
+
+
+def _factors_in(codes: NDArray[np.uint64]) -> NDArray[np.float16]:
+    return (codes[:, -1] & LOW).astype(np.uint32).view(np.float16).reshape(-1, 2)
+
+
+def _sums(table: NDArray[np.float32], codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the sum of what each byte of a row adds."""
+    sums: NDArray[np.float32] = table.take(codes + np.arange(0, table.size, 256)).sum(1)
+    return sums

@@ -9,12 +9,13 @@ import numpy as np
 from kb.store.neighbours import (
     NOBODY,
     REACH,
+    SHARES,
     SHORT,
     THREADED,
     group_cosines,
-    group_weights,
     grouped,
     joined,
+    members,
     windows,
 )
 from kb.store.postgres.document_query import among
@@ -62,10 +63,10 @@ class ContextReader:
         return self._scored(some, groups, words, vector) if groups.size else NO_CONTEXT
 
     def _scored(self, some: SomeChunks, groups: Groups, words: Sequence[Word], vector: NDArray[np.float32]) -> Context:
-        fts = self._words.matches(some, words).in_context(groups, group_weights(groups))
-        rows = np.unique(groups)
+        rows, places = members(groups)
+        fts = self._words.matches(some, words).in_context(rows, places, SHARES)
         vectors = self._vectors.vectors(some.chunk_ids[rows[rows >= 0]])
-        return Context(some.chunk_ids[groups[:, 0]], fts, group_cosines(groups, vectors, vector))
+        return Context(some.chunk_ids[groups[:, 0]], fts, group_cosines(rows, places, vectors, vector))
 
     def _lines(self, documents: Sequence[int]) -> list[Line]:
         """Return those of these documents that are in a thread, with those around them."""

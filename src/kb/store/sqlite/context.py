@@ -13,12 +13,13 @@ import numpy as np
 from kb.store.neighbours import (
     NOBODY,
     REACH,
+    SHARES,
     SHORT,
     THREADED,
     group_cosines,
-    group_weights,
     grouped,
     joined,
+    members,
     windows,
 )
 from kb.store.sqlite.statements import statements
@@ -61,11 +62,13 @@ class ContextReader:
         groups = joined(siblings, self._threads(best[~np.isin(best, siblings[:, 0])]))
         if not groups.size:
             return NO_CONTEXT
-        fts = matches.in_context(groups, group_weights(groups))
-        rows = np.unique(groups)
-        vectors = self._vectors.vectors(self._words.snapshot.ids[rows[rows >= 0]].astype(np.int64))
+        chunk_ids = self._words.snapshot.ids
+        rows, places = members(groups)
+        vectors = self._vectors.vectors(chunk_ids[rows[rows >= 0]].astype(np.int64))
         return Context(
-            self._words.snapshot.ids[groups[:, 0]].astype(np.int64), fts, group_cosines(groups, vectors, vector)
+            chunk_ids[groups[:, 0]].astype(np.int64),
+            matches.in_context(rows, places, SHARES),
+            group_cosines(rows, places, vectors, vector),
         )
 
     def _siblings(self, rows: NDArray[np.int32]) -> Groups:
@@ -74,7 +77,8 @@ class ContextReader:
         near = rows[:, None] + np.array([step for step in range(-REACH, REACH + 1) if step], np.int32)
         inside = np.clip(near, 0, snapshot.size - 1)
         is_sibling = (near == inside) & (snapshot.documents[inside] == snapshot.documents[rows][:, None])
-        is_sibling &= ~np.isin(inside, snapshot.dead)
+        if snapshot.dead.size:
+            is_sibling &= ~np.isin(inside, snapshot.dead)
         groups = np.column_stack([rows, np.where(is_sibling, near, NOBODY)])
         with_others: Groups = groups[is_sibling.any(axis=1)].astype(np.int32)
         return with_others

@@ -97,7 +97,7 @@ def write_codes(
 
 def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
     """Return a row for each chunk, with room to grow; one without an intact code is dead."""
-    ids, width = chunk_ids(connection), quantizer.words + 1
+    ids, width = chunk_ids(connection), quantizer.width
     rows = Rows(ids, np.empty((ids.size, width), np.uint64, "F"), np.zeros(ids.size, np.bool_)).with_room()
     with suppress(apsw.CorruptError):  # what cannot be read is not there
         for block, codes in _blocks(connection, width):
