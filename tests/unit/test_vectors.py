@@ -149,7 +149,7 @@ def test_vectors_of_any_length_are_coded(dimensions):
     meant = np.where(signs, 1, -1) * np.where(np.abs(centred) > 0.98 * deviations, 1.5104, 0.4528)
     for estimates, values in (quantizer.estimates, np.where(signs, 1, -1)), (quantizer.refined, meant):
         expected = (centred**2).sum(1) / (centred * values).sum(1) * (values @ query)
-        assert estimates(query, codes) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+        assert estimates(query, codes, ids - 1) == pytest.approx(expected, rel=1e-3, abs=1e-4)
     assert 4 in best(coded(ids, vectors).snapshot(Reader(ids, vectors)).nearest(query, 10), 1)
 
 
@@ -158,7 +158,7 @@ def test_the_sizes_make_an_estimate_finer():
     quantizer = Quantizer(vectors.mean(0))
     codes, query = quantizer.encode(ids, vectors), random_units(1, 384, seed=5)[0]
     cosines = (vectors - quantizer.mean) @ query
-    rough, fine = (estimates(query, codes) - cosines for estimates in (quantizer.estimates, quantizer.refined))
+    rough, fine = (estimates(query, codes, ids) - cosines for estimates in (quantizer.estimates, quantizer.refined))
     assert np.abs(fine).mean() < 0.55 * np.abs(rough).mean()
 
 
@@ -166,7 +166,7 @@ def test_a_chunk_without_a_vector_is_coded():
     quantizer = Quantizer(np.zeros(100, np.float32))
     codes = quantizer.encode(np.array([1]), np.zeros((1, 100), np.float32))
     query = random_units(1, 100)[0]
-    assert quantizer.estimates(query, codes).tolist() == quantizer.refined(query, codes).tolist() == [0]
+    assert [estimates(query, codes, np.array([0])) for estimates in (quantizer.estimates, quantizer.refined)] == [0, 0]
 
 
 def test_each_bit_of_a_code_and_its_id_are_checked():

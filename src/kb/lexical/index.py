@@ -14,6 +14,8 @@ from sys import getsizeof, intern
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from kb.lexical.terms import TermSet
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -144,6 +146,7 @@ class LexicalIndex:
         self._words_size = 0
         self._pending = Pending(snapshot.size)
         self._kept_from = snapshot.size
+        self.terms = TermSet()
 
     @property
     def newest(self) -> int:
@@ -191,6 +194,7 @@ class LexicalIndex:
             pending = Pending(snapshot.size) if is_renumbered else self._pending
             pending.cut(snapshot.size)  # what is there of a change that failed here
             pending.add(added)
+            self.terms.add(token for chunk in added for token in (*chunk.text, *chunk.header))
             with self._lock:  # readers wait: what takes long is done
                 if is_renumbered:
                     self._pending, self._kept_from = pending, pending.first
@@ -221,6 +225,7 @@ class LexicalIndex:
 
     def reset(self, snapshot: LexicalSnapshot) -> None:
         """Forget every word, and take `snapshot` for the newest if it has its number."""
+        self.terms.since = None
         with self._writing, self._lock:
             self._drop(self._words)
             if snapshot.number == self._newest:

@@ -115,11 +115,8 @@ class CodedIndex(RowIndex):
             return np.flatnonzero(allowed)
         root = math.isqrt(count)
         near = self._near(query, allowed, int(count), max(2 * limit, ESTIMATED * root))
-        near = _best(near, self.quantizer.estimates(query, self._codes(near)), max(2 * limit, REFINED * root))
-        return _best(near, self.quantizer.refined(query, self._codes(near)), limit)
-
-    def _codes(self, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-        return self.rows.data.T.take(rows, axis=1).T  # column by column, as they are in memory
+        near = _best(near, self.quantizer.estimates(query, self.rows.data, near), max(2 * limit, REFINED * root))
+        return _best(near, self.quantizer.refined(query, self.rows.data, near), limit)
 
     def _near(
         self, query: NDArray[np.float32], allowed: NDArray[np.bool_], count: int, wanted: int

@@ -90,17 +90,22 @@ class Quantizer:
                 block += np.bitwise_count(words, out=counts)
         return found
 
-    def estimates(self, query: NDArray[np.float32], codes: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Return an estimate of the cosine of each code's vector, less one and the same number for all; shape (n,)."""
-        return _sums(self._table(query, SIGNS), _bytes(codes[:, : self.words])) * _factors_in(codes)[:, 0]
+    def estimates(
+        self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """Return estimates of the cosines of these rows' vectors, each less one and the same number; shape (n,)."""
+        signs = _bytes(codes[:, : self.words], rows)
+        return _sums(self._table(query, SIGNS), signs) * _factors_in(codes, rows)[:, 0]
 
-    def refined(self, query: NDArray[np.float32], codes: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def refined(
+        self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
         """Return the same from signs and sizes, which is nearer."""
-        signs, sizes = _bytes(codes[:, : self.words]), _bytes(codes[:, self.words : -1])
+        signs, sizes = _bytes(codes[:, : self.words], rows), _bytes(codes[:, self.words : -1], rows)
         halves = np.empty((*signs.shape, 2), np.uint8)  # each with the signs of four dimensions, then their sizes
         halves[..., 0] = signs & 0xF0 | sizes >> 4
         halves[..., 1] = signs << 4 | sizes & 0x0F
-        return _sums(self._table(query, SIZES), halves.reshape(len(codes), -1)) * _factors_in(codes)[:, 1]
+        return _sums(self._table(query, SIZES), halves.reshape(rows.size, -1)) * _factors_in(codes, rows)[:, 1]
 
     def _packed(self, bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
         packed = np.zeros((len(bits), self.words * 8), np.uint8)
@@ -133,12 +138,14 @@ def _factors(centred: NDArray[np.float32], products: NDArray[np.float32]) -> NDA
     return np.divide(np.vecdot(centred, centred), products, out=np.zeros_like(products), where=products > 0)
 
 
-def _bytes(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(words).view(np.uint8)
+def _bytes(words: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint8]:
+    # Column by column, as they are in memory: from all at once `take` would copy every code first.
+    columns = np.array([column.take(rows) for column in words.T])
+    return np.ascontiguousarray(columns.T).view(np.uint8)
 
 
-def _factors_in(codes: NDArray[np.uint64]) -> NDArray[np.float16]:
-    return (codes[:, -1] & LOW).astype(np.uint32).view(np.float16).reshape(-1, 2)
+def _factors_in(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.float16]:
+    return (codes[:, -1].take(rows) & LOW).astype(np.uint32).view(np.float16).reshape(-1, 2)
 
 
 def _sums(table: NDArray[np.float32], codes: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -49,7 +49,8 @@ class SqliteVocabulary:
 
     def known(self, stems: Sequence[str]) -> set[str]:
         """Return those of the stems that stand somewhere."""
-        return {stem for (stem,) in self._execute(statements("postings")["select_known"], (json.dumps(stems),))}
+        possible = json.dumps(self._words.possible(stems))
+        return {stem for (stem,) in self._execute(statements("postings")["select_known"], (possible,))}
 
     def begun(self, beginning: str, most: int) -> Iterable[str]:
         """Return stems that begin so."""

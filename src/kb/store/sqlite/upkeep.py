@@ -70,6 +70,11 @@ class Upkeep:
     def _numbers(self) -> np.random.Generator:
         return np.random.default_rng()  # which is imported when it is first asked for
 
+    def learn_terms(self) -> None:
+        """Read which tokens there are, unless that was done."""
+        with self._store.read() as tx:
+            self._store.words.learn_terms(tx.connection)
+
     def warm(self) -> None:
         """Read the words that are common and are no stop words, until half of the memory is taken."""
         for token in self._common():
@@ -97,9 +102,11 @@ class Upkeep:
     def _run(self) -> None:
         if self._stopping.wait(self._delay):
             return
+        self._try(self.learn_terms)
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
             self._try(self.check)
+            self._try(self.learn_terms)
 
     def _try(self, act: Callable[[], None]) -> None:
         try:

@@ -22,7 +22,7 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,9 @@ MAX_TOKENS = 8
 
 LAST = chr(0x10FFFF)
 """No token has it: it comes after all that begin alike."""
+
+TERMS = 20_000
+"""How many tokens are read at a time."""
 
 MAX_VARINT = 4
 """In how many bytes the length of a column is written at most."""
@@ -104,6 +107,11 @@ class Words:
         except (apsw.CorruptError, ValueError) as error:
             self.give_up(error)
 
+    def learn_terms(self, connection: apsw.Connection) -> None:
+        """Read every token that the connection's transaction sees, unless that was done."""
+        if (index := self._index) and index.terms.since is None:
+            index.terms.fill(_terms(connection), generation(connection))
+
     def give_up(self, reason: object) -> None:
         """Keep nothing in memory until the next start: what it is made from is damaged."""
         self.faults += 1
@@ -135,6 +143,10 @@ class WordReader:
     def postings(self, key: Key) -> Postings:
         """Return in which rows a word stands."""
         return self._index.postings(self.snapshot, key, lambda: self._load(key))
+
+    def possible(self, tokens: Sequence[str]) -> Sequence[str]:
+        """Return those of the tokens that may stand in a chunk; it takes much less time than to find out."""
+        return self._index.terms.possible(tokens, self.snapshot.number)
 
     def begun(self, beginning: str) -> Postings:
         """Return in which rows tokens stand that begin so, all as one word."""
@@ -178,6 +190,13 @@ class WordReader:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return Tokenizer(self._connection)
+
+
+def _terms(connection: apsw.Connection) -> Iterator[list[str]]:
+    last = ""
+    while found := connection.execute(statements("postings")["select_terms"], (last, TERMS)).get:
+        yield (block := found.split(" "))
+        last = block[-1]
 
 
 def _fits(connection: apsw.Connection) -> bool:

@@ -45,6 +45,10 @@ FROM temp.instances WHERE term >= ? AND term < ?
 -- Those of a JSON array of tokens that stand somewhere.
 SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM temp.instances WHERE term = value)
 
+-- name: select_terms
+-- The tokens behind one, with spaces between them: none has one.
+SELECT group_concat(term, ' ') FROM (SELECT term FROM temp.terms WHERE term > ? ORDER BY term LIMIT ?)
+
 -- name: select_beginning
 -- Tokens from one to before another.
 SELECT term FROM temp.terms WHERE term >= ? AND term < ? LIMIT ?
