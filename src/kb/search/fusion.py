@@ -119,7 +119,8 @@ def placed(scores: NDArray[np.float64], limit: int) -> list[int | None]:
 
 
 def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    z: NDArray[np.float64] = (scores - scores.mean()) / (scores.std() or 1.0)
+    z: NDArray[np.float64] = scores - scores.mean()
+    z /= math.sqrt(np.vecdot(z, z) / z.size) or 1.0  # the standard deviation, in less time than numpy's own takes
     return z
 
 

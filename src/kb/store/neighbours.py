@@ -34,6 +34,7 @@ SHARES = np.where(np.arange(1 + 2 * REACH), WEIGHT, 1).astype(np.float32)
 """What each of a group counts for."""
 
 NOBODY = -1
+NO_GROUPS: Groups = np.empty((0, 1 + 2 * REACH), np.int32)
 Line = tuple[int, "Sequence[int]", "Sequence[int]"]
 """A document, and the ids of those before it, the nearest first, and after it."""
 
@@ -68,7 +69,7 @@ def grouped(windows_of: dict[int, list[int]], row_of: dict[int, int]) -> Groups:
 
 def joined(first: Groups, second: Groups) -> Groups:
     """Return both, by ascending row."""
-    groups = np.concatenate([first, second])
+    groups = np.concatenate([first, second]) if second.size else first
     return groups[np.argsort(groups[:, 0])]
 
 

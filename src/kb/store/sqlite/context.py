@@ -11,6 +11,7 @@ import apsw
 import numpy as np
 
 from kb.store.neighbours import (
+    NO_GROUPS,
     NOBODY,
     REACH,
     SHARES,
@@ -59,7 +60,7 @@ class ContextReader:
         rows, _ = self._words.snapshot.rows_of(ids)
         siblings = self._siblings(rows)
         best = rows[:THREADED]
-        groups = joined(siblings, self._threads(best[~np.isin(best, siblings[:, 0])]))
+        groups = joined(siblings, self._threads(np.setdiff1d(best, siblings[:, 0], assume_unique=True)))
         if not groups.size:
             return NO_CONTEXT
         chunk_ids = self._words.snapshot.ids
@@ -87,9 +88,9 @@ class ContextReader:
         """Return those of these chunks that are short notes with their neighbours, and these with theirs."""
         snapshot = self._words.snapshot
         documents = np.unique(snapshot.documents[rows[snapshot.lengths[rows] <= SHORT]]).astype(np.int64)
-        found = windows(self._lines(documents))
-        row_of = self._rows({each for window in found.values() for each in window} | found.keys()) if found else {}
-        return grouped(found, row_of)
+        if not (found := windows(self._lines(documents))):
+            return NO_GROUPS
+        return grouped(found, self._rows({each for window in found.values() for each in window} | found.keys()))
 
     def _lines(self, documents: NDArray[np.int64]) -> list[Line]:
         """Return those of these documents that are in a thread, with those around them."""

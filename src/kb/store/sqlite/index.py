@@ -96,6 +96,7 @@ class SqliteSelection:
         self._where = where
         self._admitted = self._admit(words) if words else None
         self._leg = MemoryLeg(words, self._admitted) if words else self._table
+        self._legs: dict[Terms, MemoryLeg | TableLeg] = {}
 
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
@@ -153,7 +154,10 @@ class SqliteSelection:
         return Tokenizer(self._connection)
 
     def _leg_for(self, words: Sequence[str]) -> MemoryLeg | TableLeg:
-        return self._table if self._words and self._words.lacks(words) else self._leg
+        key = tuple(words)
+        if key not in self._legs:
+            self._legs[key] = self._table if self._words and self._words.lacks(key) else self._leg
+        return self._legs[key]
 
     @cached_property
     def _table(self) -> TableLeg:
