@@ -227,6 +227,29 @@ def test_words_that_were_never_written_before_are_found_at_once(store):
         assert assert_same(store, words[1:]) == 1
 
 
+def test_the_nearest_words_are_the_same_once_every_token_was_read_and_so_are_those_of_new_chunks(store):
+    zeppelin, _ = noted(store, "zeppelin harbour"), noted(store, "a lantern")
+    before = unknown(store)
+    Upkeep(store).learn_terms()
+    assert unknown(store) == before == {"zepelin": ["zeppelin"], "lantrn": ["lantern"], "arship": []}
+    noted(store, "an airship")
+    assert unknown(store) == before | {"arship": ["airship"]}
+    with store.write() as tx:
+        tx.documents.delete(zeppelin)
+    assert unknown(store)["zepelin"] == []
+
+
+def noted(store, text):
+    content = replace(Writer(store, 1).content(1), content_hash=text, chunks=[NewChunk(text, "", Place(1, 1, 0, 9))])
+    with store.write() as tx:
+        return tx.documents.add(content, None, ())
+
+
+def unknown(store):
+    with store.read() as tx:
+        return tx.index.select(Filter()).unknown(["zepelin", "lantrn", "arship"])
+
+
 def test_words_take_no_more_memory_than_they_may_and_those_in_use_stay(tmp_path):
     limit = 20_000
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS), limit)) as store:
