@@ -133,7 +133,7 @@ OVER_BOTH = tests/store/test_store.py tests/store/test_note_updates.py tests/acc
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
 OVER_HTTP = tests/http --ignore tests/http/test_maintenance.py
 test-postgres: .venv/dev.stamp
-	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "postgres or not (long or hostile)" tests/postgres $(OVER_BOTH) $(OVER_HTTP)
+	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)" tests/postgres $(OVER_BOTH) $(OVER_HTTP)
 
 # The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 test-schema: .venv/dev.stamp

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
 """What a person is told of an error, by pydantic's name of it."""
 
+SQLITE: Final = "sqlite:///"
 WHERE_IN_POSTGRES: Final = ("host", "hostaddr", "port", "dbname")
 """The options of a URL that say which database it is."""
 
@@ -217,9 +218,19 @@ class Settings(EngineAccess):
         return self._files_of_database / "files"
 
     @property
+    def database(self) -> str:
+        """What the database is known by, whoever connects to it and how."""
+        url = self.database_url or f"{SQLITE}{self.data_dir / 'kb.db'}"
+        return (
+            _place_in_postgres(url)
+            if url.startswith("postgres")
+            else f"{SQLITE}{Path(url.removeprefix(SQLITE)).resolve()}"
+        )
+
+    @property
     def _files_of_database(self) -> Path:
         """Files belong to a database: another one has others, and must not take these for leftovers."""
-        if self.database_url in (None, f"sqlite:///{self.data_dir / 'kb.db'}"):
+        if self.database_url in (None, f"{SQLITE}{self.data_dir / 'kb.db'}"):
             return self.data_dir
         url = str(self.database_url)
         if url.startswith("postgres"):

@@ -107,6 +107,10 @@ LINES: Final = {
         "kb import ~/kb-export",
         "KB_DATA_DIR=~/kb-new kb import ~/kb-export",
     ),
+    "migrate-store": (
+        "kb migrate-store --to postgresql://kb@db.example.com/kb",
+        "kb migrate-store --from postgresql://kb@db.example.com/kb",
+    ),
     "doctor": (
         "kb doctor",
         "kb doctor --fix",

@@ -54,6 +54,7 @@ COMMANDS: Final = {
     "backup": "kb_cli.commands.backup:backup",
     "export": "kb_cli.commands.export:export",
     "import": "kb_cli.commands.import_:import_",
+    "migrate-store": "kb_cli.commands.migrate_store:migrate_store",
     "doctor": "kb_cli.commands.doctor:doctor",
     "stdio": "kb_cli.commands.stdio:stdio",
     "hook": "kb_cli.commands.hook:hook",

@@ -21,7 +21,15 @@ from tests.support.spaces import space
 FOLDER = Path(kb.store.sqlite.__file__).parent
 FILES = sorted(path.stem for path in (FOLDER / "sql").glob("*.sql"))
 NAMED = [(file, name) for file in FILES for name in statements(file)]
-PUT_IN = {"source": "documents", "condition": "id = 1"}
+PUT_IN = {
+    "source": "documents",
+    "condition": "id = 1",
+    "table": "documents",
+    "key": "id",
+    "columns": "title",
+    "order": "title",
+    "values": "NULL",
+}
 
 
 @pytest.fixture
@@ -36,6 +44,7 @@ def strict():
     connection = connect(Path(":memory:"))
     create(connection, DIMENSIONS)
     connection.execute("CREATE TEMP TABLE swapped (content_id, vectors)")  # there while vectors change places
+    connection.execute(statements("transfer")["create_arrival"])  # there until an engine uses a copy
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     return connection
 

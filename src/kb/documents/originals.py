@@ -74,7 +74,7 @@ class Originals:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _link_or_copy(staged, path)
+            link_or_copy(staged, path)
             sync(path.parent)
             sync(self._folder)
         except OSError as error:
@@ -108,7 +108,8 @@ def _is_ours(path: Path) -> bool:
     return bool(OURS.fullmatch(path.name)) and path.name.startswith(path.parent.name) and not path.is_dir()
 
 
-def _link_or_copy(staged: Path, path: Path) -> None:
+def link_or_copy(staged: Path, path: Path) -> None:
+    """Let a file, which is never written again, be at `path` too."""
     partial = path.with_suffix(".part")
     try:
         os.link(staged, path)

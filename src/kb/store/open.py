@@ -14,9 +14,11 @@ from kb.store.lock import sole_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from kb.store.protocol import Store
     from kb.store.rows import Retention, VectorSpace
+    from kb.store.transfer import Destination, Origin
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +88,47 @@ def space_in_use(url: str | None, data_dir: Path, otherwise: VectorSpace) -> Vec
     from kb.store.sqlite import vector_space
 
     return vector_space.space_in_use(database_path(url, data_dir)) or otherwise
+
+
+@contextmanager
+def open_origin(url: str | None, data_dir: Path) -> Iterator[Origin]:
+    """One moment of the database at `url`, or in the data directory, which an engine may be using.
+
+    Raises:
+        SettingError: no backend serves such a URL.
+        StoreError: there is none, or it cannot be read.
+    """
+    opened = _postgres("opening").origin(str(url)) if is_postgres(url) else _sqlite_origin(database_path(url, data_dir))
+    with opened as origin:
+        yield origin
+
+
+@contextmanager
+def open_destination(url: str | None, data_dir: Path, space: VectorSpace) -> Iterator[Destination]:
+    """The database at `url`, or in the data directory, to take another one over with vectors of this space.
+
+    Raises:
+        SettingError: no backend serves such a URL.
+        StoreError: it cannot be opened, holds vectors of another space, or an engine has it open.
+    """
+    make_folder(data_dir, "KB_DATA_DIR")
+    if is_postgres(url):
+        place = _postgres("place").place_of(data_dir)
+        with _postgres("opening").destination(str(url), space, place) as destination:
+            yield destination
+    else:
+        path = database_path(url, data_dir)
+        make_folder(path.parent, "--to")
+        from kb.store.sqlite.opening import destination as sqlite_destination
+
+        with sole_user(database_lock(path)), sqlite_destination(path, space) as destination:
+            yield destination
+
+
+def _sqlite_origin(path: Path) -> AbstractContextManager[Origin]:
+    from kb.store.sqlite.opening import origin
+
+    return origin(path)
 
 
 @contextmanager

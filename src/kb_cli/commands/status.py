@@ -12,7 +12,7 @@ from kb_cli.runtime.options import Json
 
 
 def status(json: Json = False) -> None:
-    """Show what the engine is, what is in it and what it is doing."""
+    """Show what the engine is, holds and is doing."""
     answer = call(lambda client: client.status())
     if json:
         output.print_json(answer)

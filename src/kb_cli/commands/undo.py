@@ -28,7 +28,7 @@ def undo(
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Take back what was changed, added and deleted since a moment.
+    """Take back all that was changed since a moment.
 
     It shows what that is, and asks. What was added goes to the bin. You can undo this, too.
     """

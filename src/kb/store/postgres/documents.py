@@ -294,7 +294,7 @@ class PostgresDocuments:
         texts: list[NewText] = []
         for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
             self._checkpoint()
-            text = self._words.new_text(chunk_id, chunk.text, chunk.header)
+            text = self._words.new_text(chunk_id, document_id, chunk.text, chunk.header)
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, chunk.place.heading
             if section not in sections:
@@ -307,7 +307,7 @@ class PostgresDocuments:
         with self._connection.cursor() as cursor:
             cursor.executemany(self._sql["insert_chunk"], rows)
             cursor.executemany(self._sql["insert_vector"], vectors)
-        self._words.add(document_id, texts)
+        self._words.add(texts)
 
     def _remove_chunks(self, document_id: int) -> None:
         if self.former.is_missing(document_id):

@@ -13,6 +13,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from kb.api.errors import DiskFull, Invalid, StoreError, StoreUnavailable, Unconfirmed
 from kb.store.former_index import FormerIndex
+from kb.store.postgres.arrival import settle
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.connection import CONNECT_SECONDS, Rows, checked, prepare
 from kb.store.postgres.document_query import admitted
@@ -142,6 +143,7 @@ class PostgresStore:
                 prepare_schema(connection)
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+                    settle(connection)
                     bind_space(connection, space)
             self._pool = open_pool(url)
             self._presence = Presence(partial(connect, url))

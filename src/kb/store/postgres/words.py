@@ -55,6 +55,7 @@ class NewText:
     """A chunk that is written: its tokens, and those of its header."""
 
     chunk_id: int
+    document_id: int
     text: list[str]
     header: list[str]
 
@@ -149,19 +150,19 @@ class FullText:
         """SQLite's tokenizer: words are the same in every store."""
         return Tokenizer(apsw.Connection(":memory:"))
 
-    def new_text(self, chunk_id: int, text: str, header: str) -> NewText:
+    def new_text(self, chunk_id: int, document_id: int, text: str, header: str) -> NewText:
         """Return what is to be written of a chunk."""
-        return NewText(chunk_id, self.tokenizer.indexed(text), self.tokenizer.indexed(header))
+        return NewText(chunk_id, document_id, self.tokenizer.indexed(text), self.tokenizer.indexed(header))
 
-    def add(self, document_id: int, chunks: Sequence[NewText]) -> None:
-        """Write where the terms of a document's chunks stand."""
+    def add(self, chunks: Sequence[NewText]) -> None:
+        """Write where the terms of chunks stand."""
         places = [chunk.places() for chunk in chunks]
         ids = self._count(Counter(term for each in places for term in each))
         with self._connection.cursor().copy(self._sql["copy_postings"]) as copy:
             for chunk, terms in zip(chunks, places, strict=True):
                 for term, where in terms.items():
                     count = len(where) + (HEADER_WEIGHT - 1) * sum(place & 1 for place in where)
-                    copy.write_row((chunk.chunk_id, document_id, ids[term], count, chunk.length, where))
+                    copy.write_row((chunk.chunk_id, chunk.document_id, ids[term], count, chunk.length, where))
         self._execute(self._sql["count_chunks"], (len(chunks), sum(chunk.length for chunk in chunks)))
 
     def remove(self, document_id: int) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Limit
     from kb.api.models import Sort
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, VectorSpace
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, NewChunk, VectorSpace
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -290,8 +290,15 @@ class SqliteDocuments:
         if content.space not in (None, self._space):
             raise ModelChanged
         ids = next_ids(self._execute, self._sql["take_chunk_ids"], len(content.chunks))
+        self.insert_chunks(document_id, zip(ids, content.chunks, strict=True))
+        for chunk_id, vector in zip(ids, content.vectors, strict=True):
+            self._execute(self._table.insert, (chunk_id, vector.tobytes()))
+            self.added.append((chunk_id, vector))
+
+    def insert_chunks(self, document_id: int, chunks: Iterable[tuple[int, NewChunk | Chunk]]) -> None:
+        """Write the chunks of a document that has none, under these ids, without their vectors."""
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
-        for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
+        for index, (chunk_id, chunk) in enumerate(chunks):
             self._checkpoint()
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, array(chunk.place.heading)
@@ -301,8 +308,6 @@ class SqliteDocuments:
                 ).get
             columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
-            self._execute(self._table.insert, (chunk_id, vector.tobytes()))
-            self.added.append((chunk_id, vector))
 
     def _remove_chunks(self, document_id: int) -> None:
         if self.former.is_missing(document_id):

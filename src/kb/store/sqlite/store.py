@@ -13,6 +13,7 @@ import apsw
 from kb.api.errors import DiskFault, DiskFull, StoreError
 from kb.store.former_index import FormerIndex
 from kb.store.rows import Counts, Filter, Retention
+from kb.store.sqlite.arrival import settle
 from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
@@ -146,6 +147,7 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         try:
             prepare_schema(self._writer, path, space.dimensions)
+            settle(self._writer)
             bind_space(self._writer, path, space)
             for _ in range(READ_CONNECTIONS):
                 self._readers.put(connect(path, read_only=True))

@@ -1,0 +1,185 @@
+"""A whole database is taken over by another one, of the same kind or not."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import StoreError
+from kb.documents.originals import Originals, link_or_copy
+from kb.filesystem import make_folder, sync
+from kb.maintenance.comparison import differences
+from kb.store.open import open_destination, open_origin
+from kb.store.transfer import AUDIT, JOBS, Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from kb.settings import Settings
+    from kb.store.protocol import Transaction
+    from kb.store.transfer import Destination, Origin, State, Table
+
+    Show = Callable[[str, int, int], None]
+    """Is told what is being done, how much of it is done, and of how much."""
+
+BATCH: Final = 500
+"""How many documents are looked at together."""
+
+ROWS: Final = {"jobs": 50, "audit": 1000}
+"""How many rows of a table; a job may have a long text."""
+
+WRITTEN: Final = 8 << 20
+"""About how many bytes are written together at least, unless there are less."""
+
+
+@dataclass(slots=True)
+class Migrated:
+    """What came of it.
+
+    Args:
+        documents: how many there are, those in the bin too.
+        written: how many of them were not there, or had changed.
+        removed: how many were there and are no more.
+        files: how many files there are.
+        differences: what is not as in the source.
+    """
+
+    documents: int = 0
+    written: int = 0
+    removed: int = 0
+    files: int = 0
+    differences: list[str] = field(default_factory=list)
+
+
+def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only: bool) -> Migrated:
+    """Take over what the source holds at one moment, and compare both.
+
+    Given again after it was cut off, it goes on; after it was whole, it takes over what has changed since, until an
+    engine uses the target.
+
+    Args:
+        source: the settings of an engine, which may run.
+        target: those of another one with the same data directory, which must not.
+        show: is told how far it is.
+        verify_only: compare, and write nothing.
+
+    Raises:
+        StartError: a database cannot be used, or the target holds something of elsewhere.
+    """
+    if source.database == target.database:
+        raise StoreError("Source and target are the same database.")
+    migrated = Migrated()
+    with open_origin(source.database_url, source.data_dir) as origin:
+        migrated.documents = origin.count()
+        if verify_only:
+            _compare(migrated, origin, source, target, show)
+            return migrated
+        with open_destination(target.database_url, target.data_dir, origin.space) as destination:
+            destination.begin(source.database, origin.facts().last_ids)
+            _copy_documents(migrated, origin, destination, show)
+            for table in (JOBS, AUDIT):
+                _copy_rows(origin, destination, table, show)
+            show("finishing", 0, 0)
+            destination.complete(origin.facts())
+            for folder in (target.files_dir, target.staging_dir):
+                make_folder(folder, "KB_DATA_DIR")
+            copy_files(origin.tx, source, target, show)
+            _compare(migrated, origin, source, target, show)
+            if not migrated.differences:
+                destination.finish()
+    return migrated
+
+
+def copy_files(tx: Transaction, source: Settings, target: Settings, show: Show) -> None:
+    """Bring over the files that documents came from, and those that wait for a job, as far as they are there."""
+    pairs = files_of(tx, source, target)
+    for number, (path, copy) in enumerate(pairs, start=1):
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileNotFoundError):  # it was not kept, or what needed it went after that moment
+                link_or_copy(path, copy)
+        show("copying files", number, len(pairs))
+    for folder in {copy.parent for _, copy in pairs}:
+        sync(folder)
+    if pairs:
+        sync(target.files_dir)
+
+
+def files_of(tx: Transaction, source: Settings, target: Settings) -> list[tuple[Path, Path]]:
+    """Return where each file is, and where it is to be."""
+    kept, copies = Originals(source.files_dir, keep=True), Originals(target.files_dir, keep=True)
+    originals = [(kept.path(digest), copies.path(digest)) for digest in sorted(tx.documents.file_hashes())]
+    staged = [(source.staging_dir / name, target.staging_dir / name) for name in sorted(tx.jobs.staged())]
+    return [*originals, *staged]
+
+
+def _compare(migrated: Migrated, origin: Origin, source: Settings, target: Settings, show: Show) -> None:
+    with open_origin(target.database_url, target.data_dir) as copy:
+        found = differences(origin, copy, lambda done: show("comparing documents", done, migrated.documents))
+        migrated.differences = [*found, *_missing_files(migrated, files_of(origin.tx, source, target))]
+
+
+def _missing_files(migrated: Migrated, pairs: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+    """Yield what is to be said of files that the source has and the target has not; count those of the source."""
+    for path, copy in pairs:
+        if path.exists():
+            migrated.files += 1
+            if not copy.exists() or copy.stat().st_size != path.stat().st_size:
+                yield f"file {path.name}: it is not in {copy.parent}"
+
+
+def _copy_documents(migrated: Migrated, origin: Origin, destination: Destination, show: Show) -> None:
+    after, done = 0, 0
+    while True:
+        ids = origin.ids(after, BATCH)
+        upto = ids[-1] if len(ids) == BATCH else ALL
+        states, there = origin.states(after, upto), destination.origin.states(after, upto)
+        changed = {id_: state for id_, state in states.items() if there.get(id_) != state}
+        migrated.written += len(changed)
+        migrated.removed += len(there.keys() - states.keys())
+        if gone := there.keys() - states.keys():
+            destination.write(gone, [])
+        for part in _slices(changed):
+            wholes = [Whole(id_, state, origin.held(id_)) for id_, state in part]
+            destination.write([id_ for id_, _ in part if id_ in there], wholes)
+            show("copying documents", done := done + len(part), migrated.documents)
+        done += len(states) - len(changed)
+        show("copying documents", done, migrated.documents)
+        if upto == ALL:
+            return
+        after = upto
+
+
+def _copy_rows(origin: Origin, destination: Destination, table: Table, show: Show) -> None:
+    after, done = 0, 0
+    while True:
+        keys = origin.keys(table, after, ROWS[table.name])
+        upto = keys[-1] if len(keys) == ROWS[table.name] else ALL
+        rows, there = origin.rows(table, after, upto), destination.origin.rows(table, after, upto)
+        changed = [row for key, row in rows.items() if there.get(key) != row]
+        gone = [key for key in there if there[key] != rows.get(key)]
+        if gone or changed:
+            destination.write_rows(table, gone, changed)
+        show(f"copying {table.name}", done := done + len(rows), 0)
+        if upto == ALL:
+            return
+        after = upto
+
+
+ALL: Final = 1 << 62
+"""Above every id."""
+
+
+def _slices(changed: dict[int, State]) -> Iterator[list[tuple[int, State]]]:
+    part: list[tuple[int, State]] = []
+    size = 0
+    for id_, state in changed.items():
+        part.append((id_, state))
+        size += state.size
+        if size >= WRITTEN:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

@@ -1,0 +1,53 @@
+"""A PostgreSQL database as another one takes it over, or as it takes another one over."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from kb.api.errors import StoreError
+from kb.store.postgres.destination import PostgresDestination
+from kb.store.postgres.origin import PostgresOrigin
+from kb.store.postgres.store import READ, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.store.rows import VectorSpace
+
+
+@contextmanager
+def origin(url: str) -> Iterator[PostgresOrigin]:
+    """One moment of the database at `url`, whatever is written to it meanwhile.
+
+    Raises:
+        SettingError: it is no URL.
+        StoreError: there is none, or it cannot be read.
+    """
+    try:
+        with closing(connect(url)) as connection:
+            connection.execute(READ)
+            yield PostgresOrigin(connection)
+    except psycopg.Error as error:
+        raise StoreError(f"The database in PostgreSQL cannot be read: {_first_line(error)}.") from error
+
+
+@contextmanager
+def destination(url: str, space: VectorSpace, place: str) -> Iterator[PostgresDestination]:
+    """The database at `url`, whose schema is made if it has none. No engine may use it.
+
+    Raises:
+        SettingError: it is no URL.
+        StoreError: it cannot be opened, is too old or too new, or is used.
+    """
+    try:
+        with closing(connect(url)) as connection:
+            yield PostgresDestination(connection, space, place)
+    except psycopg.Error as error:
+        raise StoreError(f"The database in PostgreSQL cannot be used: {_first_line(error)}.") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

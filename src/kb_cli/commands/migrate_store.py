@@ -1,0 +1,55 @@
+"""kb migrate-store."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.optional import require
+from kb_cli.runtime.progress import status_line
+
+MOST_TOLD = 100
+"""How many differences are told."""
+
+
+def migrate_store(
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="URL", help="The database to copy.  [default: that in KB_DATA_DIR]")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="The database to fill.  [default: that in KB_DATA_DIR]")
+    ] = None,
+    verify_only: Annotated[bool, typer.Option("--verify-only", help="Only compare the two.")] = False,
+) -> int:
+    """Copy the whole database into another one, and compare them.
+
+    A URL is sqlite:///PATH or postgresql://USER@HOST/DATABASE. No engine may use the target, which must be empty or a
+    copy made before. The engine of the source may run: what is written after the beginning is not copied. Run it again,
+    with that engine stopped, to copy what has changed since; also if it was interrupted.
+    """
+    settings = require("kb.settings").Settings.read()
+    begun = time.monotonic()
+    with status_line(quiet=False) as show_status:
+
+        def show(doing: str, done: int, total: int) -> None:
+            show_status(f"{doing}, {done:,} of {total:,}" if total else f"{doing}, {done:,}" if done else doing)
+
+        migrated = require("kb.maintenance.migrate_store").migrate_store(
+            settings.model_copy(update={"database_url": source}),
+            settings.model_copy(update={"database_url": target}),
+            show,
+            verify_only=verify_only,
+        )
+    changed = "" if verify_only else f" ({migrated.written:,} copied, {migrated.removed:,} removed)"
+    seconds = time.monotonic() - begun
+    output.print_line(f"{migrated.documents:,} documents{changed}, {migrated.files:,} files, in {seconds:,.0f} s")
+    for difference in migrated.differences[:MOST_TOLD]:
+        output.print_error(difference)
+    if (more := len(migrated.differences) - MOST_TOLD) > 0:
+        output.print_error(f"and {more:,} more")
+    if migrated.differences:
+        output.print_line("they differ")
+        return exit_codes.FAILURE
+    output.print_line("they are equal")
+    return exit_codes.OK
