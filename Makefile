@@ -18,7 +18,7 @@ SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
   test-crash test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -190,6 +190,10 @@ bench: .venv-reference/stamp
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json
+
+# Several engines over one PostgreSQL.
+bench-engines: .venv/dev.stamp
+	$(BIN)/python -m bench.engines $(if $(FOLDER),--folder $(FOLDER)) --json engines.json
 
 bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
