@@ -86,7 +86,7 @@ def test_a_dump_restored_into_an_empty_database_has_everything_and_kb_starts_on_
         fill(http)
         eventually("no job waits", lambda: not http.get("/status").json()["queue"]["queued"])
         before = seen(http)
-        run(programs, DUMP, KB_DATABASE_URL=url, KB_DUMP_DIR=str(folder))
+        run(programs, DUMP, KB_DATABASE_URL=url, DUMP_DIR=str(folder))
     [dump] = folder.iterdir()
     with closing(psycopg.connect(url, autocommit=True)) as connection:  # the same name, for files go by it
         connection.execute("DROP SCHEMA kb CASCADE")
@@ -103,7 +103,7 @@ def test_a_dump_that_fails_leaves_nothing_and_the_earlier_ones_stay(tmp_path, pr
     earlier.touch()
     os.utime(earlier, (0, 0))
     with pytest.raises(AssertionError, match="connection to server"):
-        run(programs, DUMP, KB_DATABASE_URL="postgresql://127.0.0.1:1/kb", KB_DUMP_DIR=str(tmp_path))
+        run(programs, DUMP, KB_DATABASE_URL="postgresql://127.0.0.1:1/kb", DUMP_DIR=str(tmp_path))
     assert dumps(tmp_path) == [earlier.name]
 
 
@@ -115,7 +115,7 @@ def test_dumps_that_are_too_old_go_when_a_new_one_is_there(start_server, tmp_pat
     for name, age in (("kb-20260101T000000Z.dump", 0), ("notes.txt", 0)):
         (folder / name).touch()
         os.utime(folder / name, (age, age))
-    run(programs, DUMP, KB_DATABASE_URL=url, KB_DUMP_DIR=str(folder))
+    run(programs, DUMP, KB_DATABASE_URL=url, DUMP_DIR=str(folder))
     kept = dumps(folder)
     assert len(kept) == 2
     assert "notes.txt" in kept
