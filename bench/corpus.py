@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kb.embed.protocol import Embedder
+    from kb.store.protocol import Store
 
 COLLECTIONS = ("scifact", "cranfield", "locomo_turns")
 SENTENCES = 20_000
@@ -64,14 +66,18 @@ def queries() -> list[str]:
 
 def fill(database: Path, sentences: Sentences, chunks: int) -> None:
     """Make a database of so many passages."""
-    store = SqliteStore(database, DEFAULT_SPACE)
+    with closing(SqliteStore(database, DEFAULT_SPACE)) as store:
+        write(store, sentences, chunks)
+
+
+def write(store: Store, sentences: Sentences, chunks: int) -> None:
+    """Write so many passages into an empty store."""
     documents = enumerate(_documents(sentences, chunks // CHUNKS))
     while batch := list(islice(documents, BATCH)):
         with store.write() as tx:
             for number, content in batch:
                 tags = [f"share {share}" for share, every in SHARES.items() if number % every == 0]
                 tx.documents.add(content, f"/{number}", tags)
-    store.close()
 
 
 def _sentences() -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ class Stack:
         return output_of(*COMPOSE, *words, cwd=self.folder, env=self.environment, **options)
 
     def container(self, service):
-        return f"{PROJECT}-{service}-1"
+        return f"{self.environment['COMPOSE_PROJECT_NAME']}-{service}-1"
 
     def inside(self, service, *command):
         """What a command says in a service's container."""
@@ -80,24 +81,26 @@ def docker():
 
 @pytest.fixture(scope="session")
 def stack(docker, tmp_path_factory):
-    folder = fresh_copy(tmp_path_factory.mktemp("stack") / "kb")
+    with running(tmp_path_factory.mktemp("stack") / "kb", PROJECT, "up", "litestream") as stack:
+        yield stack
+
+
+@contextmanager
+def running(folder, project, target, override):
+    """The stack that `make` brings up in a copy of the tree; its volumes go with it, those of an override, too."""
     environment = without_settings() | {
-        "COMPOSE_PROJECT_NAME": PROJECT,
+        "COMPOSE_PROJECT_NAME": project,
         "KB_VERSION": VERSION,
         "KB_MCP_PORT": str(free_port()),
         "KB_BUILD_NETWORK": os.environ.get("KB_BUILD_NETWORK", "default"),
     }
-    stack = Stack(folder, environment)
+    stack = Stack(fresh_copy(folder), environment)
     try:
-        (folder / "up.log").write_text(stack.make("up"))
+        (folder / "up.log").write_text(stack.make(target))
         yield stack
     finally:
-        subprocess.run(
-            [*COMPOSE, "-f", "compose/litestream.yaml", "down", "--volumes", "--timeout", "20"],
-            cwd=folder,
-            env=environment,
-            check=True,
-        )
+        down = ("-f", f"compose/{override}.yaml", "down", "--volumes", "--timeout", "20")
+        subprocess.run([*COMPOSE, *down], cwd=folder, env=environment, check=True)
 
 
 def fresh_copy(folder):

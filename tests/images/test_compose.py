@@ -14,16 +14,17 @@ from tests.images.conftest import output_of
 pytestmark = pytest.mark.images
 DEVICES = [(), ("cuda",), ("rocm",)]
 PORTS = [(), ("engine-port",)]
-REPLICAS = [(), ("litestream",)]
+DATABASES = [(), ("litestream",), ("postgres",)]
 
 
 def configured(*overrides):
     files = [word for name in ("compose", *overrides) for word in ("-f", f"compose/{name}.yaml")]
     command = ["docker", "compose", "--env-file", "compose/.env.example", *files, "config", "--format", "json"]
-    return json.loads(output_of(*command, cwd=ROOT, env=without_settings() | {"KB_ROCM_IMAGE": "base"}))
+    required = {"KB_ROCM_IMAGE": "base", "KB_POSTGRES_PASSWORD": "secret"}
+    return json.loads(output_of(*command, cwd=ROOT, env=without_settings() | required))
 
 
-@pytest.mark.parametrize("overrides", [sum(each, ()) for each in product(DEVICES, PORTS, REPLICAS)])
+@pytest.mark.parametrize("overrides", [sum(each, ()) for each in product(DEVICES, PORTS, DATABASES)])
 def test_every_combination_keeps_the_containers_locked_up_and_off_the_network(overrides):
     services = configured(*overrides)["services"]
     for service in services.values():
@@ -48,6 +49,15 @@ def test_each_device_has_its_image_its_packages_and_its_hardware():
     ] == [("nvidia", 1)]
     assert ["/dev/kfd" in str(device) or "/dev/dri" in str(device) for device in rocm["devices"]] == [True, True]
     assert (cuda["environment"]["KB_DEVICE"], rocm["environment"]["KB_DEVICE"]) == ("cuda", "rocm")
+
+
+def test_over_postgresql_both_engines_have_the_same_settings_and_each_its_own_data():
+    services = configured("postgres")["services"]
+    first, second = services["engine"], services["engine-2"]
+    assert first["environment"] == second["environment"]
+    assert first["environment"]["KB_DATABASE_URL"] == "postgresql://kb:secret@postgres/kb"
+    assert [each["volumes"][0]["source"] for each in (first, second)] == ["data", "data-2"]
+    assert all(set(services[name]["networks"]) == {"inside"} for name in services if name != "gateway")
 
 
 def test_the_images_carry_the_version():

@@ -103,8 +103,8 @@ def test_a_container_can_do_no_more_than_it_must(stack, service):
 @pytest.mark.parametrize(
     ("service", "present", "absent"),
     [
-        ("engine", "apsw,sqlite_vec,onnxruntime,opentelemetry.sdk", "fastmcp,mcp"),
-        ("gateway", "fastmcp,mcp", "apsw,sqlite_vec,onnxruntime,tokenizers,numpy,fastapi"),
+        ("engine", "apsw,sqlite_vec,onnxruntime,opentelemetry.sdk,psycopg", "fastmcp,mcp"),
+        ("gateway", "fastmcp,mcp", "apsw,sqlite_vec,onnxruntime,tokenizers,numpy,fastapi,psycopg"),
     ],
 )
 def test_an_image_holds_what_it_needs_and_no_tools(stack, service, present, absent):
