@@ -24,6 +24,7 @@ from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
 from kb.telemetry.instruments import FollowingPool, Instruments
+from kb.worker.heartbeat import Heartbeat
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
@@ -105,6 +106,7 @@ class Worker:
         self._sandbox = sandbox or Sandbox()
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
+        self._heartbeat = Heartbeat()
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
         self._ingestion = Ingestion(
@@ -166,7 +168,7 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
-        with self._cutter, self._reader:
+        with self._cutter, self._reader, self._heartbeat:
             try:
                 self._reader.submit(self._sandbox.start).result()
             except OSError:
@@ -276,7 +278,7 @@ class Worker:
         Raises:
             Stopped: `stop` was called.
         """
-        with Lease(self._store, with_last(jobs, self._sandbox.extracts)) as lease:
+        with Lease(self._store, with_last(jobs, self._sandbox.extracts)) as lease, self._heartbeat.of(lease):
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
                 for _ in self._ingestion.ingest(group, lease) if group else (None,):
