@@ -86,6 +86,7 @@ class Worker:
         instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
         stop: what says that the engine stops, and is asked amid a text.
+        ends: where it is published that a job has ended.
     """
 
     def __init__(
@@ -98,8 +99,9 @@ class Worker:
         instruments: Instruments | None = None,
         keep_jobs_days: int = 0,
         stop: Stop | None = None,
+        ends: JobEnds | None = None,
     ) -> None:
-        self.ends = JobEnds()
+        self.ends = ends or JobEnds()
         self._store = store
         self._staging = staging
         self._originals = originals
@@ -126,9 +128,15 @@ class Worker:
                 tx.jobs.release_stalled(0)
             given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
             tx.jobs.release_all()
-            staged = tx.jobs.staged()
         for job_id in given_up:
             logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
+        self.tidy()
+        self._thread.start()
+
+    def tidy(self) -> None:
+        """Remove the files that no job waits with and no document came from."""
+        with self._store.read() as tx:
+            staged = tx.jobs.staged()
         self._originals.sweep(self._store)
         self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
@@ -136,7 +144,6 @@ class Worker:
                 shutil.rmtree(file)
             elif file.name not in staged:
                 file.unlink()
-        self._thread.start()
 
     def before_stop(self) -> None:
         """Have what is under way end, and those who wait answered. If it is cut off, it was not at fault."""
@@ -150,7 +157,8 @@ class Worker:
         self.before_stop()
         self._sandbox.stop()
         self._wake.set()
-        self._thread.join()
+        if self._thread.ident:
+            self._thread.join()
         (self._staging / STOPPED).unlink(missing_ok=True)
 
     @property

@@ -1,4 +1,4 @@
-"""That an engine is there: a number, locked as long as its connection lives, on which it also hears of new jobs."""
+"""That an engine is there: a number, locked as long as its connection lives, on which it also hears of jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ HEARD_SECONDS = 0.5
 """How often it is looked whether the engine stops."""
 
 RETRY_SECONDS = 1.0
-LISTEN = "LISTEN kb_jobs"
+ENDS = "kb_ends"
+LISTEN = f"LISTEN kb_jobs; LISTEN {ENDS}"
 
 
 class Presence:
@@ -36,13 +37,14 @@ class Presence:
         self._connection = connect()
         self.number = take_number(self._connection)
         self._wake: Callable[[], None] = lambda: None
+        self._ended: Callable[[int], None] = lambda _: None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-presence", daemon=True)
         self._thread.start()
 
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called when a job was queued."""
-        self._wake = wake
+    def listen(self, wake: Callable[[], None], ended: Callable[[int], None]) -> None:
+        """Have `wake` called when a job was queued, and `ended` with one that ended."""
+        self._wake, self._ended = wake, ended
 
     def close(self) -> None:
         """Stop, and give the number back."""
@@ -62,8 +64,11 @@ class Presence:
     def _hear(self) -> None:
         self._connection.execute(LISTEN)
         while not self._closing.is_set():
-            for _ in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
-                self._wake()
+            for notice in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
+                if notice.channel == ENDS:
+                    self._ended(int(notice.payload))
+                else:
+                    self._wake()
 
     def _return(self) -> None:
         """Connect anew, under the same number unless another engine has taken it."""

@@ -148,9 +148,9 @@ class PostgresStore:
         except (psycopg.Error, PoolTimeout) as error:
             raise StoreError(f"The database cannot be opened: {_first_line(error)}.") from error
 
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called when any engine queued a job."""
-        self._presence.listen(wake)
+    def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
+        """Have `wake` called when any engine queued a job, and `ended` with one that ended."""
+        self._presence.listen(wake, ended)
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
