@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from kb.store.postgres.faults import first_line
 from kb.store.postgres.jobs import ENGINES
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ LISTEN = f"LISTEN kb_jobs; LISTEN {ENDS}"
 class Presence:
     """Holds the engine's number, takes it anew when the connection is lost, and listens.
 
+    `trouble` says why there is no connection at the moment.
+
     Args:
         connect: makes a connection.
     """
@@ -38,6 +41,7 @@ class Presence:
         self.number = take_number(self._connection)
         self._wake: Callable[[], None] = lambda: None
         self._ended: Callable[[int], None] = lambda _: None
+        self.trouble: str | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-presence", daemon=True)
         self._thread.start()
@@ -57,7 +61,8 @@ class Presence:
             try:
                 self._hear()
             except psycopg.Error as error:
-                logger.warning("the database does not answer (%s); it is tried again", str(error).partition("\n")[0])
+                self.trouble = self.trouble or first_line(error)
+                logger.warning("the database does not answer (%s); it is tried again", self.trouble)
                 self._closing.wait(RETRY_SECONDS)
                 self._return()
 
@@ -78,9 +83,10 @@ class Presence:
             if not takes(self._connection, self.number):
                 self.number = take_number(self._connection)
             self._connection.execute(LISTEN)
+            self.trouble = None
             self._wake()  # what was said meanwhile was not heard
-        except psycopg.Error:
-            logger.debug("the database still does not answer")
+        except psycopg.Error as error:
+            self.trouble = first_line(error)
 
 
 def take_number(connection: Connection) -> int:
