@@ -319,18 +319,21 @@ def open_core(settings: Settings, instruments: Instruments, stack: ExitStack, *,
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
     """Start what works on the queue; `stack` stops it. Raises as `open_core`."""
     core = open_core(settings, instruments, stack, works=True)
-    show(core, instruments, stack)
+    start_reembedder(core, settings, instruments, stack)
     return core
 
 
-def show(core: Core, instruments: Instruments, stack: ExitStack) -> Info:
-    """Let the metrics tell of the database and the model, until `stack` ends; return what tells of the model."""
+def start_reembedder(core: Core, settings: Settings, instruments: Instruments, stack: ExitStack) -> Reembedder:
+    """Start what makes other vectors, and show the model in use and the database as metrics, until `stack` ends."""
     info = Info("kb_engine", "What the engine is.", registry=None)
     info.info(about(core.embedder))
+    reembedder = Reembedder(core.store, settings, core.wanted, core.embedder, lambda model: info.info(about(model)))
+    stack.callback(reembedder.close)
+    reembedder.resume()
     for collector in (Gauges(core.store, DOC_TYPES), info):
         instruments.registry.register(collector)
         stack.callback(instruments.registry.unregister, collector)
-    return info
+    return reembedder
 
 
 def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
@@ -352,10 +355,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     search_service = SearchService(store, embedder, pool, instruments, recall)
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
-    info = show(core, instruments, stack)
-    reembedder = Reembedder(store, settings, core.wanted, embedder, lambda model: info.info(about(model)))
-    stack.callback(reembedder.close)
-    reembedder.resume()
+    reembedder = start_reembedder(core, settings, instruments, stack)
     return Services(
         settings,
         store,

@@ -10,7 +10,7 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.support.eventually import eventually
+from tests.support.eventually import SECONDS, eventually
 from tests.support.postgres import database_url
 
 pytestmark = pytest.mark.postgres
@@ -18,7 +18,7 @@ KB_WORKER = ("kb_cli.main", "worker")
 PATIENCE = 300
 """What is asked to wait so long ends with the job, or with the test."""
 
-LONG = "The clerks of the counting house kept their ledgers in good order. " * 3000
+LONG = "The clerks of the counting house kept their ledgers in good order. " * 800
 MUTE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query ILIKE 'listen%'"
 
 
@@ -92,7 +92,7 @@ def test_what_a_worker_leaves_behind_another_one_does(start, end):
         accepted = [add(http, f"{number} {LONG}") for number in range(2)]
         eventually("it is at work", lambda: {job(http, each)["status"] for each in accepted} & {"running", "done"})
         first.process.send_signal(end)
-        code = first.process.wait(60)
+        code = first.process.wait(SECONDS)
         assert code == (0 if end == signal.SIGTERM else -end)
         start(*KB_WORKER)
         for each in accepted:

@@ -72,6 +72,11 @@ READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_ti
 LOCK = "SELECT pg_advisory_xact_lock(%s), current_setting('transaction_read_only')"
 
 
+def ping(connection: Connection) -> None:
+    """Ask for an answer."""
+    connection.execute("SELECT 1")
+
+
 class PostgresTransaction:
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
@@ -173,7 +178,7 @@ class PostgresStore:
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
         """One moment of the database."""
-        with self._begun(lambda connection: connection.execute(READ, prepare=False)) as connection:
+        with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._space, self._retention, engine, self._place)
 
@@ -206,7 +211,7 @@ class PostgresStore:
         Raises:
             StoreUnavailable: the database does not answer.
         """
-        with self._begun(lambda connection: connection.execute("SELECT 1")):
+        with self._connection():
             pass
 
     def close(self) -> None:
@@ -222,13 +227,13 @@ class PostgresStore:
             if read_only == "on":
                 raise errors.ReadOnlySqlTransaction("this server is a replica, or was told to be read-only")
 
-        with self._begun(begin) as connection:
+        with self._connection(begin) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._space, self._retention, engine, self._place, checkpoint)
             commit(connection)
 
     @contextmanager
-    def _begun(self, begin: Callable[[Connection], object]) -> Iterator[Connection]:
+    def _connection(self, begin: Callable[[Connection], object] = ping) -> Iterator[Connection]:
         """Lend a connection on which `begin` was done; what was not committed is rolled back. Raises as `told`."""
         with told(lambda: self._presence.trouble):
             connection = self._begin(begin)
