@@ -240,10 +240,11 @@ async def test_each_job_is_done_once_however_often_workers_are_killed(member, no
                 retried += 1
                 await api.retry_job(job["id"])
         documents = await api.count_documents()
+    [(again,)] = node.ask("SELECT count(*) FROM kb.jobs WHERE attempts > 1", "kb")
     ends = Counter(job for (job,) in node.ask("SELECT job_id FROM ends", "kb"))
     lost, twice = [job for job in accepted if job not in ends], [job for job, times in ends.items() if times > 1]
     print(
-        f"\n{KILLS} kills, {len(accepted)} jobs accepted, {len(lost)} lost, {len(twice)} done twice, {retried} tried again"
-        f" after three deaths; {documents} documents"
+        f"\n{KILLS} kills, {len(accepted)} jobs accepted, {len(lost)} lost, {len(twice)} done twice, {again} begun again,"
+        f" {retried} tried again after three deaths; {documents} documents"
     )
     assert (lost, twice, documents) == ([], [], len(accepted))
