@@ -17,7 +17,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
-  test-crash test-offline test-reference \
+  test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
@@ -141,6 +141,12 @@ OVER_BOTH = tests/store/test_store.py tests/store/test_note_updates.py tests/acc
 OVER_HTTP = tests/http --ignore tests/http/test_maintenance.py
 test-postgres: .venv/dev.stamp
 	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)" tests/postgres $(OVER_BOTH) $(OVER_HTTP)
+
+# 100 times an engine, a worker or PostgreSQL itself is killed under load, 1,000 times a worker while jobs are done, and a primary fails
+# over to its replica. It says how many writes were acknowledged and lost, and which jobs were done twice; `make test-postgres` has a short form.
+test-crash-postgres: .venv/dev.stamp
+	KB_CRASH_ROUNDS=$${KB_CRASH_ROUNDS:-100} KB_WORKER_KILLS=$${KB_WORKER_KILLS:-1000} KB_FAILOVER_SECONDS=$${KB_FAILOVER_SECONDS:-20} \
+	  $(BIN)/pytest -s -m postgres tests/postgres/test_kills.py tests/postgres/test_failover.py
 
 # The engine against calls made up from its own description: the suite makes up a few, this some 20,000.
 test-schema: .venv/dev.stamp

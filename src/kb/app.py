@@ -1,4 +1,4 @@
-"""The engine as an ASGI app: the one place that builds its parts and shows its routes."""
+"""The engine and its worker alone as ASGI apps: the one place that builds their parts and shows their routes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from prometheus_client import Info
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -78,6 +79,7 @@ from kb.store.open import is_postgres, open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.telemetry.tracing import start_tracing
+from kb.worker.job_ends import JobEnds
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
 
@@ -98,6 +100,9 @@ MAX_SEARCHES = 6
 
 MAX_PICTURES = 8
 """How many pictures of pages may be drawn or wait: one is drawn after another."""
+
+LOOK_SECONDS = 2.0
+"""How often those who wait for a job look at it where other processes do some, whose word may be lost."""
 
 TOO_MANY_PICTURES = f"{MAX_PICTURES} pictures of pages are drawn or wait already; try again in a second."
 DRAWING_SECONDS = 10
@@ -140,6 +145,7 @@ def create_app(context: Context | None = None) -> FastAPI:
     settings = Settings.read((context or Context()).environment)
     if settings.backup_dir and is_postgres(settings.database_url):
         raise SettingError("KB_BACKUP_DIR: backups are of a database in a file; of PostgreSQL make them with pg_dump")
+    check_workers(settings)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
     keyring = Keyring(settings.data_dir / FILE)
@@ -147,9 +153,7 @@ def create_app(context: Context | None = None) -> FastAPI:
     app = FastAPIOffline(
         **ABOUT,
         exception_handlers=ERRORS,
-        lifespan=partial(
-            lifespan, settings=settings, keyring=keyring, instruments=instruments, stop_tracing=stop_tracing
-        ),
+        lifespan=partial(lifespan, begin=partial(start, settings, keyring, instruments), stop_tracing=stop_tracing),
         middleware=[  # from the outside to the inside
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer, prefix=API),
             Middleware(VersionMiddleware),
@@ -204,16 +208,51 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         )
 
 
+def create_worker(context: Context | None = None) -> Starlette:
+    """Return a process that only works on the queue, as an app: its probes, and a registry for the metrics.
+
+    Raises:
+        SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
+    """
+    settings = Settings.read((context or Context()).environment)
+    if not is_postgres(settings.database_url):
+        raise SettingError(
+            "KB_DATABASE_URL: 'kb worker' is for PostgreSQL; the jobs of a database in a file are done by its engine"
+        )
+    tracer, stop_tracing = start_tracing("kb-worker")
+    instruments = Instruments(tracer, DOC_TYPES)
+    begin = partial(start_worker, settings, instruments)
+    app = Starlette(routes=probes(ready), lifespan=partial(lifespan, begin=begin, stop_tracing=stop_tracing))
+    app.state.registry = instruments.registry
+    return app
+
+
+def check_workers(settings: Settings) -> None:
+    """Refuse an engine without workers where nobody would do its jobs.
+
+    Raises:
+        SettingError: it is one.
+    """
+    if settings.workers:
+        return
+    if not is_postgres(settings.database_url):
+        raise SettingError(
+            "KB_WORKERS: 0 is for PostgreSQL, where others do the jobs; with a database in a file none would"
+        )
+    if settings.inbox_dir and not settings.can_read_files:
+        raise SettingError("KB_INBOX_DIR: nobody reads the files that an engine with KB_WORKERS=0 receives")
+
+
 @asynccontextmanager
 async def lifespan(
-    app: FastAPI, *, settings: Settings, keyring: Keyring, instruments: Instruments, stop_tracing: Callable[[], None]
+    app: Starlette, *, begin: Callable[[ExitStack], Services | Core], stop_tracing: Callable[[], None]
 ) -> AsyncIterator[None]:
     """Start the parts in a thread, and stop them."""
     with ExitStack() as stack:
         stack.callback(stop_tracing)
         # Told to stop meanwhile, at whatever point: a thread cannot be, and what it starts must be stopped.
         with ThreadPoolExecutor(1, "kb-start") as pool:
-            starting = asyncio.get_running_loop().run_in_executor(pool, start, settings, keyring, instruments, stack)
+            starting = asyncio.get_running_loop().run_in_executor(pool, begin, stack)
             try:
                 app.state.services = await asyncio.shield(starting)
             finally:
@@ -223,19 +262,28 @@ async def lifespan(
         app.state.services = None
 
 
-def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
-    """Build the parts and start the worker; `stack` stops them in reverse.
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What works on the queue."""
+
+    store: Store
+    embedder: ActiveModel
+    wanted: VectorSpace
+    originals: Originals
+    worker: Worker
+    stop: Stop
+
+
+def open_core(settings: Settings, instruments: Instruments, stack: ExitStack, *, works: bool) -> Core:
+    """Open the model and the database, and start the worker if this process `works`; `stack` stops them in reverse.
 
     Raises:
         StartError: the data directory, the model or the database cannot be used.
     """
-    from kb.embed.onnx.session import available_cores
-
     forbid_inspection()
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
     stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
-    stack.callback(keyring.flush)
     complete_restore(settings)
     found, space, wanted = open_models(settings, instruments)
     embedder = ActiveModel(found)
@@ -256,11 +304,45 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         instruments,
         keep_jobs_days=settings.keep_jobs_days,
         stop=stop,
+        ends=JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None),
     )
-    queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
-    worker.start()
+    if works:
+        queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
+        worker.start()
+    else:
+        worker.tidy()
     stack.callback(worker.stop)
-    store.listen(worker.wake)
+    store.listen(worker.wake, worker.ends.publish)
+    return Core(store, embedder, wanted, originals, worker, stop)
+
+
+def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
+    """Start what works on the queue; `stack` stops it. Raises as `open_core`."""
+    core = open_core(settings, instruments, stack, works=True)
+    start_reembedder(core, settings, instruments, stack)
+    return core
+
+
+def start_reembedder(core: Core, settings: Settings, instruments: Instruments, stack: ExitStack) -> Reembedder:
+    """Start what makes other vectors, and show the model in use and the database as metrics, until `stack` ends."""
+    info = Info("kb_engine", "What the engine is.", registry=None)
+    info.info(about(core.embedder))
+    reembedder = Reembedder(core.store, settings, core.wanted, core.embedder, lambda model: info.info(about(model)))
+    stack.callback(reembedder.close)
+    reembedder.resume()
+    for collector in (Gauges(core.store, DOC_TYPES), info):
+        instruments.registry.register(collector)
+        stack.callback(instruments.registry.unregister, collector)
+    return reembedder
+
+
+def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
+    """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
+    from kb.embed.onnx.session import available_cores
+
+    core = open_core(settings, instruments, stack, works=settings.workers > 0)
+    stack.callback(keyring.flush)
+    store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     if settings.inbox_dir:
@@ -273,14 +355,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     search_service = SearchService(store, embedder, pool, instruments, recall)
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
-    info = Info("kb_engine", "What the engine is.", registry=None)
-    info.info(about(embedder))
-    reembedder = Reembedder(store, settings, wanted, embedder, lambda model: info.info(about(model)))
-    stack.callback(reembedder.close)
-    reembedder.resume()
-    for collector in (Gauges(store, DOC_TYPES), info):
-        instruments.registry.register(collector)
-        stack.callback(instruments.registry.unregister, collector)
+    reembedder = start_reembedder(core, settings, instruments, stack)
     return Services(
         settings,
         store,
@@ -288,7 +363,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         worker,
         originals,
         search_service,
-        stop,
+        core.stop,
         queue,
         keyring,
         pictures,
@@ -368,7 +443,7 @@ def about(embedder: Embedder) -> dict[str, str]:
 
 async def ready(request: Request) -> bool:
     """Return whether the model is warm and the database answers."""
-    services: Services | None = request.app.state.services
+    services: Services | Core | None = request.app.state.services
     return services is not None and await run_in_threadpool(answers, services.store)
 
 

@@ -163,6 +163,7 @@ class Settings(EngineAccess):
         max_searches: how many searches may run or wait; who comes later is told to try again.
         max_page: the most rows of a page.
         max_wait_seconds: how long a request may wait for a job.
+        workers: whether this engine does jobs: 1, or 0 if other engines or `kb worker` do them, over PostgreSQL.
         words_memory_mb: how much memory the words of the full text may take, in MiB; those that were not searched for
             longest give way.
         audit_days: for how many days the audit log says who changed what.
@@ -202,10 +203,16 @@ class Settings(EngineAccess):
     max_searches: Annotated[int, Field(ge=1)] = 128
     max_page: Annotated[int, Field(ge=1)] = 500
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
+    workers: Annotated[int, Field(ge=0, le=1)] = 1
     words_memory_mb: Annotated[int, Field(ge=1)] = 256
     backup_dir: UserPath | None = None
     backup_hours: Annotated[float, Field(gt=0)] = 24
     backup_keep: Annotated[int, Field(ge=1)] = 7
+
+    @property
+    def can_read_files(self) -> bool:
+        """Whether a file that this engine receives is read by anyone: it lies where only this engine looks."""
+        return self.workers > 0
 
     @property
     def staging_dir(self) -> Path:

@@ -143,6 +143,10 @@ LINES: Final = {
         "kb serve",
         "kb serve --port 8123 --data-dir ~/kb-work",
     ),
+    "worker": (
+        "KB_DATABASE_URL=postgresql://kb@db/kb kb worker --data-dir ~/kb-worker",
+        "kb worker --port 8001 --data-dir ~/kb-worker-2",
+    ),
     "service": (
         "kb service install",
         "kb service status",

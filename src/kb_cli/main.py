@@ -61,6 +61,7 @@ COMMANDS: Final = {
     "reindex": "kb_cli.commands.reindex:reindex",
     "reembed": "kb_cli.commands.reembed:reembed",
     "serve": "kb_cli.commands.serve:serve",
+    "worker": "kb_cli.commands.worker:worker",
     "service": "kb_cli.commands.service:service",
     "device": "kb_cli.commands.device:device",
     "model": "kb_cli.commands.model:model",

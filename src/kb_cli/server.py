@@ -80,6 +80,10 @@ APPS = {
     "web": SubApp("kb.web.app:create_app", paths=("/",), keys=("api_key", "api_key_file")),
 }
 
+WORKER = "worker"
+WORKER_APPS = {WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz")), "metrics": APPS["metrics"]}
+"""What `kb worker` serves: probes, which need no key, and metrics."""
+
 
 class Settings(EnvSettings):
     """How the process listens.
@@ -116,8 +120,7 @@ def run(**flags: object) -> None:
     settings = Settings.read(environment)
     chosen = choose(installed(APPS), listed(settings.apps))
     refuse_open(settings, chosen, environment)
-    limit_arenas()
-    os.umask(0o077)  # what is written here is its owner's, in whatever folder
+    prepare_process()
     folder = data_folder(environment)
     with listen(settings, folder) as listener:
         url = address_of(listener)
@@ -126,6 +129,28 @@ def run(**flags: object) -> None:
         tell = partial(banner.say_ready, url, folder, list(chosen)) if is_for_person else None
         announce = partial(announced, folder if ENGINE in chosen else None, url, tell)
         run_loop(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
+
+
+def work(**flags: object) -> None:
+    """Work on the queue until told to stop. The flags are those of `run`; without a port a free one is taken.
+
+    Raises:
+        StartError: something stops the start.
+    """
+    environment = with_flags(os.environ, **flags)
+    environment = with_flags(environment, port=environment.get(variable("port")) or 0)
+    configure(LogSettings.read(environment))
+    settings = Settings.read(environment)
+    refuse_open(settings, {name: app for name, app in WORKER_APPS.items() if app.keys}, environment)
+    prepare_process()
+    with listen(settings) as listener:
+        run_loop(serve(listener, compose(WORKER_APPS, WORKER, environment), settings))
+
+
+def prepare_process() -> None:
+    """Let memory go back to the system, and what is written be its owner's, in whatever folder."""
+    limit_arenas()
+    os.umask(0o077)
 
 
 @contextmanager

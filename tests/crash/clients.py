@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from kb.api.errors import EngineUnreachable, KbError, NotFound, NotReembedding
+from kb.api.errors import EngineUnreachable, KbError, NotFound, NotReembedding, Unavailable
 
 if TYPE_CHECKING:
     import random
 
 KEYS = 5
 FILLER = "Patient clerks keep the ledgers of the counting house. "
+UNKNOWN = (EngineUnreachable, Unavailable, NotFound)
+"""What leaves it open whether something was written: what is not found may be what was not acknowledged before."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Written:
         if error is None:
             self._client.possible[self._path] = {self._after}
             self._client.acknowledged += 1
-        elif isinstance(error, KbError) and not isinstance(error, (EngineUnreachable, NotFound)):
+        elif isinstance(error, KbError) and not isinstance(error, UNKNOWN):
             raise AssertionError(f"refused: {error}") from error
 
 

@@ -15,13 +15,18 @@ import pytest
 from kb.api.errors import Invalid, LeaseLost, NotReembedding, SettingError, StoreError, StoreUnavailable
 from kb.app import create_app
 from kb.asgi.subapps import Context
+from kb.documents.originals import Originals
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
+from kb.parser.sandbox import Limits
 from kb.store.postgres import migrate
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.place import place_of
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
 from kb.store.postgres.vector_space import space_in_use
-from kb.store.rows import Filter, NewJob
+from kb.store.rows import Filter, NewJob, VectorSpace
+from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
@@ -44,6 +49,11 @@ def url(tmp_path):
 
 def engine(url, place=""):
     return closing(PostgresStore(url, space(DIMENSIONS), place=place))
+
+
+def job_of(store, job_id):
+    with store.read() as tx:
+        return tx.jobs.get(job_id)
 
 
 def until_gone(url):
@@ -149,6 +159,37 @@ def test_a_killed_engines_jobs_are_taken_up_by_those_that_run(url):
             tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '20 seconds'")
             tx.jobs.release_stalled(60)
             assert [(job.id, job.attempts) for job in tx.jobs.claim(1)] == [(added, 2)]
+
+
+def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedder, tmp_path, monkeypatch):
+    monkeypatch.setattr("kb.worker.heartbeat.BEAT_SECONDS", 0.05)
+    going_on = tmp_path / "going-on"
+    program = tmp_path / "listen.sh"
+    program.write_text(f"while [ ! -e {going_on} ]; do sleep 0.1; done; echo read at last")
+    sandbox = ExtractingSandbox(Limits(), Extractors.parse(f".slow=sh {program}"), 300, tmp_path)
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    with closing(PostgresStore(url, VectorSpace.of(embedder.spec))) as store:
+        worker = Worker(store, embedder, staging, Originals(tmp_path / "files", keep=True), sandbox)
+
+        def signs():
+            with store.read() as tx:
+                return tx.connection.execute("SELECT heartbeat_at FROM jobs WHERE status = 'running'").fetchall()
+
+        worker.start()
+        try:
+            (staging / "a").write_text("words")
+            with store.write() as tx:
+                job_id = tx.jobs.add(NewJob("file", staged="a", filename="a.slow"))
+            worker.wake()
+            first = eventually("it is read", signs)
+            second = eventually("a sign of life", signs, lambda now: now != first)
+            eventually("another one", signs, lambda now: now != second)
+            going_on.touch()
+            eventually("it is done", lambda: job_of(store, job_id).status, lambda status: status == "done")
+        finally:
+            going_on.touch()
+            worker.stop()
 
 
 def test_a_file_waits_for_the_engine_that_has_it_and_so_does_what_comes_after_it_for_its_path(url):

@@ -49,7 +49,7 @@ async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
     if isinstance(error, Busy):
         logger.warning("request refused: %s", error.code)
-    elif isinstance(error, (DiskFull, DiskFault, StoreUnavailable)):
+    elif isinstance(error, (DiskFull, DiskFault, Overloaded, StoreUnavailable)):
         logger.error("request failed: %s", error.detail)
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("request failed", exc_info=error)

@@ -39,6 +39,10 @@ class SubmitQuery(WaitQuery):
     why: Why = None
 
 
+NO_FILES = (
+    "This engine does no jobs (KB_WORKERS=0), and others cannot read a file that it receives:"
+    " send files to an engine that does jobs, and notes to any."
+)
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": JobAccepted, "description": "The job has ended."},
     202: {
@@ -124,6 +128,8 @@ def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
 async def _accept(request: Request, services: Services, idempotency_key: str | None, author: Author) -> JobAccepted:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
+        if not services.settings.can_read_files:
+            raise UnsupportedMedia(NO_FILES)
         async with read_form(request, services.settings) as form:
             return await run_in_threadpool(_accept_file, services, form, idempotency_key, author)
     if media_type == "application/json":

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
+from kb.api.errors import StoreUnavailable
 from kb.routes.dependencies import RequiredRight, services_of
 from kb.routes.limits import check_parameters, json_limits, too_many_values
 
@@ -27,14 +28,17 @@ class ThreadRoute(APIRoute):
     """Runs a plain function in a thread, and renders there the model that it returns.
 
     What FastAPI parses and checks on the event loop is bounded before. A route that does not say which right it needs
-    is none.
+    is none. One that only reads is tried again if the database breaks off.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
-        if not any(isinstance(each.dependency, RequiredRight) for each in options.get("dependencies") or ()):
+        needed = [each.dependency for each in options.get("dependencies") or ()]
+        rights = {each.right for each in needed if isinstance(each, RequiredRight)}
+        if not rights:
             raise TypeError(f"The route {path} does not say which right it needs: READ, WRITE or ADMIN.")
         if not iscoroutinefunction(endpoint):
             endpoint = threaded(endpoint, options.get("status_code") or 200)
+        self._reads_only = rights == {"read"}
         super().__init__(path, endpoint, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -45,7 +49,12 @@ class ThreadRoute(APIRoute):
             check_parameters(request.scope["query_string"], settings)
             if self.body_field and not await json_limits(settings).allow(await request.body()):
                 raise too_many_values()
-            return await handle(request)
+            try:
+                return await handle(request)
+            except StoreUnavailable:
+                if not self._reads_only:
+                    raise
+            return await handle(request)  # what it read had broken off
 
         return handle_bounded
 

@@ -430,8 +430,11 @@ class Store(Protocol):
         Such changes are serialised among themselves.
         """
 
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called, from any thread, when another process queued a job."""
+    def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = ...) -> None:
+        """Have `wake` called, from any thread, when another process queued a job, and `ended` with one that ended.
+
+        Where a connection breaks, word of an end may be lost.
+        """
 
     def reclaim(self) -> bool:
         """Give a little of the space back that nothing stands on any more; answers whether there is more.

@@ -129,7 +129,7 @@ class Ingestion:
             for vectors in embed_slices(drafts, self._embedder, self._stop.check):
                 slices.append(vectors)
                 done += len(vectors)
-                if done < total and not lease.renew(progress_of(group, done)):
+                if done < total and not lease.record_progress(progress_of(group, done)):
                     return self._end_dropped(group, lease)
                 if done < total or len(slices) > 1:
                     yield

@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 
 class JobEnds:
-    """Publishes from any thread, to coroutines of any event loop, that jobs have ended."""
+    """Publishes from any thread, to coroutines of any event loop, that jobs have ended.
 
-    def __init__(self) -> None:
+    Args:
+        look_seconds: how often those who wait look themselves, where jobs end elsewhere and a word of that may be lost.
+    """
+
+    def __init__(self, look_seconds: float | None = None) -> None:
+        self.look_seconds = look_seconds
         self._lock = threading.Lock()
         self._subscribers: defaultdict[int, set[Subscription]] = defaultdict(set)
         self._closed = False
@@ -68,9 +73,11 @@ class Subscription:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def wait(self, deadline: float) -> bool:
-        """Wait for the job to end, until the loop's clock shows `deadline`; False if there is no use in going on."""
+        """Wait until it may have ended, or the loop's clock shows `deadline`; False if there is no use in going on."""
+        look = self._ends.look_seconds
+        until = deadline if look is None else min(deadline, self._loop.time() + look)
         with suppress(TimeoutError):
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(until):
                 if not self._ends.closed:
                     await self._woken.wait()
         self._woken.clear()

@@ -29,7 +29,7 @@ class Lease:
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
         self._store = store
-        self._held = {job.id for job in jobs}
+        self._held = frozenset(job.id for job in jobs)
         self._begun: dict[int, float] = {}
 
     def __enter__(self) -> Self:
@@ -54,10 +54,15 @@ class Lease:
         if job_id in self._begun:
             tx.jobs.set_started(job_id, monotonic() - self._begun[job_id])
 
-    def renew(self, progress: Mapping[int, float]) -> bool:
-        """Say that the jobs are still worked on, and how far some of them are; return whether any of these is there."""
+    def renew(self) -> None:
+        """Say that the jobs are still worked on; any thread may."""
+        if held := self._held:
+            with self._store.queue() as tx:
+                tx.jobs.heartbeat(held)
+
+    def record_progress(self, progress: Mapping[int, float]) -> bool:
+        """Say how far jobs are; return whether any of them is there."""
         with self._store.queue() as tx:
-            tx.jobs.heartbeat(self._held)
             for job_id in progress:
                 self.record_start(tx, job_id)
             there = [job_id for job_id, share in progress.items() if tx.jobs.set_progress(job_id, share)]
@@ -65,7 +70,7 @@ class Lease:
 
     def end(self, job_id: int) -> None:
         """Let go of a job that has ended."""
-        self._held.discard(job_id)
+        self._held -= {job_id}
 
 
 def is_ours(error: BaseException) -> bool:

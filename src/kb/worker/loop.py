@@ -24,6 +24,7 @@ from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
 from kb.telemetry.instruments import FollowingPool, Instruments
+from kb.worker.heartbeat import Heartbeat
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
 from kb.worker.job_ends import JobEnds
 from kb.worker.lease import Lease
@@ -85,6 +86,7 @@ class Worker:
         instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
         stop: what says that the engine stops, and is asked amid a text.
+        ends: where it is published that a job has ended.
     """
 
     def __init__(
@@ -97,14 +99,16 @@ class Worker:
         instruments: Instruments | None = None,
         keep_jobs_days: int = 0,
         stop: Stop | None = None,
+        ends: JobEnds | None = None,
     ) -> None:
-        self.ends = JobEnds()
+        self.ends = ends or JobEnds()
         self._store = store
         self._staging = staging
         self._originals = originals
         self._sandbox = sandbox or Sandbox()
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
+        self._heartbeat = Heartbeat()
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
         self._ingestion = Ingestion(
@@ -124,9 +128,15 @@ class Worker:
                 tx.jobs.release_stalled(0)
             given_up = tx.jobs.give_up(MAX_ATTEMPTS, ENGINE_ENDED)
             tx.jobs.release_all()
-            staged = tx.jobs.staged()
         for job_id in given_up:
             logger.warning("job gave_up: %s", ENGINE_ENDED, extra={"job_id": job_id})
+        self.tidy()
+        self._thread.start()
+
+    def tidy(self) -> None:
+        """Remove the files that no job waits with and no document came from."""
+        with self._store.read() as tx:
+            staged = tx.jobs.staged()
         self._originals.sweep(self._store)
         self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
@@ -134,7 +144,6 @@ class Worker:
                 shutil.rmtree(file)
             elif file.name not in staged:
                 file.unlink()
-        self._thread.start()
 
     def before_stop(self) -> None:
         """Have what is under way end, and those who wait answered. If it is cut off, it was not at fault."""
@@ -148,7 +157,8 @@ class Worker:
         self.before_stop()
         self._sandbox.stop()
         self._wake.set()
-        self._thread.join()
+        if self._thread.ident:
+            self._thread.join()
         (self._staging / STOPPED).unlink(missing_ok=True)
 
     @property
@@ -166,7 +176,7 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
-        with self._cutter, self._reader:
+        with self._cutter, self._reader, self._heartbeat:
             try:
                 self._reader.submit(self._sandbox.start).result()
             except OSError:
@@ -276,7 +286,7 @@ class Worker:
         Raises:
             Stopped: `stop` was called.
         """
-        with Lease(self._store, with_last(jobs, self._sandbox.extracts)) as lease:
+        with Lease(self._store, with_last(jobs, self._sandbox.extracts)) as lease, self._heartbeat.of(lease):
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
                 for _ in self._ingestion.ingest(group, lease) if group else (None,):

@@ -2,7 +2,9 @@
 
 import gc
 import signal
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -23,13 +25,21 @@ def serve(
     ] = None,
 ) -> None:
     """Start the server: engine, MCP endpoint, pages and metrics."""
+    server().run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)
+
+
+def server() -> ModuleType:
+    """Return the module that serves. From here on, a signal to stop ends the start.
+
+    Raises:
+        LocalError: the engine's packages are not installed.
+    """
     # The first process of a container is not told of what it does not handle, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)
     # Most of what the start makes stays: collections that walk through it take a fifth of the start's time.
     gc.disable()
     try:
-        from kb_cli.server import run
+        return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
         raise LocalError(f"{error.name} is not installed; the engine needs 'kb-local[engine,gateway,cpu]'.") from None
-    run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg import Cursor
 from psycopg.adapt import Dumper, Loader
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
 from kb.api.errors import SettingError
@@ -20,7 +20,16 @@ NUL, STAND_IN = "\0", "\ufdd0"
 """PostgreSQL's texts hold no NUL: this one, which is no character and stands in no text, is written in its place."""
 
 MILLISECONDS = 3
-CONNECT_SECONDS = 10
+PATIENCE: Final[dict[str, Any]] = {
+    "connect_timeout": 5,  # for each server that the URL names
+    "target_session_attrs": "read-write",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""Of several servers the one counts that takes changes, and one that is silent is given up; a URL may say otherwise."""
+
 SCHEMA = "kb"
 
 
@@ -89,6 +98,11 @@ def checked(url: str) -> str:
         "KB_DATABASE_URL: it is no postgresql://user:password@host/database that can be read; in a user or a password"
         " write %40 for @, %2F for /, %25 for % and %20 for a space"
     )
+
+
+def conninfo(url: str) -> str:
+    """Return how to connect. Raises as `checked`."""
+    return make_conninfo("", **(PATIENCE | conninfo_to_dict(checked(url))))
 
 
 def prepare(connection: Connection) -> None:

@@ -110,7 +110,7 @@ class PostgresJobs:
 
     def give_up(self, attempts: int, error: str) -> list[int]:
         """Fail the running jobs that were begun so often; return their ids."""
-        return [job_id for (job_id,) in self._unless_elsewhere("give_up", attempts=attempts, error=error)]
+        return [job_id for job_id, _ in self._unless_elsewhere("give_up", attempts=attempts, error=error)]
 
     def release_all(self) -> None:
         """Queue every running job again: whoever ran it is gone."""

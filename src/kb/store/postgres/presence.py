@@ -1,4 +1,4 @@
-"""That an engine is there: a number, locked as long as its connection lives, on which it also hears of new jobs."""
+"""That an engine is there: a number, locked as long as its connection lives, on which it also hears of jobs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from kb.store.postgres.faults import first_line
 from kb.store.postgres.jobs import ENGINES
 
 if TYPE_CHECKING:
@@ -21,11 +22,14 @@ HEARD_SECONDS = 0.5
 """How often it is looked whether the engine stops."""
 
 RETRY_SECONDS = 1.0
-LISTEN = "LISTEN kb_jobs"
+ENDS = "kb_ends"
+LISTEN = f"LISTEN kb_jobs; LISTEN {ENDS}"
 
 
 class Presence:
     """Holds the engine's number, takes it anew when the connection is lost, and listens.
+
+    `trouble` says why there is no connection at the moment.
 
     Args:
         connect: makes a connection.
@@ -36,13 +40,15 @@ class Presence:
         self._connection = connect()
         self.number = take_number(self._connection)
         self._wake: Callable[[], None] = lambda: None
+        self._ended: Callable[[int], None] = lambda _: None
+        self.trouble: str | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-presence", daemon=True)
         self._thread.start()
 
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called when a job was queued."""
-        self._wake = wake
+    def listen(self, wake: Callable[[], None], ended: Callable[[int], None]) -> None:
+        """Have `wake` called when a job was queued, and `ended` with one that ended."""
+        self._wake, self._ended = wake, ended
 
     def close(self) -> None:
         """Stop, and give the number back."""
@@ -55,15 +61,19 @@ class Presence:
             try:
                 self._hear()
             except psycopg.Error as error:
-                logger.warning("the database does not answer (%s); it is tried again", str(error).partition("\n")[0])
+                self.trouble = self.trouble or first_line(error)
+                logger.warning("the database does not answer (%s); it is tried again", self.trouble)
                 self._closing.wait(RETRY_SECONDS)
                 self._return()
 
     def _hear(self) -> None:
         self._connection.execute(LISTEN)
         while not self._closing.is_set():
-            for _ in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
-                self._wake()
+            for notice in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
+                if notice.channel == ENDS:
+                    self._ended(int(notice.payload))
+                else:
+                    self._wake()
 
     def _return(self) -> None:
         """Connect anew, under the same number unless another engine has taken it."""
@@ -73,9 +83,10 @@ class Presence:
             if not takes(self._connection, self.number):
                 self.number = take_number(self._connection)
             self._connection.execute(LISTEN)
+            self.trouble = None
             self._wake()  # what was said meanwhile was not heard
-        except psycopg.Error:
-            logger.debug("the database still does not answer")
+        except psycopg.Error as error:
+            self.trouble = first_line(error)
 
 
 def take_number(connection: Connection) -> int:

@@ -6,18 +6,21 @@ import logging
 import threading
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property, partial
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg import errors
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from kb.api.errors import DiskFull, Invalid, StoreError, StoreUnavailable, Unconfirmed
+from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
 from kb.store.former_index import FormerIndex
 from kb.store.postgres.arrival import settle
 from kb.store.postgres.audit import PostgresAudit
-from kb.store.postgres.connection import CONNECT_SECONDS, Rows, checked, prepare
+from kb.store.postgres.connection import Rows, conninfo, prepare
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
+from kb.store.postgres.faults import BUSY, first_line, told
 from kb.store.postgres.former_index import PostgresPresent
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from psycopg.errors import Diagnostic
+
     from kb.api.access import Caller
     from kb.store.postgres.connection import Connection
     from kb.store.rows import VectorSpace
@@ -47,12 +52,30 @@ CONNECTIONS = 10
 WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
 """The advisory locks of who writes, and of who changes the queue alone."""
 
-LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction, PoolTimeout)
-"""What is raised where the server is gone, or another one has become the first."""
+PATIENCE_SECONDS, ATTEMPT_SECONDS, PAUSE_SECONDS = 10.0, 2.0, 0.2
+"""How long what has not begun waits for a server, how long at a time, and before it asks a read-only one again."""
 
-TOO_LONG = "A path or another name is too long: PostgreSQL's indexes hold some 2,700 bytes of one."
+RECONNECT_SECONDS = 2.0
+"""How long the pool tries by itself, ever more seldom; after that it does when a connection is asked for."""
+
+LOCK_SECONDS, IDLE_SECONDS, READ_SECONDS = 30, 60, 60
+"""How long a change waits for others, how long an engine may be silent amid a transaction, how long a read may take.
+
+A change has no such limit: where it waits for a synchronous replica, that would end the wait and not the change.
+"""
+
+UNCONFIRMED = (
+    "The database broke off ({reason}): it is not known whether the change was written."
+    " Look, or send it again with the same Idempotency-Key."
+)
 DEFAULT_RETENTION = Retention()
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{READ_SECONDS}s'"
+LOCK = "SELECT pg_advisory_xact_lock(%s), current_setting('transaction_read_only')"
+
+
+def ping(connection: Connection) -> None:
+    """Ask for an answer."""
+    connection.execute("SELECT 1")
 
 
 class PostgresTransaction:
@@ -148,17 +171,16 @@ class PostgresStore:
             self._pool = open_pool(url)
             self._presence = Presence(partial(connect, url))
         except (psycopg.Error, PoolTimeout) as error:
-            raise StoreError(f"The database cannot be opened: {_first_line(error)}.") from error
+            raise StoreError(f"The database cannot be opened: {first_line(error)}.") from error
 
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called when any engine queued a job."""
-        self._presence.listen(wake)
+    def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
+        """Have `wake` called when any engine queued a job, and `ended` with one that ended."""
+        self._presence.listen(wake, ended)
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
         """One moment of the database."""
-        with self._connection() as connection:
-            connection.execute(READ)
+        with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._space, self._retention, engine, self._place)
 
@@ -171,14 +193,14 @@ class PostgresStore:
             Unconfirmed: it may have been written, or not.
         """
         # Those of this engine wait without a connection, those of others in the database.
-        with self._write_lock, self._change(WRITING, checkpoint) as transaction:
+        with held(self._write_lock), self._change(WRITING, checkpoint) as transaction:
             yield transaction
             transaction.publish()
 
     @contextmanager
     def queue(self) -> Iterator[PostgresTransaction]:
         """A change of the queue alone, which waits only for others of its kind, and for the jobs that a write ends."""
-        with self._queue_lock, self._change(QUEUING) as transaction:
+        with held(self._queue_lock), self._change(QUEUING) as transaction:
             yield transaction
 
     def reclaim(self) -> bool:
@@ -191,8 +213,8 @@ class PostgresStore:
         Raises:
             StoreUnavailable: the database does not answer.
         """
-        with self._connection() as connection:
-            connection.execute("SELECT 1")
+        with self._connection():
+            pass
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
@@ -201,42 +223,97 @@ class PostgresStore:
 
     @contextmanager
     def _change(self, lock: int, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
-        with self._connection() as connection:
+        def begin(connection: Connection) -> None:
             connection.execute("BEGIN")
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock,))
+            [(_, read_only)] = connection.execute(LOCK, (lock,)).fetchall()
+            if read_only == "on":
+                raise errors.ReadOnlySqlTransaction("this server is a replica, or was told to be read-only")
+
+        with self._connection(begin) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._space, self._retention, engine, self._place, checkpoint)
-            try:
-                connection.execute("COMMIT")
-            except psycopg.OperationalError as error:
-                raise Unconfirmed(
-                    f"The database broke off ({_first_line(error)}): it is not known whether the change was written."
-                    " Look, or send it again with the same Idempotency-Key."
-                ) from error
+            commit(connection)
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        """Lend a connection; what it did and did not commit is rolled back.
+    def _connection(self, begin: Callable[[Connection], object] = ping) -> Iterator[Connection]:
+        """Lend a connection on which `begin` was done; what was not committed is rolled back. Raises as `told`."""
+        with told(lambda: self._presence.trouble):
+            connection = self._begin(begin)
+            try:
+                yield connection
+            except errors.ReadOnlySqlTransaction:
+                connection.close()  # the next one is to the server that has taken its place
+                raise
+            finally:
+                self._give_back(connection)
 
-        Raises:
-            DiskFull: the database's disk is full.
-            Invalid: something is too long for an index.
-            StoreUnavailable: the database does not answer.
+    def _begin(self, begin: Callable[[Connection], object]) -> Connection:
+        """Return a connection on which `begin` was done. While the server is gone, it is tried again for some seconds.
+
+        That is safe, for nothing was written yet.
         """
-        try:
-            with self._pool.connection() as connection:
-                try:
-                    yield connection
-                finally:
-                    with suppress(psycopg.Error):
-                        connection.rollback()
-        except psycopg.errors.DiskFull as error:
-            raise DiskFull from error
-        except psycopg.errors.ProgramLimitExceeded as error:  # trying it again would not help
-            raise Invalid(TOO_LONG) from error
-        except LOST as error:
-            detail = f"The database does not answer: {_first_line(error)}. Try again in a few seconds."
-            raise StoreUnavailable(detail) from error
+        deadline = monotonic() + PATIENCE_SECONDS
+        while True:
+            connection = None
+            try:
+                connection = self._pool.getconn(timeout=ATTEMPT_SECONDS)
+                begin(connection)
+            except (psycopg.Error, PoolTimeout) as error:
+                if isinstance(error, errors.ReadOnlySqlTransaction) and connection:
+                    connection.close()
+                    sleep(PAUSE_SECONDS)
+                is_gone = connection is None or connection.closed
+                if connection:
+                    self._give_back(connection)
+                if not is_gone or monotonic() >= deadline:
+                    raise
+            else:
+                return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        self._pool.putconn(connection)
+
+
+@contextmanager
+def held(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock.
+
+    Raises:
+        StoreUnavailable: others have had it for too long.
+    """
+    if not lock.acquire(timeout=LOCK_SECONDS):
+        raise StoreUnavailable(BUSY)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def commit(connection: Connection) -> None:
+    """Commit.
+
+    Raises:
+        Unconfirmed: it may have been written, or not; or no replica has confirmed it that was to.
+        psycopg.Error: nothing was written.
+    """
+    warnings: list[str] = []
+
+    def warn(diagnostic: Diagnostic) -> None:
+        warnings.append(diagnostic.message_primary or "")
+
+    connection.add_notice_handler(warn)
+    try:
+        connection.execute("COMMIT")
+    except psycopg.OperationalError as error:
+        if not connection.closed:
+            raise
+        raise Unconfirmed(UNCONFIRMED.format(reason=first_line(error))) from error
+    finally:
+        connection.remove_notice_handler(warn)
+    if warnings:  # as when an administrator ends the wait for a synchronous replica
+        raise Unconfirmed(UNCONFIRMED.format(reason=warnings[0]))
 
 
 def connect(url: str) -> Connection:
@@ -246,7 +323,7 @@ def connect(url: str) -> Connection:
         SettingError: it is no URL.
         psycopg.Error: none can be made.
     """
-    connection = psycopg.connect(checked(url), autocommit=True, cursor_factory=Rows, connect_timeout=CONNECT_SECONDS)
+    connection = psycopg.connect(conninfo(url), autocommit=True, cursor_factory=Rows)
     with connection.transaction():
         connection.execute("SELECT 1")
     prepare(connection)
@@ -254,25 +331,26 @@ def connect(url: str) -> Connection:
 
 
 def open_pool(url: str) -> ConnectionPool[Connection]:
-    """Return a pool of such connections.
+    """Return a pool of such connections, which wait for locks and for the engine only so long.
 
     Raises:
         psycopg.Error: none could be made.
     """
+
+    def configure(connection: Connection) -> None:
+        prepare(connection)
+        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
+
     pool = ConnectionPool(
-        url,
+        conninfo(url),
         min_size=2,
         max_size=CONNECTIONS,
         kwargs={"autocommit": True, "cursor_factory": Rows},
-        configure=prepare,
-        check=ConnectionPool.check_connection,  # after a failover all there were are dead
-        timeout=CONNECT_SECONDS,
+        configure=configure,
+        reconnect_timeout=RECONNECT_SECONDS,
         open=False,
         name="kb",
     )
-    pool.open(wait=True, timeout=CONNECT_SECONDS)
+    pool.open(wait=True, timeout=PATIENCE_SECONDS)
     return pool
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from kb.api.errors import StoreError
-from kb.store.postgres.connection import CONNECT_SECONDS, checked, prepare
+from kb.store.postgres.connection import conninfo, prepare
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
 from kb.store.rows import VectorSpace
@@ -85,7 +85,7 @@ def space_in_use(url: str) -> VectorSpace | None:
     Raises:
         SettingError: it is no URL.
     """
-    with suppress(psycopg.Error), psycopg.connect(checked(url), connect_timeout=CONNECT_SECONDS) as connection:
+    with suppress(psycopg.Error), psycopg.connect(conninfo(url)) as connection:
         prepare(connection)
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,):
             return space_of(connection)

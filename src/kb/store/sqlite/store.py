@@ -218,8 +218,8 @@ class SqliteStore:
                 raise
         self._keeper.notice()
 
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Return: no other process queues jobs."""
+    def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
+        """Return: no other process queues or ends jobs."""
 
     def queue(self) -> AbstractContextManager[SqliteTransaction]:
         """A change of the queue alone: one like any other."""

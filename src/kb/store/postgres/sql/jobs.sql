@@ -90,7 +90,7 @@ UPDATE jobs SET started_at = now_ms() - make_interval(secs => %s) WHERE id = %s
 -- Running jobs fail that were begun so often and that no other engine runs.
 UPDATE jobs SET status = 'failed', error = %(error)s, finished_at = now_ms()
 WHERE status = 'running' AND attempts >= %(attempts)s AND {gone}
-RETURNING id
+RETURNING id, pg_notify('kb_ends', id::text)
 
 -- name: gone
 -- That no other engine runs a job: the number of one that does is locked.
@@ -141,14 +141,15 @@ WHERE id = ANY(%s) AND status = 'running' AND run_by = %s
 (status = 'queued' OR status = 'running' AND run_by = %(engine)s)
 
 -- name: finish
--- A job is done; its text is in the document now.
+-- A job is done; its text is in the document now. Those who wait for its end hear of it, as of any other end.
 UPDATE jobs SET
   status = 'done', document_id = %(value)s, progress = 1, finished_at = now_ms(), text = NULL, staged = NULL
-WHERE id = %(id)s AND {held} RETURNING id
+WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
 -- name: fail
 -- A job failed.
-UPDATE jobs SET status = 'failed', error = %(value)s, finished_at = now_ms() WHERE id = %(id)s AND {held} RETURNING id
+UPDATE jobs SET status = 'failed', error = %(value)s, finished_at = now_ms()
+WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
 -- name: retry
 -- A failed job is queued again, if its content is there.
@@ -172,7 +173,7 @@ DELETE FROM jobs WHERE id IN (
 
 -- name: delete_job
 -- A job goes, whatever its state.
-DELETE FROM jobs WHERE id = %s
+DELETE FROM jobs WHERE id = %s RETURNING pg_notify('kb_ends', id::text)
 
 -- name: forget_document
 -- The jobs that made a document, and those of the files inside it, say no more what it was, unless they wait and it may
@@ -184,7 +185,7 @@ WHERE document_id = %(id)s OR (part_of = %(id)s AND (staged IS NULL OR %(for_goo
 
 -- name: delete_parts
 -- The jobs of the files inside a document that wait or failed go; one that runs finds that the document is not there.
-DELETE FROM jobs WHERE part_of = %s AND status IN ('queued', 'failed')
+DELETE FROM jobs WHERE part_of = %s AND status IN ('queued', 'failed') RETURNING pg_notify('kb_ends', id::text)
 
 -- name: drop_content
 -- A job's staged file is of no use any more.

@@ -1,0 +1,80 @@
+"""What the database refuses, and that it is gone, as errors of the engine."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import PoolTimeout
+
+from kb.api.errors import DiskFull, Invalid, KbError, Overloaded, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOO_LONG: Final = "A path or another name is too long: PostgreSQL's indexes hold some 2,700 bytes of one."
+AGAIN: Final = "Nothing was changed; try again in a few seconds."
+BUSY: Final = f"Other changes have kept the database busy for too long. {AGAIN}"
+
+GONE: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    errors.IdleInTransactionSessionTimeout,
+    errors.TransactionTimeout,
+    PoolTimeout,
+)
+"""What is raised where the server is gone or has ended the connection; of these the others are told apart first."""
+
+OVERTAXED: Final = (
+    errors.QueryCanceled,
+    errors.InsufficientResources,
+    errors.OutOfMemory,
+    errors.TooManyConnections,
+    errors.ConfigurationLimitExceeded,
+)
+"""What a server raises that is there, and cannot do this."""
+
+
+@contextmanager
+def told(trouble: Callable[[], str | None]) -> Iterator[None]:
+    """Raise what the database does as the engine's own errors; `trouble` says why it gives no connection.
+
+    Raises:
+        DiskFull: its disk is full.
+        Invalid: something is too long for an index.
+        Overloaded: it cannot do this now.
+        StoreUnavailable: it does not answer, or takes no changes.
+    """
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        if fault := fault_of(error, trouble() or "all are in use"):
+            raise fault from error
+        raise
+
+
+def fault_of(error: Exception, trouble: str) -> KbError | None:
+    """Return what an error of the driver is to the engine; None if it is a fault of the engine's own."""
+    match error:
+        case errors.DiskFull():
+            return DiskFull()
+        case errors.ProgramLimitExceeded():  # trying it again would not help
+            return Invalid(TOO_LONG)
+        case errors.LockNotAvailable():
+            return StoreUnavailable(BUSY)
+        case errors.ReadOnlySqlTransaction():
+            return StoreUnavailable(f"The database takes no changes now: {first_line(error)}. {AGAIN}")
+        case PoolTimeout():
+            return StoreUnavailable(f"The database gives no connection: {trouble}. {AGAIN}")
+        case _ if isinstance(error, OVERTAXED):
+            return Overloaded(f"The database could not do this: {first_line(error)}. {AGAIN}")
+        case _ if isinstance(error, GONE):
+            return StoreUnavailable(f"The database does not answer: {first_line(error)}. Try again in a few seconds.")
+    return None
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says."""
+    return str(error).partition("\n")[0]

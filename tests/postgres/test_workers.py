@@ -1,0 +1,107 @@
+"""Engines that only answer, and workers that only work, over one database."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import ExitStack
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.support.eventually import SECONDS, eventually
+from tests.support.postgres import database_url
+
+pytestmark = pytest.mark.postgres
+KB_WORKER = ("kb_cli.main", "worker")
+PATIENCE = 300
+"""What is asked to wait so long ends with the job, or with the test."""
+
+LONG = "The clerks of the counting house kept their ledgers in good order. " * 800
+MUTE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query ILIKE 'listen%'"
+
+
+@pytest.fixture
+def url(tmp_path):
+    return database_url(tmp_path)
+
+
+@pytest.fixture
+def start(start_server, tmp_path, url):
+    """Starts processes over one database, each with a folder of its own: `start("kb_cli.main", "worker")`."""
+    with ExitStack() as stack:
+
+        def begin(*program, **environment):
+            folder = tmp_path / f"process-{len(list(tmp_path.iterdir()))}"
+            environment |= {"KB_DATABASE_URL": url, "KB_MAX_WAIT_SECONDS": str(PATIENCE)}
+            options = {"program": program} if program else {}
+            return stack.enter_context(start_server(folder, **options, **environment))
+
+        yield begin
+
+
+def api(server):
+    return httpx2.Client(base_url=f"{server.url}/api/v1", timeout=PATIENCE)
+
+
+def add(http, text, wait=0):
+    answer = http.post("/jobs", json={"text": text}, params={"wait": wait})
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+def job(http, answer):
+    return http.get(f"/jobs/{answer['job_id']}").json()
+
+
+def test_a_worker_does_the_jobs_of_an_engine_without_one_which_hears_of_the_end(start):
+    with api(start(KB_WORKERS="0")) as http:
+        waiting = add(http, "first")
+        assert job(http, waiting)["status"] == "queued"
+        start(*KB_WORKER)
+        eventually("the worker did it", lambda: job(http, waiting)["status"], lambda status: status == "done")
+        began = time.monotonic()
+        assert add(http, "second", wait=PATIENCE)["status"] == "done"
+        assert time.monotonic() - began < PATIENCE / 2
+        assert http.get("/documents").json()["documents"]
+
+
+def test_an_end_whose_word_was_lost_is_noticed(start, url):
+    with api(start(KB_WORKERS="0")) as http, psycopg.connect(url, autocommit=True) as other:
+        accepted = add(http, "first")
+        other.execute(MUTE)
+        other.execute(
+            "UPDATE kb.jobs SET status = 'done', document_id = 1, finished_at = now(), text = NULL WHERE id = %s",
+            (accepted["job_id"],),
+        )
+        assert http.get(f"/jobs/{accepted['job_id']}", params={"wait": PATIENCE}).json()["status"] == "done"
+
+
+def test_an_engine_without_a_worker_takes_no_file_that_nobody_could_read(start):
+    with api(start(KB_WORKERS="0")) as http:
+        refused = http.post("/jobs", files={"file": ("a.txt", b"words")})
+        assert refused.status_code == 415
+        assert "KB_WORKERS=0" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_what_a_worker_leaves_behind_another_one_does(start, end):
+    with api(start(KB_WORKERS="0")) as http:
+        first = start(*KB_WORKER)
+        accepted = [add(http, f"{number} {LONG}") for number in range(2)]
+        eventually("it is at work", lambda: {job(http, each)["status"] for each in accepted} & {"running", "done"})
+        first.process.send_signal(end)
+        code = first.process.wait(SECONDS)
+        assert code == (0 if end == signal.SIGTERM else -end)
+        start(*KB_WORKER)
+        for each in accepted:
+            assert http.get(f"/jobs/{each['job_id']}", params={"wait": PATIENCE}).json()["status"] == "done"
+        assert len(http.get("/documents").json()["documents"]) == len(accepted)
+
+
+def test_a_worker_says_how_it_is_and_answers_nothing_else(start):
+    server = start(*KB_WORKER)
+    assert httpx2.get(f"{server.url}/healthz").text == "ok"
+    assert "kb_jobs" in httpx2.get(f"{server.url}/metrics").text
+    assert httpx2.get(f"{server.url}/api/v1/status").status_code == 404
