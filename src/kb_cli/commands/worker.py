@@ -23,7 +23,7 @@ def worker(
 ) -> None:
     """Work on the queue of a database in PostgreSQL.
 
-    Any number may run beside its engines. It answers /healthz, /readyz and /metrics, and nothing else. Each needs a data directory of its own, and the model
-    that the engines have.
+    Any number may run beside its engines. It answers /healthz, /readyz and /metrics, and nothing else. Each needs a
+    data directory of its own, and the model that the engines have.
     """
     server().work(host=host, port=port, data_dir=data_dir, device=device)

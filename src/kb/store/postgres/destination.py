@@ -12,11 +12,12 @@ from kb.api.errors import DiskFull, Invalid, StoreError
 from kb.api.own_day import own_day
 from kb.store.postgres.arrival import read_arrival, record_arrival
 from kb.store.postgres.documents import NO_SECTION
+from kb.store.postgres.faults import TOO_LONG
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.migrate import prepare_schema
 from kb.store.postgres.origin import PostgresOrigin
 from kb.store.postgres.statements import statements
-from kb.store.postgres.store import TOO_LONG, WRITING
+from kb.store.postgres.store import WRITING
 from kb.store.postgres.vector_space import are_engines_there, bind_space
 from kb.store.postgres.words import FullText
 from kb.store.transfer import BIN, DOCUMENTS, JOBS, VERSIONS, check_ids, check_source
