@@ -116,7 +116,7 @@ def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
 
     No document comes of it any more; one that it would have replaced stays as it is.
     """
-    dropped = drop(services.store, services.settings.staging_dir, job_id)
+    dropped = drop(services.store, services.originals.blobs, job_id)
     services.worker.ends.publish(job_id)
     return dropped
 
@@ -137,5 +137,5 @@ def _accept_note(services: Services, body: bytes, idempotency_key: str | None, a
 
 def _accept_file(services: Services, form: FormData, idempotency_key: str | None, author: Author) -> JobAccepted:
     file, request = parse_form(form, services.settings)
-    staging, filename = services.settings.staging_dir, basename(file.filename or "")
-    return submit_file(services.store, staging, file.file, filename, request, idempotency_key, author)
+    blobs, filename = services.originals.blobs, basename(file.filename or "")
+    return submit_file(services.store, blobs, file.file, filename, request, idempotency_key, author)

@@ -44,7 +44,7 @@ def open_store(
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
     if is_postgres(url):
-        with _open_postgres(str(url), data_dir, space, retention) as store:
+        with _open_postgres(str(url), space, retention) as store:
             yield store
     else:
         with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
@@ -105,10 +105,8 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
 
 
 @contextmanager
-def _open_postgres(url: str, data_dir: Path, space: VectorSpace, retention: Retention) -> Iterator[Store]:
-    make_folder(data_dir, "KB_DATA_DIR")
-    place = _postgres("place").place_of(data_dir)
-    with closing(_postgres("store").PostgresStore(url, space, retention, place)) as store:
+def _open_postgres(url: str, space: VectorSpace, retention: Retention) -> Iterator[Store]:
+    with closing(_postgres("store").PostgresStore(url, space, retention)) as store:
         yield store
 
 

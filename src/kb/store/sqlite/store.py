@@ -130,6 +130,7 @@ class SqliteStore:
     """
 
     schema_version = SCHEMA_VERSION
+    keys = None
 
     def __init__(
         self,
