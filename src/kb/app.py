@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +22,8 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from kb import __version__
-from kb.access.keyring import FILE, Keyring, digest_of
-from kb.api.errors import KbError, ModelError, SettingError, StoreError, StoreUnavailable
+from kb.access.keyring import FILE, KeyFile, Keyring, digest_of, take_in
+from kb.api.errors import KbError, ModelError, SettingError, StoreError, StoreUnavailable, Unavailable
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.keys import identify_engine_key
@@ -33,7 +33,7 @@ from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
 from kb.asgi.versions import VersionMiddleware
-from kb.documents.disk_use import DiskUse
+from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.documents.reread import queue_outdated
@@ -73,6 +73,7 @@ from kb.search.document_map import DocumentMap
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings, listed
+from kb.store.blob_place import bring_in, open_blobs
 from kb.store.gauges import Gauges
 from kb.store.lock import sole_user
 from kb.store.open import is_postgres, open_store, space_in_use
@@ -148,7 +149,7 @@ def create_app(context: Context | None = None) -> FastAPI:
     check_workers(settings)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
-    keyring = Keyring(settings.data_dir / FILE)
+    keyring = Keyring(None if is_postgres(settings.database_url) else KeyFile(settings.data_dir / FILE))
     seconds = request_seconds("kb_http_request_seconds", instruments.registry)
     app = FastAPIOffline(
         **ABOUT,
@@ -175,6 +176,9 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
 
         async def identify(token: str) -> Caller | None:
             if caller := await of_settings(token):
+                if keyring.is_due:  # it may ask for others
+                    with suppress(Unavailable):
+                        await run_in_threadpool(keyring.refresh)
                 return caller
             key = await run_in_threadpool(keyring.identify, digest_of(token))  # it may wait for a write
             return key.caller if key else None
@@ -233,14 +237,10 @@ def check_workers(settings: Settings) -> None:
     Raises:
         SettingError: it is one.
     """
-    if settings.workers:
-        return
-    if not is_postgres(settings.database_url):
+    if not settings.workers and not is_postgres(settings.database_url):
         raise SettingError(
             "KB_WORKERS: 0 is for PostgreSQL, where others do the jobs; with a database in a file none would"
         )
-    if settings.inbox_dir and not settings.can_read_files:
-        raise SettingError("KB_INBOX_DIR: nobody reads the files that an engine with KB_WORKERS=0 receives")
 
 
 @asynccontextmanager
@@ -292,7 +292,10 @@ def open_core(settings: Settings, instruments: Instruments, stack: ExitStack, *,
     store = stack.enter_context(
         open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings))
     )
-    originals = Originals(settings.files_dir, keep=settings.keep_files)
+    blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
+    if blobs.is_shared:
+        bring_in(store, blobs, settings.files_dir.parent, settings.data_dir)
+    originals = Originals(blobs, keep=settings.keep_files)
     stop = Stop()
     extractors = extractors_of(settings)
     worker = Worker(
@@ -307,7 +310,7 @@ def open_core(settings: Settings, instruments: Instruments, stack: ExitStack, *,
         ends=JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None),
     )
     if works:
-        queue_outdated(store, originals, settings.staging_dir, reads_pictures=extractors.of_kind("image") is not None)
+        queue_outdated(store, blobs, reads_pictures=extractors.of_kind("image") is not None)
         worker.start()
     else:
         worker.tidy()
@@ -341,13 +344,17 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     from kb.embed.onnx.session import available_cores
 
     core = open_core(settings, instruments, stack, works=settings.workers > 0)
-    stack.callback(keyring.flush)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
+    blobs = originals.blobs
+    if store.keys:
+        take_in(settings.data_dir / FILE, store.keys)
+        keyring.open(store.keys)
+    stack.callback(keyring.flush)
     if settings.backup_dir:
         stack.enter_context(BackupSchedule(settings, settings.backup_dir))
     if settings.inbox_dir:
         most_bytes = settings.max_upload_mb << 20
-        inbox = Inbox(settings.inbox_dir, store, settings.staging_dir, settings.data_dir, most_bytes, worker.wake)
+        inbox = Inbox(settings.inbox_dir, store, blobs, settings.data_dir, most_bytes, worker.wake)
         stack.enter_context(inbox)
     at_once = min(available_cores() + 1, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
@@ -373,8 +380,8 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         stack.enter_context(MaintenanceTasks(settings)),
         instruments,
-        DiskUse(settings.files_dir),
-        DiskUse(settings.backup_dir),
+        DiskUse(partial(kept_sizes, blobs)),
+        DiskUse(partial(sizes, settings.backup_dir) if settings.backup_dir else None),
     )
 
 

@@ -134,6 +134,9 @@ class Settings(EngineAccess):
     Args:
         data_dir: where the database, the model and staged files are kept.
         database_url: another database than `sqlite:///<data_dir>/kb.db`.
+        blob_url: where uploaded files are, if not in PostgreSQL itself: `s3://bucket/prefix`, or a folder that all
+            engines share, as in `file:///srv/kb`. The variables of Amazon S3 say the rest: `AWS_ACCESS_KEY_ID`,
+            `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`.
         model_dir: a folder with the model, for machines that reach no package index, or with another model.
         device: where the model runs.
         precision: in which arithmetic: fp16 is for GPUs, int8 for CPUs, bf16 for OpenVINO; auto is fp32. A database
@@ -175,6 +178,7 @@ class Settings(EngineAccess):
 
     data_dir: UserPath = Field(default_factory=data_folder)
     database_url: str | None = None
+    blob_url: str | None = None
     model_dir: UserPath | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
     precision: Literal["auto", "fp32", "fp16", "int8", "bf16"] = "auto"
@@ -208,11 +212,6 @@ class Settings(EngineAccess):
     backup_dir: UserPath | None = None
     backup_hours: Annotated[float, Field(gt=0)] = 24
     backup_keep: Annotated[int, Field(ge=1)] = 7
-
-    @property
-    def can_read_files(self) -> bool:
-        """Whether a file that this engine receives is read by anyone: it lies where only this engine looks."""
-        return self.workers > 0
 
     @property
     def staging_dir(self) -> Path:

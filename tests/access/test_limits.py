@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from kb.access.keyring import Keyring
+from kb.access.keyring import KeyFile
 from kb.api.errors import SettingError
 from tests.access.conftest import Api
 from tests.support.eventually import eventually
@@ -401,7 +401,7 @@ def test_a_file_of_keys_that_cannot_be_read_is_named(tmp_path, text):
     file = tmp_path / "keys.json"
     file.write_text(text)
     with pytest.raises(SettingError, match=re.escape(f"{file} holds the keys, and cannot be read: ")):
-        Keyring(file)
+        KeyFile(file)
 
 
 def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start_server, tmp_path):

@@ -15,13 +15,13 @@ import pytest
 from kb.api.errors import Invalid, LeaseLost, NotReembedding, SettingError, StoreError, StoreUnavailable
 from kb.app import create_app
 from kb.asgi.subapps import Context
+from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.store.postgres import migrate
 from kb.store.postgres.jobs import ENGINES
-from kb.store.postgres.place import place_of
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
 from kb.store.postgres.vector_space import space_in_use
@@ -47,8 +47,8 @@ def url(tmp_path):
     return database_url(tmp_path)
 
 
-def engine(url, place=""):
-    return closing(PostgresStore(url, space(DIMENSIONS), place=place))
+def engine(url):
+    return closing(PostgresStore(url, space(DIMENSIONS)))
 
 
 def job_of(store, job_id):
@@ -170,7 +170,7 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
     staging = tmp_path / "staging"
     staging.mkdir()
     with closing(PostgresStore(url, VectorSpace.of(embedder.spec))) as store:
-        worker = Worker(store, embedder, staging, Originals(tmp_path / "files", keep=True), sandbox)
+        worker = Worker(store, embedder, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
 
         def signs():
             with store.read() as tx:
@@ -192,21 +192,20 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
             worker.stop()
 
 
-def test_a_file_waits_for_the_engine_that_has_it_and_so_does_what_comes_after_it_for_its_path(url):
-    with engine(url, "here") as here, engine(url, "there") as there:
-        with there.write() as tx:
+def test_a_file_that_a_data_directory_has_waits_for_it_and_so_does_what_comes_after_it_for_its_path(url):
+    with engine(url) as store:
+        with store.write() as tx:
             file = tx.jobs.add(NewJob("file", staged="a", filename="a.txt", source_path="/a"))
             note = tx.jobs.add(NewJob("note", text="text", source_path="/a"))
             other = tx.jobs.add(NewJob("note", text="text"))
-        with here.queue() as tx:
+            tx.connection.execute("UPDATE jobs SET staged_at = 'there' WHERE id = %s", (file,))
+        with store.queue() as tx:
             assert tx.jobs.claim_short(9, 99, lambda _: True)[0].id == other
             assert tx.jobs.claim(9) == []
-        with there.queue() as tx:
+            assert tx.jobs.left_at("here") == []
+            assert tx.jobs.left_at("there") == ["a"]
+            tx.jobs.set_brought("a")
             assert [job.id for job in tx.jobs.claim(9)] == [file, note]
-
-
-def test_a_data_directory_keeps_its_name(tmp_path):
-    assert place_of(tmp_path) == place_of(tmp_path) != ""
 
 
 def test_jobs_are_claimed_while_a_document_is_written(url):

@@ -78,11 +78,16 @@ def test_an_end_whose_word_was_lost_is_noticed(start, url):
         assert http.get(f"/jobs/{accepted['job_id']}", params={"wait": PATIENCE}).json()["status"] == "done"
 
 
-def test_an_engine_without_a_worker_takes_no_file_that_nobody_could_read(start):
+def test_a_worker_reads_a_file_that_an_engine_without_one_received(start):
     with api(start(KB_WORKERS="0")) as http:
-        refused = http.post("/jobs", files={"file": ("a.txt", b"words")})
-        assert refused.status_code == 415
-        assert "KB_WORKERS=0" in refused.json()["detail"]
+        accepted = http.post("/jobs", files={"file": ("a.txt", b"words of a lighthouse")}).json()
+        start("kb_cli.main", "worker")
+        done = eventually(
+            "the file is read",
+            lambda: http.get(f"/jobs/{accepted['job_id']}").json(),
+            lambda job: job["status"] == "done",
+        )
+        assert http.get(f"/documents/{done['document_id']}/file").content == b"words of a lighthouse"
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])

@@ -15,6 +15,7 @@ import pytest
 
 import kb.maintenance.backup as backup_module
 from kb.api.errors import StoreError
+from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
@@ -26,6 +27,7 @@ from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
+from tests.support.blobs import kept_at
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
@@ -38,22 +40,22 @@ class Data:
         self.settings = Settings(data_dir=folder)
         for made in (folder, self.settings.files_dir, self.settings.staging_dir):
             made.mkdir(parents=True, exist_ok=True)
-        self.originals = Originals(self.settings.files_dir, keep=True)
+        self.originals = Originals(FolderBlobs(self.settings.files_dir.parent), keep=True)
 
     def open(self):
         return closing(SqliteStore(self.settings.data_dir / "kb.db", space(DIMENSIONS)))
 
     def add_file(self, store, text, **fields):
-        name, digest = stage(io.BytesIO(text.encode()), self.settings.staging_dir)
+        name, digest = stage(io.BytesIO(text.encode()), self.originals.blobs)
         with store.write() as tx:
             document_id = tx.documents.add(replace(content(text, "text"), **fields), f"/{text}", ["tag"])
-            self.originals.add(self.settings.staging_dir / name, digest)
+            self.originals.add(name, digest)
         (self.settings.staging_dir / name).unlink()
         return document_id
 
     def wait(self, store, text):
         """A file waits for its job."""
-        name, digest = stage(io.BytesIO(text.encode()), self.settings.staging_dir)
+        name, digest = stage(io.BytesIO(text.encode()), self.originals.blobs)
         with store.write() as tx:
             return tx.jobs.add(NewJob("file", staged=name, filename=text, content_hash=digest))
 
@@ -64,7 +66,7 @@ class Data:
             texts = {id_: [chunk.text for chunk in tx.documents.chunks(id_)] for id_ in documents}
             waiting = {name: (self.settings.staging_dir / name).read_bytes() for name in tx.jobs.staged()}
         files = {
-            id_: self.originals.path(each.content_hash).read_bytes()
+            id_: kept_at(self.originals, each.content_hash).read_bytes()
             for id_, each in documents.items()
             if each.doc_type != "note"
         }
@@ -128,8 +130,8 @@ def test_files_that_an_earlier_backup_has_are_not_copied_again_and_old_backups_g
     assert back_up(filled_data.settings, backups, keep=2).added == 2
     assert back_up(filled_data.settings, backups, keep=2).added == 0
     with filled_data.open() as store:
-        data_file = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
-        purge(store, filled_data.originals, filled_data.settings.staging_dir, 2)
+        data_file = kept_at(filled_data.originals, content("a ledger of patient clerks").content_hash)
+        purge(store, filled_data.originals, filled_data.originals.blobs, 2)
         filled_data.add_file(store, "another ledger")
     assert not data_file.exists()
     assert back_up(filled_data.settings, backups, keep=2).added == 1
@@ -204,7 +206,7 @@ def stopping_at(last):
 
 def test_a_damaged_database_makes_no_backup_and_a_damaged_file_takes_no_place_of_a_sound_one(filled_data, backups):
     back_up(filled_data.settings, backups, keep=1)
-    original = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
+    original = kept_at(filled_data.originals, content("a ledger of patient clerks").content_hash)
     original.write_bytes(b"something else")
     assert back_up(filled_data.settings, backups, keep=1).manifest.missing == []
     assert list(verify_backups(backups)) == []
@@ -307,7 +309,7 @@ def test_a_restore_without_room_leaves_what_was_there(filled_data, backups, tmp_
 def test_a_file_that_is_lost_stays_in_the_backups_and_is_said_to_be_missing(filled_data, backups, tmp_path):
     before = filled_data.state()
     back_up(filled_data.settings, backups, keep=1)
-    lost = filled_data.originals.path(content("a ledger of patient clerks").content_hash)
+    lost = kept_at(filled_data.originals, content("a ledger of patient clerks").content_hash)
     lost.unlink()
     for _ in range(2):
         assert back_up(filled_data.settings, backups, keep=1).manifest.missing == [str(lost)]
@@ -367,7 +369,7 @@ def test_a_backup_from_the_future_puts_off_none(filled_data, backups):
 
 def test_a_file_that_is_nowhere_is_counted(filled_data, backups):
     assert back_up(filled_data.settings, backups, keep=7).absent == 0
-    filled_data.originals.path(content("a ledger of patient clerks").content_hash).unlink()
+    kept_at(filled_data.originals, content("a ledger of patient clerks").content_hash).unlink()
     assert back_up(filled_data.settings, backups, keep=7).absent == 0, "the earlier backup has it"
     assert back_up(filled_data.settings, backups.with_name("new"), keep=7).absent == 1
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.undo import undo
@@ -85,7 +86,7 @@ def test_attachments_that_were_stamped_in_the_future_went_with_their_mail(store)
 
 @pytest.fixture
 def originals(tmp_path):
-    return Originals(tmp_path / "files", keep=True)
+    return Originals(FolderBlobs(tmp_path), keep=True)
 
 
 def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, originals, embedder):

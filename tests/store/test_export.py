@@ -25,6 +25,7 @@ from kb.store.lock import sole_user
 from kb.store.rows import NOBODY, Author, Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
+from tests.support.blobs import kept_at
 from tests.support.documents import content
 from tests.support.spaces import space
 
@@ -74,7 +75,7 @@ def data(tmp_path, model_files, embedder):
                 own = {"vectors": vectors, "own_tags": ("own",), "date": "2024-05", "filename": f"{number}.txt"}
                 made = replace(made, **own)
                 tx.documents.add(made, f"/files/{number}", ["own"], part_of)
-                data.originals.add(kept, made.content_hash)
+                data.originals.add(kept.name, made.content_hash)
             kept.unlink()
         with store.write() as tx:
             tx.documents.delete(tx.documents.add(replace(made, content_hash="0"), "/last", []))
@@ -179,7 +180,7 @@ def test_nothing_is_overwritten_and_no_engine_is_imported_under(data, tmp_path):
 
 
 def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path):
-    shutil.rmtree(data.originals.path(content("what file 6 says").content_hash).parent)
+    shutil.rmtree(kept_at(data.originals, content("what file 6 says").content_hash).parent)
     export(data.settings, tmp_path / "export", as_notes=True)
     notes = {path.name: path.read_text("utf-8") for path in (tmp_path / "export" / "notes").iterdir()}
     assert sorted(notes) == ["1-The-lighthouse-keeper-counts-ships.md", "2-Ledgers.md", "4-Tagged.md", "6-6.md"]

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import apsw
 import pytest
 
+from kb.blobs.folder import FolderBlobs
 from kb.documents.diff import diff
 from kb.documents.originals import Originals
 from kb.documents.save import save
@@ -18,6 +19,7 @@ from kb.store.rows import NOBODY, Author, Filter, Retention
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import content
+from tests.support.blobs import kept_at
 from tests.support.spaces import space
 
 
@@ -165,17 +167,17 @@ def test_a_rolled_back_change_leaves_no_version(path):
 
 
 def test_files_of_versions_and_of_the_bin_stay_until_these_go(path, tmp_path):
-    originals = Originals(tmp_path / "files", keep=True)
+    originals = Originals(FolderBlobs(tmp_path), keep=True)
     hashes = ["a" * 64, "b" * 64]
     for hash_ in hashes:
-        originals.path(hash_).parent.mkdir(parents=True)
-        originals.path(hash_).write_text("x")
+        kept_at(originals, hash_).parent.mkdir(parents=True)
+        kept_at(originals, hash_).write_text("x")
     first, second = (replace(content(hash_, doc_type="text"), content_hash=hash_) for hash_ in hashes)
 
     def kept():
         originals.sweep(store)
         originals.sweep_strays(store)
-        return [originals.path(hash_).exists() for hash_ in hashes]
+        return [kept_at(originals, hash_).exists() for hash_ in hashes]
 
     with opened(path) as store:
         add(store, "another, so that the database is not empty")

@@ -312,6 +312,15 @@ def test_a_job_that_was_begun_before_is_claimed_by_itself(store):
     assert claims == [[(added[2], 1)], [(added[0], 2)], [(added[1], 2)]]
 
 
+def test_without_files_all_else_is_claimed_but_what_comes_after_one_for_its_path(store):
+    with store.write() as tx:
+        file = tx.jobs.add(NewJob("file", staged="a", filename="a.txt", source_path="/a"))
+        after, other = (tx.jobs.add(NewJob("note", text="text", source_path=path)) for path in ("/a", "/b"))
+        assert [job.id for job in tx.jobs.claim(9, files=False)] == [other]
+        assert tx.jobs.claim(9, files=False) == []
+        assert [job.id for job in tx.jobs.claim(9)] == [file, after]
+
+
 def test_a_job_that_its_engine_gave_back_was_not_attempted(store):
     with store.write() as tx:
         added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(3)]

@@ -8,7 +8,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from kb.documents.originals import Originals
+from kb.blobs.folder import FolderBlobs
+from kb.blobs.protocol import kept_as
 from kb.store.rows import AuditEvent, Author, Content, NewChunk, NewJob, Place
 
 SYLLABLES = ("ka", "lo", "mi", "run", "ning", "tes", "ted", "Zü", "rich", "ver", "ein", "bel", "sto", "ne", "qui", "ra")
@@ -39,7 +40,7 @@ class Library:
         self.words = ["".join(self.chance.choices(SYLLABLES, k=self.chance.randint(1, 4))) for _ in range(2000)]
         self.words += UNSPACED
         self.vectors = np.random.default_rng(7).normal(size=(len(self.words), self.dimensions)).astype(np.float32)
-        self.originals = Originals(self.settings.files_dir, keep=True)
+        self.blobs = FolderBlobs(self.settings.files_dir.parent)
         for folder in (self.settings.files_dir, self.settings.staging_dir):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -149,7 +150,7 @@ class Library:
 
     def keep_file(self, content):
         """Keep the file that a content came from."""
-        path = self.originals.path(content.content_hash)
+        path = self.blobs.path(kept_as(content.content_hash))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(chunk.text for chunk in content.chunks))
 

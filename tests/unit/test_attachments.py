@@ -10,6 +10,7 @@ import apsw
 import numpy as np
 import pytest
 
+from kb.blobs.folder import FolderBlobs
 from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
@@ -29,7 +30,7 @@ FAULT = """CREATE TRIGGER fault BEFORE INSERT ON jobs WHEN NEW.source_path = '/m
 
 @contextmanager
 def working(store, embedder, staging, watch=None):
-    worker = Worker(store, embedder, staging, Originals(staging.parent / "files", keep=True), instruments=watch)
+    worker = Worker(store, embedder, staging, Originals(FolderBlobs(staging.parent), keep=True), instruments=watch)
     worker.start()
     yield worker
     worker.stop()
@@ -168,7 +169,7 @@ def test_an_attachment_that_a_message_has_no_more_goes_to_the_bin_and_with_the_m
         assert tx.documents.get(note)
         assert tx.history.counts().versions == 0
     assert documents(store).keys() == {"/m#c.txt"}
-    Originals(staging.parent / "files", keep=True).sweep(store)
+    Originals(FolderBlobs(staging.parent), keep=True).sweep(store)
     assert not list((staging.parent / "files").glob("*/*"))
 
 
@@ -190,7 +191,7 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
 
 
 def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, embedder, staging):
-    originals = Originals(staging.parent / "files", keep=True)
+    originals = Originals(FolderBlobs(staging.parent), keep=True)
     (staging / "late").write_bytes(message(("b.txt", "words")).as_bytes())
     with store.write() as tx:
         mail = tx.documents.add(a_note(), "/m", [])
@@ -203,7 +204,7 @@ def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, e
         restore(store, embedder, mail)
         until_idle(store)
     assert documents(store).keys() == {"/m", "/m#a.eml", "/m#a.eml#b.txt"}
-    purge(store, originals, staging, mail)
+    purge(store, originals, originals.blobs, mail)
     assert documents(store) == {}
 
 
@@ -213,7 +214,8 @@ def test_what_waits_goes_with_its_message_that_is_purged(store, staging):
         mail = tx.documents.add(a_note(), "/m", [])
         tx.jobs.add(NewJob("file", staged="late", filename="a.eml", source_path="/m#a.eml", part_of=mail))
         tx.history.discard(mail, NOBODY)
-    purge(store, Originals(staging.parent / "files", keep=True), staging, mail)
+    blobs = FolderBlobs(staging.parent)
+    purge(store, Originals(blobs, keep=True), blobs, mail)
     assert jobs(store) == []
     assert list(staging.iterdir()) == []
 

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from kb.api.errors import SettingError
+from kb.blobs.folder import FolderBlobs
 from kb.maintenance import inbox as inbox_module
 from kb.maintenance.inbox import Inbox
 
@@ -24,7 +25,7 @@ def new_inbox(folder, make_store, tmp_path):
     with make_store() as store:
 
         def make():
-            return Inbox(folder, store, tmp_path / "data/staging", tmp_path / "data", 1000, lambda: None)
+            return Inbox(folder, store, FolderBlobs(tmp_path / "data"), tmp_path / "data", 1000, lambda: None)
 
         def sent():
             with store.read() as tx:
@@ -111,5 +112,5 @@ def test_a_folder_in_which_kb_keeps_its_own_files_is_no_inbox(folder, make_store
     with make_store() as store:
         data = folder / "kb"
         with pytest.raises(SettingError, match="kb keeps its own files in"):
-            Inbox(folder, store, data / "staging", data, 1000, lambda: None)
-        Inbox(folder, store, data / "staging", folder / ".local/share/kb", 1000, lambda: None)
+            Inbox(folder, store, FolderBlobs(data), data, 1000, lambda: None)
+        Inbox(folder, store, FolderBlobs(data), folder / ".local/share/kb", 1000, lambda: None)

@@ -8,9 +8,11 @@ from hashlib import sha256
 
 import pytest
 
+from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.reread import queue_outdated
 from tests.store.test_store import add, content
+from tests.support.blobs import kept_at
 
 FILES = {name: sha256(name.encode()).hexdigest() for name in ("needed", "stray", "part", "waiting")}
 
@@ -23,9 +25,9 @@ def store(make_store):
 
 @pytest.fixture
 def originals(tmp_path):
-    originals = Originals(tmp_path / "files", keep=True)
+    originals = Originals(FolderBlobs(tmp_path), keep=True)
     for name, digest in FILES.items():
-        path = originals.path(digest)
+        path = kept_at(originals, digest)
         path.parent.mkdir(parents=True, exist_ok=True)
         (path.with_suffix(".part") if name == "part" else path).write_text(name)
     for foreign in ("readme.txt", "ab/readme.txt", "ab/" + "cd" * 32, f"{FILES['stray'][:2]}/{'x' * 64}"):
@@ -59,11 +61,11 @@ def test_nothing_goes_where_the_database_is_empty(store, originals, tmp_path):
 @pytest.fixture
 def passed_over(store, tmp_path):
     """The files of PDFs of which a page was passed over."""
-    originals, paths = Originals(tmp_path / "files", keep=True), []
+    originals, paths = Originals(FolderBlobs(tmp_path), keep=True), []
     (tmp_path / "staging").mkdir()
     for name in ("one", "other"):
         digest = sha256(name.encode()).hexdigest()
-        paths.append(originals.path(digest))
+        paths.append(kept_at(originals, digest))
         paths[-1].parent.mkdir(parents=True, exist_ok=True)
         paths[-1].write_text(name)
         read = content(f"[Page 2 is a picture: OCR is not done.]\n{name}", doc_type="pdf")
@@ -74,12 +76,12 @@ def passed_over(store, tmp_path):
 
 def test_files_that_are_read_again_take_no_room_while_they_wait(store, passed_over, tmp_path):
     originals, paths = passed_over
-    queue_outdated(store, originals, tmp_path / "staging", reads_pictures=True)
+    queue_outdated(store, originals.blobs, reads_pictures=True)
     with store.read() as tx:
         jobs = tx.jobs.page(status="queued", limit=9, before=None)
     assert {job.content_hash for job in jobs} == {path.name for path in paths}
     for job in jobs:
-        assert (tmp_path / "staging" / job.staged).samefile(originals.path(job.content_hash))
+        assert (tmp_path / "staging" / job.staged).samefile(kept_at(originals, job.content_hash))
 
 
 def test_the_engine_starts_where_there_is_no_room_to_read_files_again(store, passed_over, tmp_path, monkeypatch):
@@ -89,8 +91,8 @@ def test_the_engine_starts_where_there_is_no_room_to_read_files_again(store, pas
         raise OSError(ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.link", full)
-    monkeypatch.setattr("kb.documents.staging._copy", full)
-    queue_outdated(store, originals, tmp_path / "staging", reads_pictures=True)
+    monkeypatch.setattr("shutil.copyfile", full)
+    queue_outdated(store, originals.blobs, reads_pictures=True)
     with store.read() as tx:
         assert tx.jobs.pending() == 0
     assert list((tmp_path / "staging").iterdir()) == []

@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from kb.api.errors import DiskFault, NotFound, Unreadable
+from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.parser.sandbox import Limits
 from kb.web.documents import page_count
+from tests.support.blobs import kept_at
 
 
 def test_a_pdf_whose_pages_take_too_long_to_count_is_not_read_again(tmp_path, monkeypatch):
@@ -21,10 +23,10 @@ def test_a_pdf_whose_pages_take_too_long_to_count_is_not_read_again(tmp_path, mo
         raise Unreadable(sandbox.limits.too_slow)
 
     monkeypatch.setattr("kb.parser.sandbox.Sandbox.count_pages", count_pages)
-    originals = Originals(tmp_path / "files", keep=True)
+    originals = Originals(FolderBlobs(tmp_path), keep=True)
     document = SimpleNamespace(id=1, doc_type="pdf", content_hash="ab" * 32)
-    originals.path(document.content_hash).parent.mkdir(parents=True)
-    originals.path(document.content_hash).touch()
+    kept_at(originals, document.content_hash).parent.mkdir(parents=True)
+    kept_at(originals, document.content_hash).touch()
     with PagePictures(None, originals, Limits(seconds=5)) as pages:
         for _ in range(2):
             with pytest.raises(NotFound, match="more than 5 seconds"):

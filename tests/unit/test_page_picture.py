@@ -12,12 +12,14 @@ import pypdfium2
 import pytest
 
 from kb.api.errors import NotFound, Unreadable
+from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.formats.page_picture import Box, draw_page, find_passage, passage_boxes
 from kb.formats.readers import pdf as pdf_reader
 from kb.formats.readers.pdf_page import tidy
 from kb.parser.sandbox import Limits, Sandbox
+from tests.support.blobs import kept_at
 from tests.support.pdf import pdf
 
 FEWEST_LETTERS = 30
@@ -168,15 +170,14 @@ def test_a_document_that_is_deleted_before_its_page_is_drawn_is_not_found(make_s
     class Vanishing(Originals):
         """Files that are there when they are looked for, and then no more."""
 
-        def open(self, document):
-            file = super().open(document)
-            self.path(document.content_hash).unlink()
-            return file
+        def check(self, document):
+            super().check(document)
+            kept_at(self, document.content_hash).unlink()
 
     document = SimpleNamespace(id=1, doc_type="pdf", content_hash="0" * 64)
-    originals = Vanishing(tmp_path / "files", keep=True)
-    originals.path(document.content_hash).parent.mkdir(parents=True)
-    originals.path(document.content_hash).write_bytes(pdf("The lease ends in March 2028."))
+    originals = Vanishing(FolderBlobs(tmp_path), keep=True)
+    kept_at(originals, document.content_hash).parent.mkdir(parents=True)
+    kept_at(originals, document.content_hash).write_bytes(pdf("The lease ends in March 2028."))
     with (
         make_store(dimensions=8) as store,
         PagePictures(store, originals, Limits()) as pictures,

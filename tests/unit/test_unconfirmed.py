@@ -9,6 +9,7 @@ import pytest
 
 from kb.api.errors import Unconfirmed
 from kb.api.models import FileRequest
+from kb.blobs.folder import FolderBlobs
 from kb.documents.attachments import staged_jobs
 from kb.documents.submit import submit_file
 from kb.formats.extracted import Attachment
@@ -36,11 +37,11 @@ def store(make_store):
 
 def test_the_file_of_a_job_that_may_be_queued_is_kept_for_it(store, tmp_path):
     with pytest.raises(Unconfirmed):
-        submit_file(BreaksOff(store), tmp_path, io.BytesIO(b"content"), "a.txt", FileRequest(), "key")
+        submit_file(BreaksOff(store), FolderBlobs(tmp_path), io.BytesIO(b"content"), "a.txt", FileRequest(), "key")
     with store.read() as tx:
         job = tx.jobs.with_key("key")
-    assert (tmp_path / job.staged).read_bytes() == b"content"
-    again = submit_file(store, tmp_path, io.BytesIO(b"content"), "a.txt", FileRequest(), "key")
+    assert (tmp_path / "staging" / job.staged).read_bytes() == b"content"
+    again = submit_file(store, FolderBlobs(tmp_path), io.BytesIO(b"content"), "a.txt", FileRequest(), "key")
     assert again.job_id == job.id
 
 
@@ -50,8 +51,8 @@ def test_so_are_those_of_what_came_with_it(store, tmp_path):
     attachments = [Attachment("a.txt", b"inside")]
     with (
         pytest.raises(Unconfirmed),
-        staged_jobs(message, attachments, tmp_path) as [inside],
+        staged_jobs(message, attachments, FolderBlobs(tmp_path)) as [inside],
         BreaksOff(store).write() as tx,
     ):
         tx.jobs.add(inside)
-    assert (tmp_path / inside.staged).read_bytes() == b"inside"
+    assert (tmp_path / "staging" / inside.staged).read_bytes() == b"inside"

@@ -15,6 +15,7 @@ import pytest
 from kb.api.access import Limit
 from kb.api.errors import KbError
 from kb.api.models import ENDED
+from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
 from kb.documents.originals import Originals
 from kb.documents.save import save
@@ -84,7 +85,7 @@ def worker(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     monkeypatch.setattr("kb.ingest.draft.SLICE", SLICE)
     (tmp_path / "staging").mkdir()
-    started = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    started = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     started.start()
     yield started
     started.stop()
@@ -181,7 +182,7 @@ def test_a_file_whose_extractor_is_out_of_reach_can_be_tried_again(store, failin
     sandbox = ExtractingSandbox(Limits(), extractors, 20, staging)
     with store.write() as tx:
         job_id = tx.jobs.add(NewJob("file", staged="a", filename="a.doc", source_path="/a.doc"))
-    worker = Worker(store, failing, staging, Originals(tmp_path / "files", keep=True), sandbox)
+    worker = Worker(store, failing, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
     worker.start()
     try:
         assert ended(store, job_id).error.startswith(
@@ -202,7 +203,7 @@ def test_notes_and_what_is_read_already_wait_for_no_extractor(store, failing, tm
     staging = tmp_path / "staging"
     staging.mkdir()
     sandbox = ExtractingSandbox(Limits(), Extractors.parse(".slow=sh -c 'sleep 1 && cat'"), 20, staging)
-    worker = Worker(store, failing, staging, Originals(tmp_path / "files", keep=True), sandbox)
+    worker = Worker(store, failing, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
     with store.write():
         for name in ("one", "two", "three"):
             (staging / name).write_text(name)
@@ -226,7 +227,7 @@ def test_a_stop_amid_an_extractor_is_quick_and_its_file_is_begun_again(store, fa
     staging.mkdir()
     (staging / "a").write_text("words")
     sandbox = ExtractingSandbox(Limits(), Extractors.parse(".slow=sleep 47129"), 60, staging)
-    worker = Worker(store, failing, staging, Originals(tmp_path / "files", keep=True), sandbox)
+    worker = Worker(store, failing, staging, Originals(FolderBlobs(tmp_path), keep=True), sandbox)
     job_id = submit(store, worker, kind="file", staged="a", filename="a.slow")
     worker.start()
     eventually("it runs", lambda: sandbox.is_extracting, bool)
@@ -310,7 +311,7 @@ def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, faili
     (tmp_path / "staging").mkdir()
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in (LONG, "the later text")]
-    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     worker.start()
     assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     worker.stop()
@@ -324,7 +325,7 @@ def test_what_comes_before_a_long_text_for_its_path_is_done_before_it(store, fai
     (tmp_path / "staging").mkdir()
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("the earlier text", LONG)]
-    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     worker.start()
     assert len({ended(store, job_id).document_id for job_id in jobs}) == 1
     worker.stop()
@@ -406,7 +407,7 @@ def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):
 
 def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    first = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    first = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=f"note {number} " + "ledger " * 300)) for number in range(40)]
     first.start()
@@ -414,7 +415,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
     with store.read() as tx:
         assert {tx.jobs.get(job_id).status for job_id in jobs} <= {"queued", "done"}
         assert all(tx.jobs.get(job_id).attempts == 0 for job_id in jobs if tx.jobs.get(job_id).status == "queued")
-    second = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    second = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     second.start()
     assert {ended(store, job_id).status for job_id in jobs} == {"done"}
     second.stop()
@@ -422,7 +423,7 @@ def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_p
 
 def test_stops_that_are_cut_off_do_not_count_against_the_job_that_was_under_way(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    parts = store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True)
+    parts = store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True)
     stopped = Stop()
     stopped.request()
     with store.write() as tx:
@@ -446,7 +447,7 @@ def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, f
         job = tx.jobs.add(NewJob("note", text="text"))
         tx.jobs.claim(1)
         tx.connection.execute("UPDATE jobs SET heartbeat_at = '2999-01-01 00:00:00.000'")
-    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     worker.start()
     assert ended(store, job).status == "done"
     worker.stop()
@@ -455,7 +456,7 @@ def test_a_job_that_was_running_when_the_clock_was_ahead_is_begun_again(store, f
 @pytest.mark.requirement("E-11")
 def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_text(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
-    worker = Worker(store, failing, tmp_path / "staging", Originals(tmp_path / "files", keep=True))
+    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
     with store.write() as tx:
         jobs = [tx.jobs.add(NewJob("note", text=text, source_path="/p")) for text in ("early", "late")]
     worker.start()
@@ -490,7 +491,7 @@ def test_a_long_text_that_is_dropped_while_it_is_embedded_is_not_written_and_the
 def test_a_running_file_that_is_dropped_leaves_neither_document_nor_file(store, failing, tmp_path):
     staging = tmp_path / "staging"
     staging.mkdir()
-    originals = Originals(tmp_path / "files", keep=True)
+    originals = Originals(FolderBlobs(tmp_path), keep=True)
     with store.write() as tx:
         for name in ("a", "b", "c"):
             (staging / name).write_text(f"words of {name}")
@@ -578,7 +579,7 @@ def test_done_jobs_go_when_their_time_has_come_and_their_documents_stay(store, w
         tx.jobs.fail(lost, "no")
         for job_id in (old.id, lost):
             tx.connection.execute(f"UPDATE jobs SET finished_at = '2020-01-01 00:00:00.000' WHERE id = {job_id}")
-    originals = Originals(tmp_path / "files", keep=True)
+    originals = Originals(FolderBlobs(tmp_path), keep=True)
     second = Worker(store, failing, tmp_path / "staging", originals, keep_jobs_days=30)
     second.start()
     try:
@@ -589,8 +590,7 @@ def test_done_jobs_go_when_their_time_has_come_and_their_documents_stay(store, w
         assert tx.jobs.get(young.id).status == "done"
         assert tx.jobs.get(lost).status == "failed"
         document = tx.documents.get(old.document_id)
-    with originals.open(document) as kept:
-        assert (document.filename, kept.read()) == ("a.txt", b"words of a file")
+    assert (document.filename, b"".join(originals.open(document).blocks)) == ("a.txt", b"words of a file")
     assert found(store, "file") == ["words of a file"]
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from kb.access.keyring import FILE, Keyring, digest_of
+from kb.access.keyring import FILE, KeyFile, Keyring, digest_of
 from kb.api.access import Limit
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
@@ -113,7 +113,7 @@ class Site:
 def site(start_server, tmp_path_factory):
     """Pages without a key; there are some all the same, from a time when one was set."""
     folder, backups = tmp_path_factory.mktemp("web"), tmp_path_factory.mktemp("backups")
-    keys = Keyring(folder / FILE)
+    keys = Keyring(KeyFile(folder / FILE))
     keys.make("reader", "read", Limit())
     _, token = keys.make("diary", "write", Limit(("diary",), "/home/ada/diary/"))
     keys.identify(digest_of(token))

@@ -1,29 +1,43 @@
-"""The keys that `kb keys` makes, in a file that holds their digests alone."""
+"""The keys that `kb keys` makes: their digests alone, in a file or in the database that engines share."""
 
 from __future__ import annotations
 
-import hmac
 import json
+import logging
 import re
 import secrets
 import threading
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from kb.api.access import KEY_PREFIX, Caller, Limit
-from kb.api.errors import Invalid, KeyExists, NotFound, SettingError
+from kb.api.access import KEY_PREFIX, Limit
+from kb.api.errors import Invalid, KeyExists, NotFound, SettingError, StoreUnavailable, Unavailable
 from kb.filesystem import sync
+from kb.store.rows import NamedKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from kb.api.access import Right
+    from kb.store.protocol import Keys
+
+logger = logging.getLogger(__name__)
 
 FILE: Final = "keys.json"
+TAKEN: Final = ".json.taken"
+"""How the name of the file ends when its keys are in a database."""
+
+FRESH_SECONDS: Final = 1.0
+"""For how long a key that another engine revoked is good here at most."""
+
+STALE_SECONDS: Final = 10.0
+"""Keys that were read so long ago, where others change them, are not relied on."""
+
 USED_SECONDS: Final = 60
 """How long after a use it is written when keys were used last: no request waits for that."""
 
@@ -31,34 +45,8 @@ OF_SETTINGS: Final = re.compile("[0-9a-f]{8}")
 """What the keys of the settings are called: no other key is called so."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedKey:
-    """A key. Until `former_until` the one that it was before it was rotated is good, too."""
-
-    name: str
-    right: Right
-    tags: tuple[str, ...]
-    folder: str | None
-    digest: str
-    created_at: str
-    used_at: str | None = None
-    former_digest: str | None = None
-    former_until: str | None = None
-
-    @property
-    def caller(self) -> Caller:
-        """Who calls with this key."""
-        limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
-        return Caller(self.name, self.right, limit, is_named=True)
-
-    def opens(self, digest: str) -> bool:
-        """Return whether a token with this digest is the key; both are compared, so that the time tells nothing."""
-        is_former = hmac.compare_digest(digest, self.former_digest or "") and _now() < (self.former_until or "")
-        return hmac.compare_digest(digest, self.digest) or is_former
-
-
-class Keyring:
-    """The keys of one engine, which alone writes the file.
+class KeyFile:
+    """See `kb.store.protocol.Keys`: the keys of one engine, which alone writes the file.
 
     Args:
         path: of the file, which need not be there.
@@ -69,25 +57,86 @@ class Keyring:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
         try:
             self._keys = {key.name: key for key in _read(path)}
         except (OSError, ValueError, TypeError, KeyError) as error:
             why = f"it lacks {error}" if isinstance(error, KeyError) else error
             raise SettingError(f"{path} holds the keys, and cannot be read: {why}") from None
 
+    def all(self) -> list[NamedKey]:
+        """Return them."""
+        return list(self._keys.values())
+
+    def put(self, key: NamedKey) -> None:
+        """Write a key in the place of the one with its name."""
+        self._write({**self._keys, key.name: key})
+
+    def remove(self, name: str) -> None:
+        """Delete a key."""
+        self._write({other: key for other, key in self._keys.items() if other != name})
+
+    def used(self, moments: Mapping[str, str]) -> None:
+        """Write when keys were used last."""
+        used = {name: replace(key, used_at=moments.get(name, key.used_at)) for name, key in self._keys.items()}
+        self._write(used)
+
+    def _write(self, keys: dict[str, NamedKey]) -> None:
+        _write(self._path, keys.values())
+        self._keys = keys
+
+
+class Keyring:
+    """The keys that have names.
+
+    Args:
+        file: where they are kept, if this engine alone changes them; others are given to `open`.
+    """
+
+    def __init__(self, file: KeyFile | None = None) -> None:
+        self._kept: Keys | None = file
+        self._fresh_seconds = float("inf")
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._used: dict[str, str] = {}
+        self._keys = {key.name: key for key in file.all()} if file else {}
+        self._read_at = monotonic()
+        self._retry_at = 0.0
+
+    def open(self, keys: Keys) -> None:
+        """Have the keys that engines share."""
+        self._kept = keys
+        self._fresh_seconds = FRESH_SECONDS
+        self._read_at = float("-inf")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the keys are to be read again: another engine may have changed them."""
+        return monotonic() - self._read_at > self._fresh_seconds
+
+    def refresh(self) -> None:
+        """Read the keys again, if that is due."""
+        with self._lock:
+            self._read()
+
     def every(self) -> list[NamedKey]:
         """Return the keys by their names."""
-        return sorted(self._keys.values(), key=lambda key: key.name)
+        with self._lock:
+            return sorted(self._read(fresh=True).values(), key=lambda key: key.name)
 
     def identify(self, digest: str) -> NamedKey | None:
         """Return the key that a token with this SHA-256 in hex is, which is used now; None if it is none of them."""
-        matching = [key for key in self._keys.values() if key.opens(digest)]
-        return self._used(matching[0].name, digest) if matching else None
+        with self._lock:
+            matching = [key for key in self._read().values() if key.opens(digest)]
+            return self._use(matching[0]) if matching else None
 
     def named(self, name: str) -> NamedKey | None:
-        """Return the key with a name."""
+        """Return the key with a name, as it was read last: this waits for nothing.
+
+        Raises:
+            Unavailable: that was long ago.
+        """
+        if monotonic() - self._read_at > max(STALE_SECONDS, self._fresh_seconds):
+            raise Unavailable
         return self._keys.get(name)
 
     def make(self, name: str, right: Right, limit: Limit) -> tuple[NamedKey, str]:
@@ -103,10 +152,10 @@ class Keyring:
             raise Invalid("right: a key that is limited can read or write; admin is without limits.")
         token = _new_token()
         with self._lock:
-            if name in self._keys:
+            if name in self._read(fresh=True):
                 raise KeyExists(f"There is a key {name!r} already: revoke it, or rotate it.")
             key = NamedKey(name, right, limit.tags, limit.folder, digest_of(token), _now())
-            self._write({**self._keys, name: key})
+            self._put(key)
         return key, token
 
     def rotate(self, name: str, grace: timedelta) -> tuple[NamedKey, str]:
@@ -120,7 +169,7 @@ class Keyring:
             before = self._existing(name)
             former = (before.digest, _now(grace)) if grace else (None, None)
             key = replace(before, digest=digest_of(token), former_digest=former[0], former_until=former[1])
-            self._write({**self._keys, name: key})
+            self._put(key)
         return key, token
 
     def revoke(self, name: str) -> NamedKey:
@@ -131,7 +180,9 @@ class Keyring:
         """
         with self._lock:
             key = self._existing(name)
-            self._write({other: kept for other, kept in self._keys.items() if other != name})
+            self._opened().remove(name)
+            self._keys.pop(name, None)
+            self._used.pop(name, None)
         return key
 
     def flush(self) -> None:
@@ -141,29 +192,81 @@ class Keyring:
                 return
             self._timer.cancel()
             self._timer = None
-            with suppress(OSError):  # a full disk keeps nobody out
-                _write(self._path, self._keys.values())
+            with suppress(OSError, StoreUnavailable):  # a full disk keeps nobody out
+                self._opened().used(self._used)
+                self._used = {}
+
+    def _opened(self) -> Keys:
+        """Return where the keys are kept.
+
+        Raises:
+            Unavailable: that is not known yet.
+        """
+        if self._kept is None:
+            raise Unavailable
+        return self._kept
+
+    def _read(self, *, fresh: bool = False) -> dict[str, NamedKey]:
+        """Return the keys as they are, or were a moment ago: another engine may have changed them.
+
+        Raises:
+            StoreUnavailable: the database does not answer; those who waited for who asked it do not ask again.
+        """
+        if fresh or self.is_due:
+            if not fresh and monotonic() < self._retry_at:
+                raise StoreUnavailable
+            now = monotonic()
+            try:
+                self._keys = {key.name: self._with_use(key) for key in self._opened().all()}
+            except StoreUnavailable:
+                self._retry_at = monotonic() + FRESH_SECONDS
+                raise
+            self._read_at = now
+        return self._keys
+
+    def _with_use(self, key: NamedKey) -> NamedKey:
+        used = max(filter(None, (key.used_at, self._used.get(key.name))), default=None)
+        return replace(key, used_at=used)
 
     def _existing(self, name: str) -> NamedKey:
-        if name not in self._keys:
+        keys = self._read(fresh=True)
+        if name not in keys:
             raise NotFound(f"There is no key {name!r}.")
-        return self._keys[name]
+        return keys[name]
 
-    def _used(self, name: str, digest: str) -> NamedKey | None:
-        with self._lock:
-            key = self._keys.get(name)
-            if key is None or not key.opens(digest):  # revoked or rotated meanwhile
-                return None
-            key = self._keys[name] = replace(key, used_at=_now())
-            if self._timer is None:
-                self._timer = threading.Timer(USED_SECONDS, self.flush)
-                self._timer.daemon = True
-                self._timer.start()
-        return key
+    def _put(self, key: NamedKey) -> None:
+        self._opened().put(key)
+        self._keys[key.name] = key
 
-    def _write(self, keys: dict[str, NamedKey]) -> None:
-        _write(self._path, keys.values())
-        self._keys = keys
+    def _use(self, key: NamedKey) -> NamedKey:
+        used = self._keys[key.name] = replace(key, used_at=_now())
+        self._used[key.name] = str(used.used_at)
+        if self._timer is None:
+            self._timer = threading.Timer(USED_SECONDS, self.flush)
+            self._timer.daemon = True
+            self._timer.start()
+        return used
+
+
+def take_in(path: Path, keys: Keys) -> None:
+    """Take the keys of a file into the database, once: the file gets another name. Those of a name there is stay there.
+
+    Raises:
+        SettingError: it cannot be read.
+    """
+    if not path.exists():
+        return
+    there = {key.name for key in keys.all()}
+    of_file = KeyFile(path).all()
+    for key in of_file:
+        if key.name not in there:
+            keys.put(key)
+    left = [key.name for key in of_file if key.name in there]
+    taken = path.with_suffix(TAKEN)
+    path.replace(taken)
+    logger.info("the keys of %s are in the database now, and the file is %s", path, taken.name)
+    if left:
+        logger.warning("keys of these names were in the database already, and those of the file are not: %s", left)
 
 
 def digest_of(token: str) -> str:

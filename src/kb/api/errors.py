@@ -31,6 +31,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── Unavailable              503 unavailable
     │   ├── Stopped              likewise
     │   ├── ModelChanged         likewise
+    │   ├── FilesUnavailable     likewise
     │   ├── StoreUnavailable     likewise
     │   │   └── Unconfirmed      likewise
     │   └── LeaseLost            never sent: another engine has taken up a job
@@ -272,6 +273,10 @@ class Stopped(Unavailable):
 
 class ModelChanged(Unavailable):
     """The engine changed to another embedding model in the meantime; nothing was written. Try again."""
+
+
+class FilesUnavailable(Unavailable):
+    """The place of the files does not answer. Try again in a few seconds."""
 
 
 class StoreUnavailable(Unavailable):

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import Busy, DiskFault, DiskFull, KbError, Overloaded, StoreUnavailable, TooLarge, Unconfirmed
+from kb.api.errors import (
+    Busy,
+    DiskFault,
+    DiskFull,
+    FilesUnavailable,
+    KbError,
+    Overloaded,
+    StoreUnavailable,
+    TooLarge,
+    Unconfirmed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +39,14 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
-RETRY_SECONDS: dict[type[KbError], int] = {Overloaded: 5, Busy: 1, StoreUnavailable: 5, Unconfirmed: 5}
+RETRY_SECONDS: dict[type[KbError], int] = {
+    Overloaded: 5,
+    Busy: 1,
+    StoreUnavailable: 5,
+    Unconfirmed: 5,
+    FilesUnavailable: 5,
+    DiskFull: 60,
+}
 """When to come back, by the error that says to."""
 
 
@@ -49,7 +66,7 @@ async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
     if isinstance(error, Busy):
         logger.warning("request refused: %s", error.code)
-    elif isinstance(error, (DiskFull, DiskFault, Overloaded, StoreUnavailable)):
+    elif isinstance(error, (DiskFull, DiskFault, FilesUnavailable, Overloaded, StoreUnavailable)):
         logger.error("request failed: %s", error.detail)
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("request failed", exc_info=error)

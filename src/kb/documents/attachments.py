@@ -16,8 +16,8 @@ from kb.store.rows import NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
+    from kb.blobs.protocol import Blobs
     from kb.formats.extracted import Attachment
     from kb.store.rows import Job
 
@@ -31,10 +31,10 @@ _MAX_NAME: Final = 200
 
 
 @contextmanager
-def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> Iterator[list[NewJob]]:
+def staged_jobs(job: Job, attachments: Sequence[Attachment], blobs: Blobs) -> Iterator[list[NewJob]]:
     """Stage the files that came with a job's file, and give their jobs; unless the block ends well, discard them.
 
-    Those of jobs that may have been queued stay: the next start removes what no job waits with.
+    Those of jobs that may have been queued stay: a sweep removes what no job waits with.
     """
     depth = job.depth + 1
     selected = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
@@ -43,7 +43,7 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
     jobs: list[NewJob] = []
     try:
         for attachment, name in zip(selected, _names(selected), strict=True):
-            staged, digest = stage(io.BytesIO(attachment.data), staging)
+            staged, digest = stage(io.BytesIO(attachment.data), blobs)
             path = f"{job.source_path or f'{OF_JOB}{job.id}'}#{name}"
             jobs.append(
                 NewJob(
@@ -62,7 +62,7 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], staging: Path) -> I
         raise
     except BaseException:
         for new in jobs:
-            discard(new.staged, staging)
+            discard(new.staged, blobs)
         raise
 
 

@@ -11,8 +11,8 @@ from kb.store.rows import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from kb.blobs.protocol import Blobs
     from kb.documents.originals import Originals
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Author, Document
@@ -41,7 +41,7 @@ def delete(
     return document
 
 
-def purge(store: Store, originals: Originals, staging: Path, document_id: int) -> Document:
+def purge(store: Store, originals: Originals, blobs: Blobs, document_id: int) -> Document:
     """Delete a document for good, from the bin, too, with versions, originals and attachments, read or not; return it.
 
     Raises:
@@ -54,6 +54,6 @@ def purge(store: Store, originals: Originals, staging: Path, document_id: int) -
         tx.documents.delete(document_id)
         waiting -= tx.jobs.staged()
     for name in waiting:
-        discard(name, staging)
+        discard(name, blobs)
     originals.sweep(store)
     return document

@@ -7,9 +7,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from kb.api.errors import FilesUnavailable
+from kb.blobs.protocol import KEPT
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+    from kb.blobs.protocol import Blobs
 
 FRESH_SECONDS: Final = 300
 MOST_FILES: Final = 200_000
@@ -23,15 +28,18 @@ class DiskUse:
     """The size of a folder, remembered for some minutes.
 
     Args:
-        folder: need not be there.
+        sizes: yields those of its files; None if there is none.
         most: files to look at.
         clock: the seconds that have passed since some moment.
     """
 
     def __init__(
-        self, folder: Path | None, most: int = MOST_FILES, clock: Callable[[], float] = time.monotonic
+        self,
+        sizes: Callable[[], Iterable[int]] | None,
+        most: int = MOST_FILES,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._folder = folder
+        self._sizes = sizes
         self._most = most
         self._clock = clock
         self._lock = threading.Lock()
@@ -43,22 +51,30 @@ class DiskUse:
 
         While someone else looks, what was known before is returned: who asks waits in a thread that others need.
         """
-        if self._folder is not None and self._lock.acquire(blocking=False):
+        if self._sizes is not None and self._lock.acquire(blocking=False):
             try:
                 if self._clock() >= self._until:
-                    self._size = self._measured(self._folder)
+                    self._size = self._measured(self._sizes)
                     self._until = self._clock() + FRESH_SECONDS
             finally:
                 self._lock.release()
         return self._size
 
-    def _measured(self, folder: Path) -> int | None:
+    def _measured(self, sizes: Callable[[], Iterable[int]]) -> int | None:
         total, end = 0, self._clock() + MOST_SECONDS
-        for number, size in enumerate(sizes(folder), 1):
-            if number > self._most or self._clock() > end:
-                return None
-            total += size
+        try:
+            for number, size in enumerate(sizes(), 1):
+                if number > self._most or self._clock() > end:
+                    return None
+                total += size
+        except FilesUnavailable:
+            return None
         return total
+
+
+def kept_sizes(blobs: Blobs) -> Iterator[int]:
+    """Yield the size of each kept file."""
+    return (blob.size for blob in blobs.list(KEPT))
 
 
 def sizes(folder: str | Path) -> Iterator[int]:

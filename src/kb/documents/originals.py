@@ -3,53 +3,47 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
-import shutil
-from typing import TYPE_CHECKING, BinaryIO
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from kb.api.errors import DiskFull, NotFound
+from kb.api.errors import FilesUnavailable, NotFound
 from kb.api.models import NOTE
-from kb.filesystem import sync
+from kb.blobs.protocol import KEPT, kept_as, staged_as
+from kb.documents.staging import STRAY_SECONDS
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kb.store.protocol import Store
+    from kb.blobs.protocol import Blobs, OpenBlob
+    from kb.store.protocol import Store, Transaction
     from kb.store.rows import Document
 
 
 logger = logging.getLogger(__name__)
 
-OURS = re.compile(r"[0-9a-f]{64}(\.part)?")
+OURS = re.compile(KEPT + r"([0-9a-f]{2})/\1[0-9a-f]{62}((\.[0-9a-f]{32})?\.part)?")
 """What a kept file is called, and one that is being copied."""
 
 
 class Originals:
-    """A folder of files named by the SHA-256 of their content: the `content_hash` of the documents they became.
+    """Files named by the SHA-256 of their content: the `content_hash` of the documents they became.
 
     The store notes which of them no document needs any more, in the transaction that makes it so; `sweep` removes them
     after it. So a file is there as long as its document is, whatever fails in between.
 
     Args:
-        folder: where they are.
+        blobs: where they are, and where files wait for their job.
         keep: whether new ones are kept.
     """
 
-    def __init__(self, folder: Path, *, keep: bool) -> None:
-        self._folder = folder
+    def __init__(self, blobs: Blobs, *, keep: bool) -> None:
+        self.blobs = blobs
         self._keep = keep
 
-    def path(self, content_hash: str) -> Path:
-        """Return where the file with this content is, if it is kept."""
-        return self._folder / content_hash[:2] / content_hash
-
-    def digests(self) -> set[str]:
-        """Return the hashes of the files that are kept."""
-        return {path.name for path in self._folder.glob("??/*") if _is_ours(path) and not path.suffix}
-
-    def open(self, document: Document) -> BinaryIO:
-        """Open the file that a document came from.
+    def open(self, document: Document) -> OpenBlob:
+        """Read the file that a document came from.
 
         Raises:
             NotFound: it came from none, or files were not kept.
@@ -57,63 +51,71 @@ class Originals:
         try:
             if document.doc_type == NOTE:
                 raise FileNotFoundError
-            return self.path(document.content_hash).open("rb")
+            return self.blobs.open(kept_as(document.content_hash))
         except FileNotFoundError:
-            raise NotFound(
-                f"No file is kept for document {document.id}: it is a note, or KB_KEEP_FILES was off."
-            ) from None
+            raise _none_of(document) from None
 
-    def add(self, staged: Path, content_hash: str) -> None:
-        """Keep a staged file, which stays where it is: its job may have to begin again. It is on disk afterwards.
+    def check(self, document: Document) -> None:
+        """See that the file is there. Raises as `open`."""
+        if document.doc_type == NOTE or self.blobs.size(kept_as(document.content_hash)) is None:
+            raise _none_of(document)
+
+    def local(self, content_hash: str) -> AbstractContextManager[Path]:
+        """Have the file with this content at a path, to be read while the block lasts.
+
+        Raises:
+            FileNotFoundError: it is not kept.
+        """
+        return self.blobs.local(kept_as(content_hash))
+
+    def add(self, staged: str, content_hash: str) -> None:
+        """Keep a staged file, which stays where it is: its job may have to begin again. It is durable afterwards.
 
         Raises:
             DiskFull: there is no room for it.
         """
-        path = self.path(content_hash)
-        if not self._keep or path.exists():
-            return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            link_or_copy(staged, path)
-            sync(path.parent)
-            sync(self._folder)
-        except OSError as error:
-            if DiskFull.is_why(error):
-                raise DiskFull from error
-            raise
+        name = kept_as(content_hash)
+        if self._keep and self.blobs.size(name) is None:
+            self.blobs.copy(staged_as(staged), name)
+
+    def add_ahead(self, staged: str, content_hash: str) -> None:
+        """Do most of what `add` does before the transaction, where that may take long and others wait for it."""
+        if self.blobs.is_shared:
+            with suppress(FileNotFoundError):  # another engine has ended the job; the transaction finds that out
+                self.add(staged, content_hash)
 
     def sweep_strays(self, store: Store) -> None:
         """Remove the files, and parts of files, that were kept for documents that then were not written.
 
-        For when nothing is being written. In an empty database, which may stand in the place of another, nothing goes.
+        For when nothing is being written; where other engines write, too, only old ones go. In an empty database, which
+        may stand in the place of another, nothing goes.
         """
+        least = STRAY_SECONDS if self.blobs.is_shared else 0
+        old = {blob.name for blob in self.blobs.list(KEPT) if blob.age >= least and OURS.fullmatch(blob.name)}
         with store.read() as tx:
-            needed = tx.documents.file_hashes() if any(tx.counts().documents.values()) else None
-        if needed is None:
+            suspects = old - _needed(tx)
+        if not suspects:
             return
-        strays = [path for path in self._folder.glob("??/*") if _is_ours(path) and path.name not in needed]
-        for path in strays:
-            path.unlink(missing_ok=True)
+        with store.write() as tx:  # a document that was written meanwhile may need one
+            if not any(tx.counts().documents.values()):
+                return
+            strays = suspects - _needed(tx)
+            self.blobs.remove(strays)
         if strays:
             logger.info("removed %s files that no document needs", len(strays))
 
     def sweep(self, store: Store) -> None:
-        """Remove the files that no document needs any more."""
-        with store.write() as tx:
-            for content_hash in tx.documents.take_unneeded_files():
-                self.path(content_hash).unlink(missing_ok=True)
+        """Remove the files that no document needs any more; where their place does not answer, the next time."""
+        try:
+            with store.write() as tx:
+                self.blobs.remove(map(kept_as, tx.documents.take_unneeded_files()))
+        except FilesUnavailable as error:
+            logger.warning("files that no document needs stay for now: %s", error.detail)
 
 
-def _is_ours(path: Path) -> bool:
-    return bool(OURS.fullmatch(path.name)) and path.name.startswith(path.parent.name) and not path.is_dir()
+def _none_of(document: Document) -> NotFound:
+    return NotFound(f"No file is kept for document {document.id}: it is a note, or KB_KEEP_FILES was off.")
 
 
-def link_or_copy(staged: Path, path: Path) -> None:
-    """Let a file, which is never written again, be at `path` too."""
-    partial = path.with_suffix(".part")
-    try:
-        os.link(staged, path)
-    except OSError:  # a filesystem without hard links, or a full one: copying tells
-        shutil.copyfile(staged, partial)
-        sync(partial)
-        partial.replace(path)
+def _needed(tx: Transaction) -> set[str]:
+    return set(map(kept_as, tx.documents.file_hashes()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from threading import Timer
 from typing import TYPE_CHECKING, Final, Self, TypeVar
@@ -52,6 +53,8 @@ class PagePictures:
         self._slow: deque[tuple[str, int]] = deque(maxlen=MAX_SLOW)
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, "kb-pages")
+        self._held: tuple[str, Path] | None = None
+        self._file = ExitStack()
         self._used = 0.0
         self._timer: Timer | None = None
 
@@ -60,7 +63,7 @@ class PagePictures:
 
     def __exit__(self, *_: object) -> None:
         self._sandbox.stop()
-        self._thread.submit(self._sandbox.close)
+        self._thread.submit(self._close)
         self._thread.shutdown()
         if self._timer:
             self._timer.cancel()
@@ -78,7 +81,7 @@ class PagePictures:
         with self._store.read() as tx:
             chunks = tx.documents.chunks(document.id)
         passage, place = passage_of(chunks, number, index)
-        self._originals.open(document).close()
+        self._originals.check(document)
         return self._thread.submit(self._draw, document, number, passage, place).result()
 
     def _draw(self, document: Document, number: int, passage: str, place: float) -> bytes:
@@ -91,7 +94,7 @@ class PagePictures:
             raise NotPaged
         known = self._counts.get(document.content_hash)
         if known is None:
-            self._originals.open(document).close()
+            self._originals.check(document)
             known = self._thread.submit(self._count, document).result()
         return known
 
@@ -109,7 +112,7 @@ class PagePictures:
         if page in self._slow:
             raise NotFound(too_slow)
         try:
-            return ask(self._originals.path(document.content_hash))
+            return ask(self._path(document.content_hash))
         except Unreadable as error:
             if error.detail != limits.too_slow:
                 raise NotFound(f"{failure}: {error.detail}.") from None
@@ -120,6 +123,21 @@ class PagePictures:
         finally:
             self._used = time.monotonic()
             self._await_idle()
+
+    def _path(self, content_hash: str) -> Path:
+        """Return where a file can be read; the last one stays there, for whoever sees a page looks at the next."""
+        if self._held is None or self._held[0] != content_hash:
+            self._let_go()
+            self._held = content_hash, self._file.enter_context(self._originals.local(content_hash))
+        return self._held[1]
+
+    def _let_go(self) -> None:
+        self._held = None
+        self._file.close()
+
+    def _close(self) -> None:
+        self._let_go()
+        self._sandbox.close()
 
     def _await_idle(self) -> None:
         if self._timer:
@@ -136,7 +154,7 @@ class PagePictures:
 
     def _close_if_idle(self) -> None:
         if time.monotonic() - self._used >= IDLE_SECONDS:
-            self._sandbox.close()
+            self._close()
 
 
 def passage_of(chunks: list[Chunk], number: int, index: int | None) -> tuple[str, float]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import logging
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from kb.api.errors import DiskFull, NotFound
-from kb.documents.staging import stage
-from kb.filesystem import sync
+from kb.api.errors import DiskFull, FilesUnavailable
+from kb.blobs.protocol import kept_as, staged_as
 from kb.formats.readers.front_matter import FENCES, front_matter
 from kb.formats.scans import BEGINNING, lacks_ocr
 from kb.store.rows import NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from kb.documents.originals import Originals
+    from kb.blobs.protocol import Blobs
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Document
 
@@ -31,20 +28,19 @@ FIRST_CHUNKS: Final = 20
 """In how many chunks of a document its front matter ends, if it ever does."""
 
 
-def queue_outdated(store: Store, originals: Originals, staging: Path, *, reads_pictures: bool) -> None:
+def queue_outdated(store: Store, blobs: Blobs, *, reads_pictures: bool) -> None:
     """Queue files of which more, or less, is to be read now. To be called before anything else is queued.
 
     These are Markdown files whose front matter was indexed as text, and where `reads_pictures`, PDFs of which some
     pages were passed over as pictures. What waits already may be newer than these files: then it is left for the next
-    start, and likewise those for which there is no room.
+    start, and likewise those for which there is no room, or whose place does not answer.
     """
     queued = 0
     with store.write() as tx:
         outdated = [] if tx.jobs.pending() else [*_with_front_matter(tx), *(_with_scans(tx) if reads_pictures else ())]
-        with suppress(DiskFull):
+        with suppress(DiskFull, FilesUnavailable):
             for document in outdated:
-                queued += _queue(tx, document, originals, staging)
-        sync(staging)
+                queued += _queue(tx, document, blobs)
     if queued:
         logger.info("reading %s files again: front matter was indexed as text, or pages were not read", queued)
 
@@ -66,23 +62,15 @@ def _with_front_matter(tx: Transaction) -> Iterator[Document]:
             yield document
 
 
-def _queue(tx: Transaction, document: Document, originals: Originals, staging: Path) -> bool:
+def _queue(tx: Transaction, document: Document, blobs: Blobs) -> bool:
+    staged = uuid4().hex
     try:
-        staged, digest = _staged(document, originals, staging)
-    except NotFound:
+        blobs.copy(kept_as(document.content_hash), staged_as(staged))
+    except FileNotFoundError:
         return False
     name = document.filename or (document.source_path or "").rpartition("/")[2] or "document.md"
     title = document.title if document.title_given else None
-    tx.jobs.add(NewJob("file", title, document.source_path, staged=staged, filename=name, content_hash=digest))
+    tx.jobs.add(
+        NewJob("file", title, document.source_path, staged=staged, filename=name, content_hash=document.content_hash)
+    )
     return True
-
-
-def _staged(document: Document, originals: Originals, staging: Path) -> tuple[str, str]:
-    """Return as what a kept file waits, and its hash: as itself where it can, for all may be more than the room."""
-    name = uuid4().hex
-    try:
-        os.link(originals.path(document.content_hash), staging / name)
-    except OSError:  # a filesystem without hard links, or another one, or there is no such file
-        with originals.open(document) as file:
-            return stage(file, staging)
-    return name, document.content_hash

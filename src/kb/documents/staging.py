@@ -1,54 +1,68 @@
-"""Where uploaded files wait for their job."""
+"""Uploaded files that wait for their job."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from kb.api.errors import DiskFull
-from kb.filesystem import sync, sync_descriptor
+from kb.api.errors import FilesUnavailable, StoreUnavailable
+from kb.blobs.protocol import STAGED, staged_as
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from kb.blobs.protocol import Blobs, Readable
+    from kb.store.protocol import Store
 
-BLOCK_SIZE = 1 << 20
-"""How many bytes are held in memory at a time."""
+STRAY_SECONDS: Final = 86_400.0
+"""How old a file that nothing in the database names is removed, where others may have put it and not yet named it."""
 
 
-def stage(content: BinaryIO, folder: Path) -> tuple[str, str]:
-    """Copy a file into the staging folder; it is on disk, and so is its name, when this returns.
+def stage(content: Readable, blobs: Blobs) -> tuple[str, str]:
+    """Stage a file; it is durable when this returns.
 
     Returns:
-        Its name there, and the SHA-256 of its content.
+        Its name, and the SHA-256 of its content.
 
     Raises:
         DiskFull: there is no room for it; nothing of it is left.
+        FilesUnavailable: the place of the files does not answer; what is left of it is removed later on.
     """
-    name = uuid4().hex
-    try:
-        digest = _copy(content, folder / name)
-        sync(folder)
-    except BaseException as error:
-        discard(name, folder)
-        if isinstance(error, OSError) and DiskFull.is_why(error):
-            raise DiskFull from error
-        raise
-    return name, digest
+    name, reader = uuid4().hex, DigestReader(content)
+    blobs.put(staged_as(name), reader)
+    return name, reader.digest
 
 
-def discard(name: str | None, folder: Path) -> None:
-    """Remove a staged file that no job will ask for."""
+def discard(name: str | None, blobs: Blobs) -> None:
+    """Remove a staged file that no job will ask for; where its place does not answer, a sweep does it later on."""
     if name:
-        (folder / name).unlink(missing_ok=True)
+        with suppress(FilesUnavailable, StoreUnavailable):
+            blobs.remove([staged_as(name)])
 
 
-def _copy(content: BinaryIO, path: Path) -> str:
-    digest = sha256()
-    with path.open("xb") as file:
-        while block := content.read(BLOCK_SIZE):
-            digest.update(block)
-            file.write(block)
-        file.flush()
-        sync_descriptor(file.fileno())
-    return digest.hexdigest()
+def sweep_staged(store: Store, blobs: Blobs) -> None:
+    """Remove old staged files that no job waits with; younger ones may be of a job that is just being queued."""
+    # First what is there, then what is needed: what is queued meanwhile is among the latter.
+    old = [blob.name for blob in blobs.list(STAGED) if blob.age >= STRAY_SECONDS]
+    with store.read() as tx:
+        needed = set(map(staged_as, tx.jobs.staged()))
+    blobs.remove(name for name in old if name not in needed)
+
+
+class DigestReader:
+    """Reads a file, and knows the SHA-256 of what was read."""
+
+    def __init__(self, file: Readable) -> None:
+        self._file = file
+        self._digest = sha256()
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes."""
+        block = self._file.read(size)
+        self._digest.update(block)
+        return block
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 in hex."""
+        return self._digest.hexdigest()

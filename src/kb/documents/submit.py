@@ -13,9 +13,9 @@ from kb.store.rows import NOBODY, NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from kb.api.models import FileRequest, NoteRequest
+    from kb.blobs.protocol import Blobs
     from kb.store.protocol import Store, Transaction
     from kb.store.rows import Author, Job
 
@@ -52,20 +52,21 @@ def submit_note(
 
 def submit_file(
     store: Store,
-    staging: Path,
+    blobs: Blobs,
     content: BinaryIO,
     filename: str,
     request: FileRequest,
     idempotency_key: str | None = None,
     author: Author = NOBODY,
 ) -> JobAccepted:
-    """Queue a file, which is copied into the staging folder.
+    """Queue a file, which is staged.
 
     Raises:
         DiskFull: there is no room for it.
+        FilesUnavailable: the place of the files does not answer.
         KeyReused: the key came with something else before.
     """
-    staged, digest = stage(content, staging)
+    staged, digest = stage(content, blobs)
     job = NewJob(
         "file",
         request.title,
@@ -81,12 +82,12 @@ def submit_file(
     is_queued = False
     try:
         accepted, is_queued = _submit(store, job)
-    except Unconfirmed:  # if it was not queued, the next start removes the file
+    except Unconfirmed:  # if it was not queued, a sweep removes the file
         is_queued = True
         raise
     finally:
         if not is_queued:
-            discard(staged, staging)
+            discard(staged, blobs)
     return accepted
 
 
@@ -104,7 +105,7 @@ def retry(store: Store, job_id: int) -> JobAccepted:
     return JobAccepted(job_id=job_id, status="queued")
 
 
-def drop(store: Store, staging: Path, job_id: int) -> JobDropped:
+def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
     """Forget a job that has not become a document; what it waited with goes, and nothing of it will be written.
 
     The worker notices at its next step that a running one is gone, and removes its file.
@@ -119,7 +120,7 @@ def drop(store: Store, staging: Path, job_id: int) -> JobDropped:
             raise JobDone(f"Job {job_id} is done, and its document is {job.document_id}: delete that one.")
         tx.jobs.delete(job_id)
     if job.status != "running":
-        discard(job.staged, staging)
+        discard(job.staged, blobs)
     return JobDropped(job_id=job_id, was=job.status)
 
 

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from kb import __version__
 from kb.api.errors import StoreError
-from kb.documents.originals import Originals
+from kb.blobs.folder import KeptFiles
 from kb.maintenance.archive import (
     ARCHIVE,
     NAME,
@@ -114,7 +114,7 @@ class Copier:
 
     def __init__(self, settings: Settings, moment: Moment, writer: Writer, checkpoint: Callable[[], None]) -> None:
         self.added = self.absent = 0
-        self._originals = Originals(settings.files_dir, keep=settings.keep_files)
+        self._originals = KeptFiles(settings.files_dir)
         self._staging = settings.staging_dir
         self._moment = moment
         self._writer = writer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kb.api.errors import ModelError
-from kb.documents.originals import Originals
+from kb.blobs.folder import KeptFiles
 from kb.embed.open import open_embedder
 from kb.filesystem import is_exposed
 from kb.ingest.chunk import Chunker
@@ -103,7 +103,7 @@ def verify_data(settings: Settings) -> Iterator[str]:
 
 def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check]:
     """Return the checks of the database and of the files that belong to it."""
-    originals = Originals(settings.files_dir, keep=settings.keep_files)
+    originals = KeptFiles(settings.files_dir)
     return [
         *database.checks,
         Check("files", partial(_damaged_files, database, originals), Remedy.BACKUP),
@@ -130,7 +130,7 @@ def _open(settings: Settings) -> Verification:
     return Verification(database_path(settings.database_url, settings.data_dir))
 
 
-def _damaged_files(database: Verification, originals: Originals) -> Iterator[str]:
+def _damaged_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
     """Yield the kept files that are not what they were."""
     for document_id, content_hash in database.file_hashes():
         path = originals.path(content_hash)
@@ -140,7 +140,7 @@ def _damaged_files(database: Verification, originals: Originals) -> Iterator[str
                     yield f"the file of document {document_id} is not what it was: {path}"
 
 
-def _missing_files(database: Verification, originals: Originals) -> Iterator[str]:
+def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
     missing = [document_id for document_id, digest in database.file_hashes() if not originals.path(digest).exists()]
     if missing:
         yield f"no file is kept of {len(missing)} documents, such as {missing[0]}: KB_KEEP_FILES was off, or it is lost"
@@ -180,7 +180,7 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
 
 def _strays(settings: Settings) -> Iterator[str]:
     """Yield the kept files that no document needs. They are looked at first, and then who may need them."""
-    kept = Originals(settings.files_dir, keep=True).digests()
+    kept = KeptFiles(settings.files_dir).digests()
     with closing(_open(settings)) as database:
         needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
     if strays := kept - needed:

@@ -21,7 +21,7 @@ import yaml
 from kb import __version__
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
-from kb.documents.originals import Originals
+from kb.blobs.folder import KeptFiles
 from kb.filesystem import sync
 from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
@@ -81,7 +81,7 @@ class _ExportWriter:
         if self._part.exists():
             raise StoreError(f"{self._part} is there already: remove it, if it is of an export that was cut off.")
         self._part.mkdir(parents=True, mode=0o700)
-        self._originals = Originals(self._part / FILES, keep=True)
+        self._originals = KeptFiles(self._part / FILES)
         self._write: Callable[[Path, Path], None] = _write_notes if as_notes else _write_lines
         self.database = self._part / "kb.db"
 
@@ -188,7 +188,7 @@ def _chunk(chunk: Chunk | NewChunk) -> dict[str, Any]:
 
 def _write_notes(database: Path, folder: Path) -> None:
     """Write each note, and the text of each file that was not kept, as Markdown; and each file under its name."""
-    kept = Originals(folder / FILES, keep=True)
+    kept = KeptFiles(folder / FILES)
     (folder / NOTES).mkdir()
     for each in leaving(database):
         original = kept.path(each.document.content_hash)

@@ -15,6 +15,7 @@ import numpy as np
 
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
+from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.staging import discard, stage
@@ -153,9 +154,9 @@ class _Arrival:
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         self.imported = Imported()
-        self._exported = Originals(folder / FILES, keep=True)
-        self._originals = Originals(settings.files_dir, keep=settings.keep_files)
-        self._staging = settings.staging_dir
+        self._exported = KeptFiles(folder / FILES)
+        self._blobs = FolderBlobs(settings.files_dir.parent)
+        self._originals = Originals(self._blobs, keep=settings.keep_files)
         self.is_into_new = False
         self._ids: dict[int, int] = {}
         self._new: set[int] = set()
@@ -173,13 +174,13 @@ class _Arrival:
         for digest in {document.content_hash for document in documents if document.doc_type != NOTE}:
             if (path := self._exported.path(digest)).exists():
                 with path.open("rb") as file:
-                    staged, found = stage(file, self._staging)
+                    staged, found = stage(file, self._blobs)
                 try:
                     if found != digest:
                         raise StoreError(f"{path} is not what it was.")
-                    self._originals.add(self._staging / staged, digest)
+                    self._originals.add(staged, digest)
                 finally:
-                    discard(staged, self._staging)
+                    discard(staged, self._blobs)
 
     def write(self, tx: SqliteTransaction, part: Sequence[Arriving], vectors: NDArray[np.float32]) -> None:
         """Write documents, or find those that are there."""

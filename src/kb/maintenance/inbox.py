@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from kb.blobs.protocol import Blobs
     from kb.store.protocol import Store
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Inbox:
     Args:
         folder: is watched, with its folders; what is hidden, empty or a link is left alone.
         store: what gets the jobs.
-        staging: where files wait for their job.
+        blobs: where files wait for their job.
         data_dir: where is kept what was taken.
         most_bytes: how large a file may be.
         wake: says that there is a new job.
@@ -62,7 +63,7 @@ class Inbox:
     """
 
     def __init__(
-        self, folder: Path, store: Store, staging: Path, data_dir: Path, most_bytes: int, wake: Callable[[], None]
+        self, folder: Path, store: Store, blobs: Blobs, data_dir: Path, most_bytes: int, wake: Callable[[], None]
     ) -> None:
         if not folder.is_dir():
             raise SettingError(f"KB_INBOX_DIR: there is no folder {folder}")
@@ -70,7 +71,7 @@ class Inbox:
             raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}; name another folder")
         self._folder = folder.absolute()
         self._store = cast("Store", CallerStore(store, Caller(INBOX)))
-        self._staging = staging
+        self._blobs = blobs
         self._kept = data_dir / TAKEN
         self._most_bytes = most_bytes
         self._wake = wake
@@ -163,7 +164,7 @@ class Inbox:
         with open(file, "rb", opener=open_no_link) as content:
             if state_of(os.fstat(content.fileno())) != state:
                 return False
-            accepted = submit_file(self._store, self._staging, content, file.name, request, author=Author(INBOX))
+            accepted = submit_file(self._store, self._blobs, content, file.name, request, author=Author(INBOX))
         logger.info("taken in from the inbox: %r", str(file), extra={"job_id": accepted.job_id})
         self._wake()
         return True

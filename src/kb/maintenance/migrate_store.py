@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import StoreError
-from kb.documents.originals import Originals, link_or_copy
-from kb.filesystem import make_folder, sync
+from kb.blobs.protocol import kept_as, staged_as
+from kb.blobs.scratch import Blocks
+from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
+from kb.store.blob_place import blobs_apart
 from kb.store.open import open_destination, open_origin
 from kb.store.transfer import AUDIT, JOBS, Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from kb.blobs.protocol import Blobs
     from kb.settings import Settings
     from kb.store.protocol import Transaction
     from kb.store.transfer import Destination, Origin, State, Table
@@ -83,51 +85,51 @@ def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only
                 _copy_rows(origin, destination, table, show)
             show("finishing", 0, 0)
             destination.complete(origin.facts())
-            for folder in (target.files_dir, target.staging_dir):
-                make_folder(folder, "KB_DATA_DIR")
-            copy_files(origin.tx, source, target, show)
+            with _files(source) as files, _files(target) as copies:
+                copy_files(names_of(origin.tx), files, copies, show)
             _compare(migrated, origin, source, target, show)
             if not migrated.differences:
                 destination.finish()
     return migrated
 
 
-def copy_files(tx: Transaction, source: Settings, target: Settings, show: Show) -> None:
-    """Bring over the files that documents came from, and those that wait for a job, as far as they are there."""
-    pairs = files_of(tx, source, target)
-    for number, (path, copy) in enumerate(pairs, start=1):
-        if not copy.exists():
-            copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with suppress(FileNotFoundError):  # it was not kept, or what needed it went after that moment
-                link_or_copy(path, copy)
-        show("copying files", number, len(pairs))
-    for folder in {copy.parent for _, copy in pairs}:
-        sync(folder)
-    if pairs:
-        sync(target.files_dir)
+def copy_files(names: Sequence[str], files: Blobs, copies: Blobs, show: Show) -> None:
+    """Bring over the files of these names, as far as they are there."""
+    for number, name in enumerate(names, start=1):
+        if copies.size(name) is None:
+            # It may not have been kept, or what needed it went after that moment.
+            with suppress(FileNotFoundError), closing(files.open(name)) as found:
+                copies.put(name, Blocks(found.blocks))
+        show("copying files", number, len(names))
 
 
-def files_of(tx: Transaction, source: Settings, target: Settings) -> list[tuple[Path, Path]]:
-    """Return where each file is, and where it is to be."""
-    kept, copies = Originals(source.files_dir, keep=True), Originals(target.files_dir, keep=True)
-    originals = [(kept.path(digest), copies.path(digest)) for digest in sorted(tx.documents.file_hashes())]
-    staged = [(source.staging_dir / name, target.staging_dir / name) for name in sorted(tx.jobs.staged())]
-    return [*originals, *staged]
+def names_of(tx: Transaction) -> list[str]:
+    """Return the names of the files that documents came from, and of those that wait for a job."""
+    kept, staged = map(kept_as, tx.documents.file_hashes()), map(staged_as, tx.jobs.staged())
+    return [*sorted(kept), *sorted(staged)]
+
+
+@contextmanager
+def _files(settings: Settings) -> Iterator[Blobs]:
+    for folder in (settings.files_dir, settings.staging_dir):
+        make_folder(folder, "KB_DATA_DIR")
+    with blobs_apart(settings.database_url, settings.blob_url, settings.files_dir.parent) as blobs:
+        yield blobs
 
 
 def _compare(migrated: Migrated, origin: Origin, source: Settings, target: Settings, show: Show) -> None:
-    with open_origin(target.database_url, target.data_dir) as copy:
+    with open_origin(target.database_url, target.data_dir) as copy, _files(source) as files, _files(target) as copies:
         found = differences(origin, copy, lambda done: show("comparing documents", done, migrated.documents))
-        migrated.differences = [*found, *_missing_files(migrated, files_of(origin.tx, source, target))]
+        migrated.differences = [*found, *_missing_files(migrated, names_of(origin.tx), files, copies)]
 
 
-def _missing_files(migrated: Migrated, pairs: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+def _missing_files(migrated: Migrated, names: Iterable[str], files: Blobs, copies: Blobs) -> Iterator[str]:
     """Yield what is to be said of files that the source has and the target has not; count those of the source."""
-    for path, copy in pairs:
-        if path.exists():
+    for name in names:
+        if (size := files.size(name)) is not None:
             migrated.files += 1
-            if not copy.exists() or copy.stat().st_size != path.stat().st_size:
-                yield f"file {path.name}: it is not in {copy.parent}"
+            if copies.size(name) != size:
+                yield f"file {name}: the target has none of that size"
 
 
 def _copy_documents(migrated: Migrated, origin: Origin, destination: Destination, show: Show) -> None:

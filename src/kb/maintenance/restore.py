@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import StoreError
-from kb.documents.originals import Originals
+from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner_of, make_folder, sync
 from kb.maintenance.archive import DATABASE, copy, digest_of, object_name, opened_backups
 from kb.maintenance.doctor import verify_data
@@ -179,7 +179,7 @@ def unpack(backup: Backup, database: Path, files: Path, staging: Path) -> None:
         StoreError: it is not what it was.
     """
     manifest = backup.manifest
-    originals = Originals(files, keep=True)
+    originals = KeptFiles(files)
     _unpack(backup, DATABASE, manifest.database, database)
     for digest in manifest.originals:
         _unpack(backup, object_name(digest), digest, originals.path(digest))

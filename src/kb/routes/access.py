@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
-from kb.access.keyring import NamedKey
 from kb.api.access import Limit
 from kb.api.errors import NoKeySet, NotFound
 from kb.api.key_models import (
@@ -29,7 +28,7 @@ from kb.routes.dependencies import Limit as Rows
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.store.rows import AuditEvent
+from kb.store.rows import AuditEvent, NamedKey
 
 router = APIRouter(route_class=ThreadRoute, tags=["keys"])
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import partial
-from os import fstat
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -47,7 +45,6 @@ from kb.documents.delete import delete, purge
 from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import check_moment, existing_document, former_document
 from kb.documents.move import move
-from kb.documents.staging import BLOCK_SIZE
 from kb.documents.window import place_of, window
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, ServicesDep, check_right
 from kb.routes.document_models import model_of, models_of, with_chunks
@@ -206,9 +203,9 @@ def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
         name = path_name or document.filename or document.title
     file = services.originals.open(document)
     return StreamingResponse(
-        iter(partial(file.read, BLOCK_SIZE), b""),
+        file.blocks,
         media_type="application/octet-stream",
-        headers={"Content-Length": str(fstat(file.fileno()).st_size), "Content-Disposition": as_attachment(name)},
+        headers={"Content-Length": str(file.size), "Content-Disposition": as_attachment(name)},
         background=BackgroundTask(file.close),
     )
 
@@ -251,7 +248,7 @@ def delete_document(
     """
     if purge_:
         check_right(request, "admin")
-        document = purge(services.store, services.originals, services.settings.staging_dir, document_id)
+        document = purge(services.store, services.originals, services.originals.blobs, document_id)
     else:
         document = delete(services.store, services.originals, document_id, author)
     return Deleted(document_id=document_id, title=document.title)

@@ -39,10 +39,6 @@ class SubmitQuery(WaitQuery):
     why: Why = None
 
 
-NO_FILES = (
-    "This engine does no jobs (KB_WORKERS=0), and others cannot read a file that it receives:"
-    " send files to an engine that does jobs, and notes to any."
-)
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": JobAccepted, "description": "The job has ended."},
     202: {
@@ -120,7 +116,7 @@ def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
 
     No document comes of it any more; one that it would have replaced stays as it is.
     """
-    dropped = drop(services.store, services.settings.staging_dir, job_id)
+    dropped = drop(services.store, services.originals.blobs, job_id)
     services.worker.ends.publish(job_id)
     return dropped
 
@@ -128,8 +124,6 @@ def drop_job(job_id: Id, services: ServicesDep) -> JobDropped:
 async def _accept(request: Request, services: Services, idempotency_key: str | None, author: Author) -> JobAccepted:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "multipart/form-data":
-        if not services.settings.can_read_files:
-            raise UnsupportedMedia(NO_FILES)
         async with read_form(request, services.settings) as form:
             return await run_in_threadpool(_accept_file, services, form, idempotency_key, author)
     if media_type == "application/json":
@@ -143,5 +137,5 @@ def _accept_note(services: Services, body: bytes, idempotency_key: str | None, a
 
 def _accept_file(services: Services, form: FormData, idempotency_key: str | None, author: Author) -> JobAccepted:
     file, request = parse_form(form, services.settings)
-    staging, filename = services.settings.staging_dir, basename(file.filename or "")
-    return submit_file(services.store, staging, file.file, filename, request, idempotency_key, author)
+    blobs, filename = services.originals.blobs, basename(file.filename or "")
+    return submit_file(services.store, blobs, file.file, filename, request, idempotency_key, author)

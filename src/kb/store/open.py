@@ -46,7 +46,7 @@ def open_store(
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
     if is_postgres(url):
-        with _open_postgres(str(url), data_dir, space, retention) as store:
+        with _open_postgres(str(url), space, retention) as store:
             yield store
     else:
         with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
@@ -84,7 +84,7 @@ def space_in_use(url: str | None, data_dir: Path, otherwise: VectorSpace) -> Vec
         SettingError: no backend serves such a URL.
     """
     if is_postgres(url):
-        return _postgres("vector_space").space_in_use(url) or otherwise
+        return postgres("vector_space").space_in_use(url) or otherwise
     from kb.store.sqlite import vector_space
 
     return vector_space.space_in_use(database_path(url, data_dir)) or otherwise
@@ -98,7 +98,7 @@ def open_origin(url: str | None, data_dir: Path) -> Iterator[Origin]:
         SettingError: no backend serves such a URL.
         StoreError: there is none, or it cannot be read.
     """
-    opened = _postgres("opening").origin(str(url)) if is_postgres(url) else _sqlite_origin(database_path(url, data_dir))
+    opened = postgres("opening").origin(str(url)) if is_postgres(url) else _sqlite_origin(database_path(url, data_dir))
     with opened as origin:
         yield origin
 
@@ -113,8 +113,7 @@ def open_destination(url: str | None, data_dir: Path, space: VectorSpace) -> Ite
     """
     make_folder(data_dir, "KB_DATA_DIR")
     if is_postgres(url):
-        place = _postgres("place").place_of(data_dir)
-        with _postgres("opening").destination(str(url), space, place) as destination:
+        with postgres("opening").destination(str(url), space) as destination:
             yield destination
     else:
         path = database_path(url, data_dir)
@@ -148,14 +147,12 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
 
 
 @contextmanager
-def _open_postgres(url: str, data_dir: Path, space: VectorSpace, retention: Retention) -> Iterator[Store]:
-    make_folder(data_dir, "KB_DATA_DIR")
-    place = _postgres("place").place_of(data_dir)
-    with closing(_postgres("store").PostgresStore(url, space, retention, place)) as store:
+def _open_postgres(url: str, space: VectorSpace, retention: Retention) -> Iterator[Store]:
+    with closing(postgres("store").PostgresStore(url, space, retention)) as store:
         yield store
 
 
-def _postgres(name: str) -> Any:  # noqa: ANN401 - a module
+def postgres(name: str) -> Any:  # noqa: ANN401 - a module
     """Return a module of the backend.
 
     Raises:

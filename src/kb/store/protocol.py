@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Hit,
         Job,
         MissingVector,
+        NamedKey,
         NewJob,
         SecondSpace,
         VectorSpace,
@@ -204,10 +205,11 @@ class Jobs(Protocol):
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Jobs with an id below `before`, newest first, of all or of those that one sent."""
 
-    def claim(self, limit: int) -> list[Job]:
+    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
         """Turn the oldest queued jobs to running, which counts as an attempt: new ones together.
 
-        When there is none, one that was begun before, by itself. No job goes before an earlier one with its path.
+        When there is none, one that was begun before, by itself. No job goes before an earlier one with its path. Those
+        of files are left out unless `files`.
         """
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
@@ -395,6 +397,18 @@ class Transaction(Protocol):
         """Return how much is in the database; or how many of the documents and jobs are the caller's to see."""
 
 
+class Keys(Protocol):
+    """The keys that have names. Each change is durable when the method returns."""
+
+    def all(self) -> list[NamedKey]: ...
+    def put(self, key: NamedKey) -> None:
+        """Write a key in the place of the one with its name."""
+
+    def remove(self, name: str) -> None: ...
+    def used(self, moments: Mapping[str, str]) -> None:
+        """Write when keys were used last, by their names; one that is not there any more does not come back."""
+
+
 class Store(Protocol):
     """A database of documents. Safe to use from several threads; a transaction belongs to one."""
 
@@ -411,6 +425,10 @@ class Store(Protocol):
     @property
     def words_faults(self) -> int:
         """How often the words in memory were found to be wrong."""
+
+    @property
+    def keys(self) -> Keys | None:
+        """The keys that its engines share; None where there is one engine, which has them in a file."""
 
     def read(self) -> AbstractContextManager[Transaction]: ...
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from kb.api.access import Caller, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from kb.api.access import Limit
+    from kb.api.access import Right
     from kb.api.models import JobKind, JobStatus, ReembedState
     from kb.embed.protocol import ModelSpec
 
@@ -367,3 +370,34 @@ class Counts:
     jobs: dict[str, int]
     queue_age: float
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKey:
+    """A key. Until `former_until` the one that it was before it was rotated is good, too."""
+
+    name: str
+    right: Right
+    tags: tuple[str, ...]
+    folder: str | None
+    digest: str
+    created_at: str
+    used_at: str | None = None
+    former_digest: str | None = None
+    former_until: str | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls with this key."""
+        limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
+        return Caller(self.name, self.right, limit, is_named=True)
+
+    def opens(self, digest: str) -> bool:
+        """Return whether a token with this digest is the key; both are compared, so that the time tells nothing."""
+        is_former = hmac.compare_digest(digest, self.former_digest or "") and now_iso() < (self.former_until or "")
+        return hmac.compare_digest(digest, self.digest) or is_former
+
+
+def now_iso() -> str:
+    """Return what is now as it is answered."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections import deque
 from concurrent.futures import wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.access.store import as_caller
 from kb.api.access import Caller
-from kb.api.errors import Forbidden, OutOfReach, Unreadable
+from kb.api.errors import Forbidden, LeaseLost, OutOfReach, Unreadable
+from kb.blobs.protocol import staged_as
 from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
 from kb.documents.staging import discard
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from pathlib import Path
 
+    from kb.blobs.protocol import Blobs
     from kb.documents.originals import Originals
     from kb.embed.protocol import Embedder
     from kb.ingest.stop import Stop
@@ -62,7 +64,7 @@ class Ingestion:
     Args:
         store: where documents go.
         embedder: the model.
-        staging: the folder of the files that wait for their job.
+        blobs: where files wait for their job.
         originals: what keeps them afterwards.
         sandbox: what reads them.
         reader: the one thread that uses the sandbox.
@@ -76,7 +78,7 @@ class Ingestion:
         self,
         store: Store,
         embedder: Embedder,
-        staging: Path,
+        blobs: Blobs,
         originals: Originals,
         sandbox: Sandbox,
         reader: Executor,
@@ -87,7 +89,7 @@ class Ingestion:
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._staging = staging
+        self._blobs = blobs
         self._originals = originals
         self._sandbox = sandbox
         self._reader = reader
@@ -171,20 +173,41 @@ class Ingestion:
         if job.staged is None:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
             return replace(note, source=job.source, replaces=job.replaces)
-        return draft_file(
-            self._staging / job.staged,
-            job.filename or "",
-            job.title,
-            self._embedder,
-            self._sandbox,
-            job.content_hash,
-            self._stop.check,
-            is_part=job.depth > 0,
-        )
+        with self._local(job, job.staged) as path:
+            return draft_file(
+                path,
+                job.filename or "",
+                job.title,
+                self._embedder,
+                self._sandbox,
+                job.content_hash,
+                self._stop.check,
+                is_part=job.depth > 0,
+            )
+
+    @contextmanager
+    def _local(self, job: Job, staged: str) -> Iterator[Path]:
+        """Have a job's file at a path.
+
+        Raises:
+            LeaseLost: another engine has ended the job, whose file is gone with that.
+        """
+        try:
+            with self._blobs.local(staged_as(staged)) as path:
+                yield path
+        except FileNotFoundError:
+            with self._store.read() as tx:
+                now = tx.jobs.get(job.id)
+            if now is None or now.staged is None:
+                raise LeaseLost(f"Another engine has ended job {job.id}.") from None
+            raise
 
     def _write(self, group: Sequence[DraftedJob], contents: Sequence[Content], lease: Lease) -> None:
         with self._instruments.ingest("write", jobs=len(group)), ExitStack() as stack:
-            attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._staging)) for job, draft in group]
+            attached = [stack.enter_context(staged_jobs(job, draft.attachments, self._blobs)) for job, draft in group]
+            for job, draft in group:
+                if job.staged:
+                    self._originals.add_ahead(job.staged, draft.content_hash)
             with self._store.write(self._stop.check) as tx:
                 outcomes = [
                     self._save(tx, job, content, jobs, lease)
@@ -232,7 +255,7 @@ class Ingestion:
         document_id, was_there = saved
         tx.jobs.finish(job.id, document_id)
         if job.staged:
-            self._originals.add(self._staging / job.staged, content.content_hash)
+            self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
         if job.source_path or not was_there:
             kept = {new.source_path for new in attached}
@@ -244,7 +267,7 @@ class Ingestion:
 
     def _discard(self, attached: Collection[NewJob]) -> None:
         for new in attached:
-            discard(new.staged, self._staging)
+            discard(new.staged, self._blobs)
 
     def _fail(self, job: Job, reason: str, lease: Lease) -> None:
         """Fail a job for a reason of its own: its content is of no use any more."""
@@ -272,8 +295,8 @@ class Ingestion:
 
     def _unstage(self, job: Job) -> None:
         try:
-            discard(job.staged, self._staging)
-        except OSError as error:  # the next start removes it; the job has ended all the same
+            discard(job.staged, self._blobs)
+        except OSError as error:  # a sweep removes it; the job has ended all the same
             logger.warning("job %s: its staged file stays for now: %s", job.id, error)
 
 

@@ -15,14 +15,17 @@ import shutil
 import threading
 import time
 from contextlib import closing, suppress
+from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from kb.api.errors import DiskFault, DiskFull, LeaseLost, ModelChanged, Stopped, StoreUnavailable
-from kb.documents.staging import discard
+from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
+from kb.blobs.protocol import staged_as
+from kb.documents.staging import discard, sweep_staged
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
+from kb.store.blob_place import bind
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.heartbeat import Heartbeat
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
@@ -47,6 +50,9 @@ CLAIM = 64
 
 SHORT_JOBS, SHORT_NOTE, SHORT_FILE = 32, 2000, 100_000
 """How many notes and files of at most so many bytes go ahead between two slices of a long text."""
+
+SIZES = 4096
+"""Of so many files it is remembered whether they are short: to ask may take a request each."""
 
 SHORT_ROUNDS = 4
 """How often so many go ahead, if there are still some."""
@@ -74,14 +80,19 @@ STOPPED = "stopped"
 
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
+FILES_SECONDS = 5.0
+"""How long files are left alone after their place did not answer; notes are done meanwhile."""
+
+SWEEP_SECONDS = 86_400.0
+"""How often a place that engines share is looked through for files that nothing in the database names."""
 
 
 class Worker:
     """One thread that empties the queue.
 
     Args:
-        staging: the folder of the files that wait for their job.
-        originals: what keeps them afterwards.
+        staging: a folder of this engine's; in a data directory it is where files wait for their job.
+        originals: what keeps files, and has those that wait.
         sandbox: what reads files.
         instruments: where it is counted what was done.
         keep_jobs_days: for how many days done jobs stay; 0 is for ever.
@@ -105,6 +116,8 @@ class Worker:
         self._store = store
         self._staging = staging
         self._originals = originals
+        self._blobs = originals.blobs
+        self._is_short = lru_cache(SIZES)(self._has_short)
         self._sandbox = sandbox or Sandbox()
         self._reader = FollowingPool(1, "kb-reader")
         self._cutter = FollowingPool(1, "kb-cutter")
@@ -112,11 +125,12 @@ class Worker:
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
         self._ingestion = Ingestion(
-            *(store, embedder, staging, originals, self._sandbox, self._reader, self._cutter),
+            *(store, embedder, self._blobs, originals, self._sandbox, self._reader, self._cutter),
             *(self.ends, self._instruments, self._stop),
         )
         self._keep_jobs_days = keep_jobs_days
-        self._expire_at = time.monotonic()
+        self._expire_at = self._sweep_at = time.monotonic()
+        self._files_at = time.monotonic()
         self._stalled_seconds = STALLED_SECONDS
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-worker")
@@ -138,7 +152,8 @@ class Worker:
         with self._store.read() as tx:
             staged = tx.jobs.staged()
         self._originals.sweep(self._store)
-        self._originals.sweep_strays(self._store)
+        if not self._blobs.is_shared:
+            self._originals.sweep_strays(self._store)
         for file in self._staging.iterdir():
             if file.is_dir():  # of an extractor that was cut off
                 shutil.rmtree(file)
@@ -202,8 +217,12 @@ class Worker:
                 self._stalled_seconds = 0.0  # what it worked on may not have gone back into the queue
                 self._instruments.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
+            except FilesUnavailable as error:
+                self._leave_files(error)
             except (DiskFull, DiskFault) as error:
                 logger.error("the worker waits for the disk: %s", error.detail)
+                if self._blobs.is_shared:  # it may be full where the files are, and notes need no room there
+                    self._files_at = time.monotonic() + FILES_SECONDS
                 self._instruments.worker_failed()
                 self._wake.wait(RETRY_SECONDS)
             except Exception:
@@ -218,7 +237,7 @@ class Worker:
         """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
         with self._store.queue() as tx:
             tx.jobs.release_stalled(self._stalled_seconds)
-            jobs = tx.jobs.claim(CLAIM)
+            jobs = tx.jobs.claim(CLAIM, files=self._has_files)
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
@@ -228,8 +247,27 @@ class Worker:
                         rounds -= 1
         else:
             self._expire()
+            self._sweep()
             self._reclaim()
         return bool(jobs)
+
+    def _leave_files(self, error: FilesUnavailable) -> None:
+        """Do without files for a while."""
+        logger.error("files wait for their place: %s", error.detail)
+        self._files_at = time.monotonic() + FILES_SECONDS
+        self._instruments.worker_failed()
+
+    @property
+    def _has_files(self) -> bool:
+        return time.monotonic() >= self._files_at
+
+    def _sweep(self) -> None:
+        """Remove what engines that were cut off left where all of them have their files."""
+        if self._blobs.is_shared and self._has_files and time.monotonic() >= self._sweep_at:
+            self._sweep_at = time.monotonic() + SWEEP_SECONDS
+            bind(self._store, self._blobs)
+            sweep_staged(self._store, self._blobs)
+            self._originals.sweep_strays(self._store)
 
     def _expire(self) -> None:
         """Delete what its time has come for: done jobs, audit lines, versions, the bin; new work goes first."""
@@ -244,7 +282,7 @@ class Worker:
                 history = tx.history.expire(EXPIRED_VERSIONS)
                 waiting -= tx.jobs.staged()
             for name in waiting:
-                discard(name, self._staging)
+                discard(name, self._blobs)
             if history:
                 self._originals.sweep(self._store)
             if max(jobs, lines) < EXPIRED and history < EXPIRED_VERSIONS:
@@ -263,21 +301,26 @@ class Worker:
         """
         try:
             with self._store.queue() as tx:
-                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, self._is_short if files else None)
+                is_short = self._is_short if files and self._has_files else None
+                jobs = tx.jobs.claim_short(SHORT_JOBS, SHORT_NOTE, is_short)
             for _ in self._do(jobs):
                 if files and self._sandbox.is_extracting:
                     self._do_short_jobs(files=False)
         except (Stopped, ModelChanged, StoreUnavailable):
             raise
+        except FilesUnavailable as error:
+            self._leave_files(error)
+            return False
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")
             self._instruments.worker_failed()
             return False
         return bool(jobs)
 
-    def _is_short(self, staged: str) -> bool:
+    def _has_short(self, staged: str) -> bool:
         with suppress(OSError):
-            return (self._staging / staged).stat().st_size <= SHORT_FILE
+            size = self._blobs.size(staged_as(staged))
+            return size is not None and size <= SHORT_FILE
         return False
 
     def _do(self, jobs: Sequence[Job]) -> Generator[None]:

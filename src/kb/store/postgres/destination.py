@@ -20,7 +20,7 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.store import WRITING
 from kb.store.postgres.vector_space import are_engines_there, bind_space
 from kb.store.postgres.words import FullText
-from kb.store.transfer import BIN, DOCUMENTS, JOBS, VERSIONS, check_ids, check_source
+from kb.store.transfer import BIN, DOCUMENTS, VERSIONS, check_ids, check_source
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -55,17 +55,15 @@ class PostgresDestination:
     Args:
         connection: outside a transaction.
         space: what the vectors are of that it takes.
-        place: the data directory in which the files lie that wait for a job; see `place_of`.
 
     Raises:
         StoreError: it is too old or too new, an engine uses it, or another copy is being made.
     """
 
-    def __init__(self, connection: Connection, space: VectorSpace, place: str) -> None:
+    def __init__(self, connection: Connection, space: VectorSpace) -> None:
         self._connection = connection
         self._execute: Any = connection.execute
         self._space = space
-        self._place = place
         self._sql = statements("transfer")
         self._source = ""
         if connection.execute("SELECT pg_try_advisory_lock(%s)", (COPYING,)).fetchone() == (False,):
@@ -182,8 +180,7 @@ class PostgresDestination:
             copy.write(BEGIN_BINARY + binary_rows(vectors, self._space.dimensions) + END_BINARY)
 
     def _copy(self, table: Table, rows: Iterable[Row]) -> None:
-        more = {"documents": "own_day", "versions": "own_day", "jobs": "staged_at"}.get(table.name)
-        columns = table.columns + ((more,) if more else ())
+        columns = table.columns + (("own_day",) if table in (DOCUMENTS, VERSIONS) else ())
         self._copy_rows(table.name, columns, (self._stored(table, row) for row in rows))
 
     def _copy_rows(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
@@ -198,8 +195,6 @@ class PostgresDestination:
         stored = [list(value) if isinstance(value, tuple) else value for value in row]
         if table in (DOCUMENTS, VERSIONS):
             stored.append(own_day(row[table.columns.index("date")]))
-        elif table is JOBS:
-            stored.append(self._place if row[table.columns.index("staged")] else None)
         return tuple(stored)
 
     def _remove(self, document_id: int) -> None:

@@ -32,19 +32,17 @@ class PostgresJobs:
     Args:
         execute: the transaction's.
         engine: the number of this engine.
-        place: the data directory with its staged files. Those of others are left to who has them.
     """
 
-    def __init__(self, execute: Execute, engine: int, place: str) -> None:
+    def __init__(self, execute: Execute, engine: int) -> None:
         self._execute = execute
         self._engine = engine
-        self._place = place
         self._sql = statements("jobs")
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
         columns = field_values(job) | field_values(job.author)
-        columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit), "place": self._place}
+        columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
         added = self._execute(self._sql["insert_job"], columns).fetchone()
         job_id: int = added[0] if added else self._execute(self._sql["find_by_key"], (job.idempotency_key,)).get
         return job_id
@@ -86,13 +84,13 @@ class PostgresJobs:
         where = " AND ".join(conditions)
         return self._jobs(f"{where} ORDER BY id DESC LIMIT %s", (*parameters, limit))
 
-    def claim(self, limit: int) -> list[Job]:
+    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
         """Turn queued jobs to running: new ones together, then those that were begun before, each by itself."""
-        return self._begin(begun=False, limit=limit) or self._begin(begun=True, limit=1)
+        return self._begin(files, begun=False, limit=limit) or self._begin(files, begun=True, limit=1)
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
-        rows = self._execute(self._sql["select_short"], (self._place, size, is_short is not None, LOOKED_AT)).fetchall()
+        rows = self._execute(self._sql["select_short"], (size, is_short is not None, LOOKED_AT)).fetchall()
         short = (job_id for job_id, staged in rows if staged is None or (is_short and is_short(staged)))
         return self._claimed(self._execute(self._sql["claim_these"], (self._engine, list(islice(short, limit)))))
 
@@ -161,6 +159,14 @@ class PostgresJobs:
         """Return the staged files that are still needed."""
         return {name for (name,) in self._execute(self._sql["select_staged"])}
 
+    def left_at(self, place: str) -> list[str]:
+        """Return the staged files that are in a data directory still, and not where every engine has them."""
+        return [name for (name,) in self._execute(self._sql["select_left"], (place,))]
+
+    def set_brought(self, staged: str) -> None:
+        """Say that every engine has a staged file."""
+        self._execute(self._sql["set_brought"], (staged,))
+
     def _end(self, name: str, value: object, job_id: int) -> None:
         sql = self._sql[name].format(held=self._sql["held"])
         ended = self._execute(sql, {"value": value, "id": job_id, "engine": self._engine}).fetchone()
@@ -170,8 +176,8 @@ class PostgresJobs:
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
         return mapped(job_of, self._execute(self._sql["select_jobs"].format(condition=condition), parameters))
 
-    def _begin(self, *, begun: bool, limit: int) -> list[Job]:
-        wanted = {"engine": self._engine, "place": self._place, "begun": begun, "limit": limit}
+    def _begin(self, files: bool, *, begun: bool, limit: int) -> list[Job]:
+        wanted = {"engine": self._engine, "files": files, "begun": begun, "limit": limit}
         return self._claimed(self._execute(self._sql["claim"], wanted))
 
     def _claimed(self, rows: Iterable[tuple[int]]) -> list[Job]:

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from kb.api.errors import StoreError
+from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.destination import PostgresDestination
 from kb.store.postgres.origin import PostgresOrigin
 from kb.store.postgres.store import READ, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
+    from kb.store.postgres.connection import Connection
     from kb.store.rows import VectorSpace
 
 
@@ -35,7 +39,7 @@ def origin(url: str) -> Iterator[PostgresOrigin]:
 
 
 @contextmanager
-def destination(url: str, space: VectorSpace, place: str) -> Iterator[PostgresDestination]:
+def destination(url: str, space: VectorSpace) -> Iterator[PostgresDestination]:
     """The database at `url`, whose schema is made if it has none. No engine may use it.
 
     Raises:
@@ -44,9 +48,33 @@ def destination(url: str, space: VectorSpace, place: str) -> Iterator[PostgresDe
     """
     try:
         with closing(connect(url)) as connection:
-            yield PostgresDestination(connection, space, place)
+            yield PostgresDestination(connection, space)
     except psycopg.Error as error:
         raise StoreError(f"The database in PostgreSQL cannot be used: {_first_line(error)}.") from error
+
+
+@contextmanager
+def files(url: str, scratch: Path) -> Iterator[tuple[PostgresBlobs, Callable[[], AbstractContextManager[BlobPlace]]]]:
+    """The files in the database at `url`, and what is recorded of where they are.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    try:
+        with closing(connect(url)) as connection:
+
+            @contextmanager
+            def lend() -> Iterator[Connection]:
+                yield connection
+
+            @contextmanager
+            def place() -> Iterator[BlobPlace]:
+                with connection.transaction():
+                    yield BlobPlace(connection)
+
+            yield PostgresBlobs(lend, scratch), place
+    except psycopg.Error as error:
+        raise StoreError(f"The files in PostgreSQL cannot be used: {_first_line(error)}.") from error
 
 
 def _first_line(error: Exception) -> str:

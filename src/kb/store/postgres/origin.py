@@ -46,7 +46,7 @@ class PostgresOrigin:
     @cached_property
     def tx(self) -> PostgresTransaction:
         """The same moment as the engine sees it."""
-        return PostgresTransaction(self._connection, self.space, Retention(), 0, "")
+        return PostgresTransaction(self._connection, self.space, Retention(), 0)
 
     def count(self) -> int:
         """Return how many documents there are, those in the bin too."""

@@ -17,6 +17,7 @@ from kb.api.errors import StoreError, StoreUnavailable, Unconfirmed
 from kb.store.former_index import FormerIndex
 from kb.store.postgres.arrival import settle
 from kb.store.postgres.audit import PostgresAudit
+from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import Rows, conninfo, prepare
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
@@ -25,6 +26,7 @@ from kb.store.postgres.former_index import PostgresPresent
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
 from kb.store.postgres.jobs import PostgresJobs
+from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.presence import Presence
 from kb.store.postgres.second_vectors import PostgresSecondVectors
@@ -37,6 +39,7 @@ from kb.store.rows import Counts, Filter, Retention
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
+    from pathlib import Path
 
     from psycopg.errors import Diagnostic
 
@@ -87,7 +90,6 @@ class PostgresTransaction:
         space: VectorSpace,
         retention: Retention,
         engine: int,
-        place: str,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         self.connection = connection
@@ -96,7 +98,7 @@ class PostgresTransaction:
         words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
         self.documents = PostgresDocuments(connection, words, vectors, space, checkpoint)
         self.history = PostgresHistory(self._execute, self.documents, retention)
-        self.jobs = PostgresJobs(self._execute, engine, place)
+        self.jobs = PostgresJobs(self._execute, engine)
         self.second = PostgresSecondVectors(self._execute)
         self.audit = PostgresAudit(self._execute, retention)
         self._words = words
@@ -144,7 +146,6 @@ class PostgresStore:
         url: where it is.
         space: what makes the vectors.
         retention: how long what was changed or deleted is kept.
-        place: the data directory in which the files lie that wait for a job; see `place_of`.
 
     Raises:
         StoreError: the database cannot be opened, or is of another version or model.
@@ -155,10 +156,10 @@ class PostgresStore:
     words_size = 0
     words_faults = 0
 
-    def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION, place: str = "") -> None:
+    def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION) -> None:
         self._space = space
         self._retention = retention
-        self._place = place
+        self.keys = PostgresKeys(self._connection)
         self._write_lock = threading.Lock()
         self._queue_lock = threading.Lock()
         try:
@@ -182,7 +183,7 @@ class PostgresStore:
         """One moment of the database."""
         with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
-            yield PostgresTransaction(connection, self._space, self._retention, engine, self._place)
+            yield PostgresTransaction(connection, self._space, self._retention, engine)
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -202,6 +203,16 @@ class PostgresStore:
         """A change of the queue alone, which waits only for others of its kind, and for the jobs that a write ends."""
         with held(self._queue_lock), self._change(QUEUING) as transaction:
             yield transaction
+
+    def blobs(self, scratch: Path) -> PostgresBlobs:
+        """Return the files in the database, which are fetched into a folder to be read as such."""
+        return PostgresBlobs(self._connection, scratch)
+
+    @contextmanager
+    def blob_place(self) -> Iterator[BlobPlace]:
+        """What is recorded of where files are, and may be changed while the block lasts."""
+        with self._connection() as connection, connection.transaction():
+            yield BlobPlace(connection)
 
     def reclaim(self) -> bool:
         """Return False: autovacuum does it."""
@@ -231,7 +242,7 @@ class PostgresStore:
 
         with self._connection(begin) as connection:
             engine = self._presence.number
-            yield PostgresTransaction(connection, self._space, self._retention, engine, self._place, checkpoint)
+            yield PostgresTransaction(connection, self._space, self._retention, engine, checkpoint)
             commit(connection)
 
     @contextmanager

@@ -75,10 +75,9 @@ class SqliteJobs:
         where = " AND ".join(conditions)
         return self._jobs(f"{where} ORDER BY id DESC LIMIT ?", (*parameters, limit))
 
-    def claim(self, limit: int) -> list[Job]:
+    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
         """Turn queued jobs to running: new ones together, then those that were begun before, each by itself."""
-        new = self._execute(self._sql["claim"], (False, limit)).fetchall()
-        return self._claimed(new or self._execute(self._sql["claim"], (True, 1)).fetchall())
+        return self._begin(files, begun=False, limit=limit) or self._begin(files, begun=True, limit=1)
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
@@ -151,6 +150,10 @@ class SqliteJobs:
 
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
         return mapped(job_of, self._execute(self._sql["select_jobs"].format(condition=condition), parameters))
+
+    def _begin(self, files: bool, *, begun: bool, limit: int) -> list[Job]:
+        wanted = {"files": files, "begun": begun, "limit": limit}
+        return self._claimed(self._execute(self._sql["claim"], wanted).fetchall())
 
     def _claimed(self, ids: Sequence[tuple[int]]) -> list[Job]:
         among = json.dumps([job_id for (job_id,) in ids])

@@ -131,6 +131,7 @@ class SqliteStore:
     """
 
     schema_version = SCHEMA_VERSION
+    keys = None
 
     def __init__(
         self,

@@ -157,8 +157,8 @@ SELECT chunks FROM statistics
 SELECT count(*) FROM chunks WHERE document_id IN (SELECT id FROM documents WHERE {condition})
 
 -- name: select_size
--- How many bytes the database takes.
-SELECT pg_database_size(current_database())
+-- How many bytes the database takes, without the files in it.
+SELECT pg_database_size(current_database()) - pg_total_relation_size('blob_blocks')
 
 -- name: select_tags
 -- Every tag in use among some documents, with the number of those; the condition is put in.

@@ -17,11 +17,11 @@ SELECT id FROM jobs WHERE idempotency_key = %s
 WITH added AS (
   INSERT INTO jobs (
     kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, staged_at
+    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces
   ) VALUES (
     %(kind)s, %(title)s, %(source_path)s, %(tags)s, %(text)s, %(staged)s, %(filename)s, %(idempotency_key)s,
     %(request_hash)s, %(content_hash)s, %(part_of)s, %(depth)s, %(by)s, %(client)s, %(why)s, %(limits)s, %(source)s,
-    %(replaces)s, CASE WHEN %(staged)s::text IS NOT NULL THEN %(place)s END
+    %(replaces)s
   ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 )
 SELECT id, pg_notify('kb_jobs', '') FROM added
@@ -42,15 +42,17 @@ FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 -- name: claim
 -- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
 -- before what came earlier for the same path, or runs elsewhere. What another engine claims at the moment is passed over,
--- and so is what has its file elsewhere, with what comes after it for the same path.
+-- and so is what has its file where it cannot be had now, with what comes after it for the same path.
 UPDATE jobs SET
   status = 'running', attempts = attempts + 1, started_at = now_ms(), heartbeat_at = now_ms(), run_by = %(engine)s
 WHERE id IN (
   SELECT id FROM jobs AS next
-  WHERE status = 'queued' AND (attempts > 0) = %(begun)s AND (staged IS NULL OR staged_at = %(place)s) AND NOT EXISTS (
+  WHERE status = 'queued' AND (attempts > 0) = %(begun)s AND (staged IS NULL OR %(files)s AND staged_at IS NULL) AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.id < next.id AND earlier.source_path = next.source_path
-      AND (earlier.status = 'queued' AND (earlier.attempts > next.attempts OR earlier.staged_at <> %(place)s)
+      AND (earlier.status = 'queued' AND (
+          earlier.attempts > next.attempts OR earlier.staged IS NOT NULL AND NOT (%(files)s AND earlier.staged_at IS NULL)
+        )
         OR earlier.status = 'running' AND earlier.run_by <> %(engine)s)
   )
   ORDER BY attempts, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
@@ -60,7 +62,7 @@ WHERE id IN (
 -- New jobs that may overtake: short notes, and if files may, too, these, whose length is not known here; none that comes
 -- after another one for its path. What stands for a NUL is one byte.
 SELECT id, staged FROM jobs AS next
-WHERE status = 'queued' AND attempts = 0 AND (staged IS NULL OR staged_at = %s)
+WHERE status = 'queued' AND attempts = 0 AND staged_at IS NULL
   AND CASE WHEN staged IS NULL THEN octet_length(replace(text, U&'\FDD0', ' ')) <= %s ELSE %s END
   AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier
@@ -190,6 +192,14 @@ DELETE FROM jobs WHERE part_of = %s AND status IN ('queued', 'failed') RETURNING
 -- name: drop_content
 -- A job's staged file is of no use any more.
 UPDATE jobs SET staged = NULL WHERE id = %s
+
+-- name: select_left
+-- The staged files of jobs that are in a data directory still.
+SELECT staged FROM jobs WHERE staged IS NOT NULL AND staged_at = %s
+
+-- name: set_brought
+-- A staged file is where every engine has it.
+UPDATE jobs SET staged_at = NULL WHERE staged = %s
 
 -- name: select_staged
 -- The staged files that jobs wait with.

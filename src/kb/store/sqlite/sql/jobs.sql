@@ -42,18 +42,18 @@ FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
 -- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path.
+-- before what came earlier for the same path. Files may be left out, and what comes after one for its path then is, too.
 UPDATE jobs SET
   status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
   heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
 WHERE id IN (
   SELECT id FROM jobs AS next INDEXED BY jobs_queue
-  WHERE status = 'queued' AND (attempts > 0) = ? AND NOT EXISTS (
+  WHERE status = 'queued' AND (attempts > 0) = :begun AND (staged IS NULL OR :files) AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier INDEXED BY jobs_queue
-    WHERE status = 'queued' AND earlier.attempts > next.attempts AND earlier.id < next.id
-      AND earlier.source_path = next.source_path
+    WHERE status = 'queued' AND (earlier.attempts > next.attempts OR earlier.staged IS NOT NULL AND NOT :files)
+      AND earlier.id < next.id AND earlier.source_path = next.source_path
   )
-  ORDER BY attempts, id LIMIT ?
+  ORDER BY attempts, id LIMIT :limit
 ) RETURNING id
 
 -- name: select_short

@@ -1,0 +1,211 @@
+"""Blobs in a folder: the data directory, or one that several engines share."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from kb.api.errors import DiskFull, FilesUnavailable
+from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob
+from kb.filesystem import sync, sync_descriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from kb.blobs.protocol import Readable
+
+DIGEST: Final = re.compile("[0-9a-f]{64}")
+PART: Final = ".part"
+"""How the name of a file ends that is being written."""
+
+
+class FolderBlobs:
+    """See `kb.blobs.protocol.Blobs`.
+
+    Args:
+        root: the folder; the names are paths below it.
+    """
+
+    is_shared = False
+    is_outside = False
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def path(self, name: str) -> Path:
+        """Return where a blob is, if it is there."""
+        return self._root / name
+
+    def put(self, name: str, content: Readable) -> None:
+        """Write a blob, whole or not at all; it is on the disk when this returns."""
+        with self._reaching(), self._written(name) as part, part.open("xb") as file:
+            while block := content.read(BLOCK_SIZE):
+                file.write(block)
+            file.flush()
+            sync_descriptor(file.fileno())
+
+    def copy(self, name: str, to: str) -> None:
+        """Give a blob another name, too, as a hard link where there can be one."""
+        with self._reaching():
+            path = self.path(to)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                os.link(self.path(name), path)
+            except FileExistsError:
+                return
+            except OSError:  # a filesystem without hard links, or a full one: copying tells
+                with self._written(to) as part:
+                    shutil.copyfile(self.path(name), part)
+                    sync(part)
+            sync(path.parent)
+            sync(path.parent.parent)
+
+    def open(self, name: str) -> OpenBlob:
+        """Read a blob."""
+        with self._reaching():
+            file = self.path(name).open("rb")
+            return OpenBlob(os.fstat(file.fileno()).st_size, self._blocks(file), file)
+
+    @contextmanager
+    def local(self, name: str) -> Iterator[Path]:
+        """Have a blob as a file: it is one."""
+        with self._reaching():
+            self.path(name).stat()
+        yield self.path(name)
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a blob has; None if there is none."""
+        try:
+            with self._reaching():
+                return self.path(name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove those that are there."""
+        with self._reaching():
+            for name in names:
+                self.path(name).unlink(missing_ok=True)
+
+    def list(self, prefix: str) -> Iterator[Blob]:
+        """Yield the blobs below a folder, and what is left of those that were not written whole."""
+        now, start = time.time(), len(str(self._root)) + 1
+        with self._reaching():
+            for folder, _, names in os.walk(self.path(prefix)):
+                for name in names:
+                    path = os.path.join(folder, name)  # noqa: PTH118 - for each of very many
+                    try:
+                        found = os.lstat(path)
+                    except FileNotFoundError:
+                        continue
+                    yield Blob(path[start:].replace(os.sep, "/"), found.st_size, now - found.st_mtime)
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Say what the operating system says in the words of a place for files."""
+        try:
+            yield
+        except OSError as error:
+            if DiskFull.is_why(error):
+                raise DiskFull from error
+            raise
+
+    @contextmanager
+    def _written(self, name: str) -> Iterator[Path]:
+        """Have a file written beside a blob, and put in its place."""
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part = path.with_name(f"{path.name}.{uuid4().hex}{PART}")
+        try:
+            yield part
+            part.replace(path)
+            sync(path.parent)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+    def _blocks(self, file: BinaryIO) -> Generator[bytes]:
+        with file, self._reaching():
+            while block := file.read(BLOCK_SIZE):
+                yield block
+
+
+class KeptFiles:
+    """A folder of kept files as who looks after it sees it: those of a data directory, of a backup or an export."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, content_hash: str) -> Path:
+        """Return where the file with this content is, if it is kept."""
+        return self._folder / content_hash[:2] / content_hash
+
+    def digests(self) -> set[str]:
+        """Return the hashes of the files that are kept."""
+        return {path.name for path in self._folder.glob("??/*") if _is_kept(path)}
+
+
+def _is_kept(path: Path) -> bool:
+    return bool(DIGEST.fullmatch(path.name)) and path.name.startswith(path.parent.name) and not path.is_dir()
+
+
+class SharedFolder(FolderBlobs):
+    """A folder that several engines share, and that may be away.
+
+    Args:
+        root: the folder. While `marker` is not in it, it is taken to be away: what should be mounted there may not be.
+        marker: the name of a blob.
+    """
+
+    is_shared = True
+    is_outside = True
+
+    def __init__(self, root: Path, marker: str) -> None:
+        super().__init__(root)
+        self._marker = root / marker
+
+    def put(self, name: str, content: Readable) -> None:
+        """Write a blob, if the folder is there."""
+        self._check(self.path(name))
+        super().put(name, content)
+
+    def copy(self, name: str, to: str) -> None:
+        """Give a blob another name, too, if the folder is there."""
+        self._check(self.path(to))
+        super().copy(name, to)
+
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a blob has, the marker, too, before there is one; None if there is none."""
+        if self.path(name) == self._marker and self._root.is_dir() and not self._is_there():
+            return None
+        return super().size(name)
+
+    def _check(self, path: Path) -> None:
+        if path != self._marker:
+            with self._reaching():
+                self._marker.stat()
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            with super()._reaching():
+                yield
+        except FileNotFoundError as error:
+            if self._is_there():
+                raise
+            raise FilesUnavailable(f"The folder of the files is not there: {self._root}. Is it mounted?") from error
+        except OSError as error:
+            raise FilesUnavailable(f"The folder of the files does not answer: {error}.") from error
+
+    def _is_there(self) -> bool:
+        try:
+            return self._marker.exists()
+        except OSError:
+            return False

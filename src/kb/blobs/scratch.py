@@ -1,0 +1,49 @@
+"""Blobs that are elsewhere, as files for as long as somebody reads them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from kb.api.errors import DiskFull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kb.blobs.protocol import OpenBlob
+
+
+class Blocks:
+    """The blocks of a blob as something to read from; see `kb.blobs.protocol.Readable`."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next block; nothing behind the last."""
+        return next(self._blocks, b"")
+
+
+@contextmanager
+def as_file(blob: OpenBlob, scratch: Path) -> Iterator[Path]:
+    """Have a blob as a file in a folder, which is removed afterwards.
+
+    Raises:
+        DiskFull: there is no room for it.
+    """
+    path = scratch / uuid4().hex
+    try:
+        try:
+            with path.open("xb") as file:
+                for block in blob.blocks:
+                    file.write(block)
+        except OSError as error:
+            if DiskFull.is_why(error):
+                raise DiskFull from error
+            raise
+        yield path
+    finally:
+        blob.close()
+        path.unlink(missing_ok=True)

@@ -1,0 +1,52 @@
+"""The keys that have names, for all engines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from kb.store.postgres.statements import statements
+from kb.store.row_mapping import iso
+from kb.store.rows import NamedKey
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kb.store.postgres.blobs import Connect
+
+
+class PostgresKeys:
+    """See `kb.store.protocol.Keys`. Each change is a transaction of its own.
+
+    Args:
+        connect: lends a connection.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._sql = statements("keys")
+
+    def all(self) -> list[NamedKey]:
+        """Return them."""
+        with self._connect() as connection:
+            rows = connection.execute(self._sql["select_keys"]).fetchall()
+        return [
+            NamedKey(name, may, tuple(json.loads(tags)), folder, digest, iso(created), iso(used), former, iso(until))
+            for name, may, tags, folder, digest, created, used, former, until in rows
+        ]
+
+    def put(self, key: NamedKey) -> None:
+        """Write a key in the place of the one with its name."""
+        with self._connect() as connection:
+            connection.execute(self._sql["put_key"], asdict(key) | {"tags": list(key.tags)})
+
+    def remove(self, name: str) -> None:
+        """Delete a key."""
+        with self._connect() as connection:
+            connection.execute(self._sql["delete_key"], (name,))
+
+    def used(self, moments: Mapping[str, str]) -> None:
+        """Write when keys were used last."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.executemany(self._sql["set_used"], [(at, name) for name, at in moments.items()])

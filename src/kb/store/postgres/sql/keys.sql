@@ -1,0 +1,22 @@
+-- The keys that have names.
+
+-- name: select_keys
+-- All of them.
+SELECT name, may, array_to_json(tags)::text, folder, digest, created_at, used_at, former_digest, former_until FROM keys
+
+-- name: put_key
+-- A key, as it is now.
+INSERT INTO keys (name, may, tags, folder, digest, created_at, used_at, former_digest, former_until)
+VALUES (
+  %(name)s, %(right)s, %(tags)s, %(folder)s, %(digest)s, %(created_at)s, %(used_at)s, %(former_digest)s, %(former_until)s
+)
+ON CONFLICT (name) DO UPDATE SET
+  digest = excluded.digest, former_digest = excluded.former_digest, former_until = excluded.former_until
+
+-- name: delete_key
+-- A key goes.
+DELETE FROM keys WHERE name = %s
+
+-- name: set_used
+-- A key was used; another engine may have seen a later use.
+UPDATE keys SET used_at = GREATEST(used_at, %s) WHERE name = %s
