@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kb.api.errors import EngineUnreachable, Unavailable
+from kb.blobs.protocol import KEPT
 from kb.client.client import EngineClient
+from kb.store.blob_place import blobs_apart
 from tests.conftest import free_port, without_settings
 from tests.crash.clients import Client, documents_by_path
 from tests.http.conftest import until_idle
@@ -173,9 +175,8 @@ class Trial:
             queue = await patiently(until_idle, api)
             found = await patiently(documents_by_path, api)
         losses = [loss for client in self.clients for loss in client.compare(found)]
-        files = {
-            file.name for each in (*self.engines, *self.workers) for file in each.folder.glob("databases/*/files/*/*")
-        }
+        with blobs_apart(self.node.url, None, self.engines[0].folder) as blobs:
+            files = {blob.name.rpartition("/")[2] for blob in blobs.list(KEPT)}
         kept = [state for documents in found.values() for state, _ in documents if not state.is_note]
         losses += [f"the file {state.content_hash} is not there" for state in kept if state.content_hash not in files]
         losses += [f"job {job} was done {times} times" for job, times in self.node.ask(TWICE, "kb")]
