@@ -276,6 +276,7 @@ DAMAGE = {
     "codes are gone": "DELETE FROM vector_codes",
     "some codes are gone": "DELETE FROM vector_codes WHERE chunk_id % 7 = 0",
     "codes are cut": "UPDATE vector_codes SET code = substr(code, 1, 9) WHERE chunk_id % 5 = 0",
+    "codes have one bit a dimension, as they had once": "UPDATE vector_codes SET code = substr(code, 1, 16)",
     "codes are empty": "UPDATE vector_codes SET code = x''",
     "codes are exchanged": "UPDATE vector_codes SET code = (SELECT code FROM vector_codes WHERE chunk_id = 1) WHERE chunk_id = 2",
     "codes of no chunk": "INSERT INTO vector_codes SELECT 9999, code FROM vector_codes LIMIT 1",
