@@ -152,7 +152,7 @@ def _factors_in(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np
 
 
 def _sums(table: NDArray[np.float32], codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the sum of what each byte of a row adds, in blocks: the places in the table take much more than the bytes."""
+    """Return the sum of what each byte of a row adds; in blocks, for the places in the table take much memory."""
     sums, places = np.empty(len(codes), np.float32), np.arange(0, table.size, 256)
     for start in range(0, len(codes), SUMMED):
         block = slice(start, start + SUMMED)
