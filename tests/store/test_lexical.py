@@ -508,9 +508,11 @@ def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
     for word in words:
         assert_same(store, word)
     upkeep = Upkeep(store)
+    upkeep.learn_terms()
     for _ in range(10):
         upkeep.check()
     assert store.words_faults == 0
+    store.words._index.terms._state = np.empty(0, np.int64), set()
     kept = store.words._index._words
     for key, word in kept.items():
         kept[key] = replace(word, postings=word.postings.before(3))
@@ -520,6 +522,8 @@ def test_memory_that_is_wrong_is_noticed_counted_and_read_again(store, caplog):
             break
     assert store.words_faults == 1
     assert "differed" in caplog.text
+    with store.read() as tx:
+        assert tx.words.possible(["harbour", "nowhere"]) == ["harbour"]
     for word in words:
         assert_same(store, word)
     assert compare_after_changes(writer, 5)
@@ -608,6 +612,16 @@ def test_checks_go_on_after_one_that_failed_and_count_it(tmp_path):
             damage(tmp_path, "UPDATE chunks_fts_docsize SET sz = x''")
             eventually("faults are counted", lambda: store.words_faults > 1)
             assert upkeep._thread.is_alive()
+
+
+def test_tokens_that_cannot_be_read_are_not_read_again_and_again(tmp_path, caplog):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+    damage(tmp_path, "UPDATE chunks_fts_data SET block = zeroblob(9) WHERE id > 10")
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        with Upkeep(store, seconds=0.01):
+            eventually("checks fail", lambda: store.words_faults > 5)
+        assert sum("learn_terms" in (record.exc_text or "") for record in caplog.records) == 1
 
 
 def test_common_words_are_read_in_the_background_and_stop_words_are_not(tmp_path):

@@ -24,6 +24,7 @@ from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
 from kb.telemetry.instruments import Instruments
+from kb.vectors.coded import CodedIndex
 from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import Documents
 from tests.support.eventually import eventually
@@ -276,6 +277,7 @@ DAMAGE = {
     "codes are gone": "DELETE FROM vector_codes",
     "some codes are gone": "DELETE FROM vector_codes WHERE chunk_id % 7 = 0",
     "codes are cut": "UPDATE vector_codes SET code = substr(code, 1, 9) WHERE chunk_id % 5 = 0",
+    "codes have one bit a dimension, as they had once": "UPDATE vector_codes SET code = substr(code, 1, 16)",
     "codes are empty": "UPDATE vector_codes SET code = x''",
     "codes are exchanged": "UPDATE vector_codes SET code = (SELECT code FROM vector_codes WHERE chunk_id = 1) WHERE chunk_id = 2",
     "codes of no chunk": "INSERT INTO vector_codes SELECT 9999, code FROM vector_codes LIMIT 1",
@@ -364,7 +366,7 @@ def test_codes_go_with_their_chunks_whoever_deletes_them(open_store, tmp_path):
 def test_vectors_of_other_lengths_are_coded(open_store, tmp_path, dimensions):
     with open_store(dimensions=dimensions) as store:
         fill(store, 50, dimensions=dimensions)
-        eventually("there are codes", lambda: not in_memory(store, 4 * dimensions))
+        eventually("there are codes", lambda: isinstance(store._vectors.index, CodedIndex))
         with store.read() as tx:
             assert tx.index.select(Filter()).nearest(unit(123, dimensions), 1).ids.tolist() == [124]
     assert_whole(tmp_path, dimensions)

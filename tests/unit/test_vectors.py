@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -160,6 +161,17 @@ def test_the_sizes_make_an_estimate_finer():
     cosines = (vectors - quantizer.mean) @ query
     rough, fine = (estimates(query, codes, ids) - cosines for estimates in (quantizer.estimates, quantizer.refined))
     assert np.abs(fine).mean() < 0.55 * np.abs(rough).mean()
+
+
+def test_estimates_for_a_long_list_take_little_memory():
+    quantizer, query = Quantizer(np.zeros(384, np.float32)), random_units(1, 384)[0]
+    codes = np.asfortranarray(np.resize(quantizer.encode(np.arange(1000), random_units(1000, 384)), (60_000, 13)))
+    for estimates in quantizer.estimates, quantizer.refined:
+        tracemalloc.start()
+        found = estimates(query, codes, np.arange(60_000))
+        assert tracemalloc.get_traced_memory()[1] < 4 * 60_000 * 104
+        tracemalloc.stop()
+        assert (found == np.resize(found[:1000], 60_000)).all()
 
 
 def test_a_chunk_without_a_vector_is_coded():

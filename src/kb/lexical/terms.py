@@ -49,7 +49,8 @@ class TermSet:
 
     def possible(self, tokens: Sequence[str], number: int) -> Sequence[str]:
         """Return those of the tokens that may stand in a chunk of a snapshot."""
-        if self.since is None or number < self.since:
+        since = self.since
+        if since is None or number < since:
             return tokens
         hashes, added = self._state
         found = _among(_hashes(tokens), hashes).tolist()

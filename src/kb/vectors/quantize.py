@@ -21,6 +21,9 @@ WORD = 64
 BLOCK = 32_768
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(32)
+SUMMED = 4096
+"""Of how many codes an estimate is made at once."""
+
 FAR = 0.98
 """A number is large that is more than so many times the root of the squares' mean; what large and other ones are
 taken for is the best for a normal distribution (Max, "Quantizing for minimum distortion", 1960).
@@ -149,6 +152,9 @@ def _factors_in(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np
 
 
 def _sums(table: NDArray[np.float32], codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the sum of what each byte of a row adds."""
-    sums: NDArray[np.float32] = table.take(codes + np.arange(0, table.size, 256)).sum(1)
+    """Return the sum of what each byte of a row adds; in blocks, for the places in the table take much memory."""
+    sums, places = np.empty(len(codes), np.float32), np.arange(0, table.size, 256)
+    for start in range(0, len(codes), SUMMED):
+        block = slice(start, start + SUMMED)
+        sums[block] = table.take(codes[block] + places).sum(1)
     return sums

@@ -98,6 +98,7 @@ class Upkeep:
                     again = self._store.words.seen_by(tx.connection)
                     if again and again.snapshot is not reader.snapshot and not agree(tx, again, words):
                         self._store.words.give_up("what was read again differs too")
+                    self._store.words.learn_terms(tx.connection)
 
     def _run(self) -> None:
         if self._stopping.wait(self._delay):
@@ -106,7 +107,6 @@ class Upkeep:
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
             self._try(self.check)
-            self._try(self.learn_terms)
 
     def _try(self, act: Callable[[], None]) -> None:
         try:
