@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from kb.vectors.rows import Rows
     from kb.vectors.snapshot import Among, NewVector, VectorReader
 
-RESCORED = 1 / 6
+RESCORED, OF_LONG = 1 / 6, 0.2
 MIN_RESCORED = 200
 """So many times how many are wanted and the fourth root of all are rescored: for 100, 296 of 100,000 and 527 of a
-million.
+million. Of a long list fewer, so many times the square root of both: its end matters less.
 """
 
 ESTIMATED, REFINED = 12, 3
@@ -168,7 +168,8 @@ class CodedSnapshot:
 
 def rescored(limit: int, count: int) -> int:
     """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
-    return max(MIN_RESCORED, 2 * limit, int(RESCORED * limit * count**0.25))
+    wanted = min(RESCORED * limit * count**0.25, OF_LONG * math.sqrt(limit * count))
+    return max(MIN_RESCORED, 2 * limit, int(wanted))
 
 
 def _best(rows: NDArray[np.intp], estimates: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
