@@ -11,7 +11,7 @@ import string
 import subprocess
 import sys
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -27,12 +27,13 @@ from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
 from kb.settings import Settings
-from kb.store.postgres.store import PostgresStore
+from kb.store.postgres.store import WRITING, PostgresStore
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
 from tests.support.disks import small_disk
+from tests.support.eventually import eventually
 from tests.support.library import Library
 from tests.support.postgres import database_url
 from tests.support.spaces import space
@@ -232,6 +233,73 @@ def eventually_migrated(source, target):
             if "Another" not in str(error):
                 raise
             time.sleep(0.1)
+
+
+def test_an_unfinished_copy_is_no_source(filled, in_postgres, in_file):
+    class CutOffError(Exception):
+        pass
+
+    def end(*_):
+        raise CutOffError
+
+    with pytest.raises(CutOffError):
+        migrate_store(filled, in_postgres, end, verify_only=False)
+    with pytest.raises(StoreError, match="unfinished copy"):
+        migrated(in_postgres, in_file)
+    assert migrated(filled, in_postgres, verify_only=True).differences
+    assert migrated(filled, in_postgres).differences == []
+
+
+def test_a_file_that_waited_comes_over_although_its_job_is_done_meanwhile(filled, in_postgres):
+    with open_store(filled) as store:
+
+        def finish(doing, *_):
+            if doing == "copying documents":
+                for file in filled.staging_dir.iterdir():
+                    file.unlink()
+
+        with store.read() as tx:
+            waiting = tx.jobs.staged()
+        assert waiting
+        assert migrate_store(filled, in_postgres, finish, verify_only=False).differences == []
+    assert {file.name for file in in_postgres.staging_dir.iterdir()} == waiting
+
+
+def test_an_engine_that_starts_when_a_copy_begins_keeps_its_database(filled, in_postgres):
+    with open_store(in_postgres):
+        pass
+    with closing(psycopg.connect(in_postgres.database_url)) as writer, ThreadPoolExecutor() as pool:
+        writer.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+        starting = pool.submit(PostgresStore, in_postgres.database_url, space(DIMENSIONS))
+        await_waiting(writer, 1)
+        copying = pool.submit(migrated, filled, in_postgres)
+        await_waiting(writer, 2)
+        writer.commit()
+        with closing(starting.result()) as store:
+            with pytest.raises(StoreError, match="An engine uses the target"):
+                copying.result()
+            with store.read() as tx:
+                assert tx.documents.count(EVERY) == 0
+    with open_store(in_postgres):
+        pass
+
+
+def test_a_copy_that_an_engine_uses_when_another_run_begins_is_not_overwritten(filled, in_postgres):
+    migrated(filled, in_postgres)
+    with closing(psycopg.connect(in_postgres.database_url)) as engine, ThreadPoolExecutor() as pool:
+        engine.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+        copying = pool.submit(migrated, filled, in_postgres)
+        await_waiting(engine, 1)
+        engine.execute("DROP TABLE kb.arrival")
+        engine.commit()
+        with pytest.raises(StoreError, match="an engine has used it since"):
+            copying.result()
+
+
+def await_waiting(connection, count):
+    """Wait until so many wait to write."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE objid = %s AND NOT granted"
+    eventually(f"{count} wait to write", lambda: connection.execute(waiting, (WRITING,)).fetchone() == (count,))
 
 
 def test_a_target_that_holds_something_else_is_refused_and_stays(filled, in_postgres, tmp_path):

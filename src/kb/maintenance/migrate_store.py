@@ -11,7 +11,7 @@ from kb.documents.originals import Originals, link_or_copy
 from kb.filesystem import make_folder, sync
 from kb.maintenance.comparison import differences
 from kb.store.open import open_destination, open_origin
-from kb.store.transfer import AUDIT, JOBS, Whole
+from kb.store.transfer import AUDIT, JOBS, Whole, check_arrived
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -72,20 +72,21 @@ def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only
         raise StoreError("Source and target are the same database.")
     migrated = Migrated()
     with open_origin(source.database_url, source.data_dir) as origin:
+        check_arrived(origin.arrival())
         migrated.documents = origin.count()
         if verify_only:
             _compare(migrated, origin, source, target, show)
             return migrated
         with open_destination(target.database_url, target.data_dir, origin.space) as destination:
             destination.begin(source.database, origin.facts().last_ids)
+            for folder in (target.files_dir, target.staging_dir):
+                make_folder(folder, "KB_DATA_DIR")
+            copy_files(origin.tx, source, target, show)  # first: those that wait go when their jobs are done
             _copy_documents(migrated, origin, destination, show)
             for table in (JOBS, AUDIT):
                 _copy_rows(origin, destination, table, show)
             show("finishing", 0, 0)
             destination.complete(origin.facts())
-            for folder in (target.files_dir, target.staging_dir):
-                make_folder(folder, "KB_DATA_DIR")
-            copy_files(origin.tx, source, target, show)
             _compare(migrated, origin, source, target, show)
             if not migrated.differences:
                 destination.finish()
