@@ -433,6 +433,14 @@ def test_what_differs_is_named(filled, in_postgres, change, named):
     assert told.startswith(named)
 
 
+def test_files_that_are_not_there_are_counted(filled, in_postgres):
+    [lost, *_] = Originals(filled.files_dir, keep=True).digests()
+    Originals(filled.files_dir, keep=True).path(lost).unlink()
+    (filled.staging_dir / "staged-8").unlink()
+    came = migrated(filled, in_postgres)
+    assert (came.absent, came.differences) == (2, [])
+
+
 def test_a_file_that_is_not_copied_is_named(filled, in_postgres):
     migrated(filled, in_postgres)
     digest = sorted(Originals(in_postgres.files_dir, keep=True).digests())[0]

@@ -43,6 +43,7 @@ class Migrated:
         written: how many of them were not there, or had changed.
         removed: how many were there and are no more.
         files: how many files there are.
+        absent: how many files documents and jobs name that neither has.
         differences: what is not as in the source.
     """
 
@@ -50,6 +51,7 @@ class Migrated:
     written: int = 0
     removed: int = 0
     files: int = 0
+    absent: int = 0
     differences: list[str] = field(default_factory=list)
 
 
@@ -123,12 +125,14 @@ def _compare(migrated: Migrated, origin: Origin, source: Settings, target: Setti
 
 
 def _missing_files(migrated: Migrated, pairs: Iterable[tuple[Path, Path]]) -> Iterator[str]:
-    """Yield what is to be said of files that the source has and the target has not; count those of the source."""
+    """Yield what is to be said of files that the source has and the target has not; count the rest."""
     for path, copy in pairs:
         if path.exists():
             migrated.files += 1
             if not copy.exists() or copy.stat().st_size != path.stat().st_size:
                 yield f"file {path.name}: it is not in {copy.parent}"
+        elif not copy.exists():
+            migrated.absent += 1
 
 
 def _copy_documents(migrated: Migrated, origin: Origin, destination: Destination, show: Show) -> None:

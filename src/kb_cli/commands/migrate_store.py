@@ -44,6 +44,10 @@ def migrate_store(
     changed = "" if verify_only else f" ({migrated.written:,} copied, {migrated.removed:,} removed)"
     seconds = time.monotonic() - begun
     output.print_line(f"{migrated.documents:,} documents{changed}, {migrated.files:,} files, in {seconds:,.0f} s")
+    if migrated.absent:
+        output.print_line(
+            f"{migrated.absent:,} files are in neither: KB_KEEP_FILES was off, another engine has them, or they are lost"
+        )
     for difference in migrated.differences[:MOST_TOLD]:
         output.print_error(difference)
     if (more := len(migrated.differences) - MOST_TOLD) > 0:
