@@ -302,6 +302,20 @@ def await_waiting(connection, count):
     eventually(f"{count} wait to write", lambda: connection.execute(waiting, (WRITING,)).fetchone() == (count,))
 
 
+def test_a_server_that_ends_idle_transactions_leaves_the_source_open(filled, in_postgres, in_file):
+    migrated(filled, in_postgres)
+    with psycopg.connect(in_postgres.database_url, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET idle_in_transaction_session_timeout = 100")
+    slept = []
+
+    def show(doing, *_):
+        if doing == "copying documents" and not slept:
+            slept.append(time.sleep(1))
+
+    assert migrate_store(in_postgres, in_file, show, verify_only=False).differences == []
+    assert slept
+
+
 def test_a_target_that_holds_something_else_is_refused_and_stays(filled, in_postgres, tmp_path):
     with open_store(in_postgres) as store, store.write() as tx:
         Library(store, in_postgres, DIMENSIONS).add(tx, 1)
@@ -469,12 +483,15 @@ def test_the_command_copies_and_compares(filled, in_postgres, tmp_path):
 
     ended = kb("--to", in_postgres.database_url)
     assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith(f"from {filled.database} to {in_postgres.database}\n")
     assert ended.stdout.endswith("they are equal\n")
     with psycopg.connect(in_postgres.database_url) as connection:
         connection.execute("DELETE FROM kb.audit WHERE id = 1")
     differ = kb("--to", in_postgres.database_url, "--verify-only")
     assert (differ.returncode, differ.stdout.endswith("they differ\n")) == (1, True)
     assert "audit line 1: " in differ.stderr
+    unreadable = kb("--to", "postgresql://anna:bar/secret@127.0.0.1/kb")
+    assert (unreadable.returncode, "secret" in unreadable.stdout + unreadable.stderr) == (2, False)
     refused = kb()
     assert (refused.returncode, refused.stderr) == (8, "kb: Source and target are the same database.\n")
 
