@@ -333,6 +333,15 @@ def test_a_copy_that_an_engine_has_used_is_not_overwritten(filled, in_postgres):
         migrated(filled, in_postgres)
 
 
+@pytest.mark.parametrize("kind", ["in_postgres", "in_file"])
+def test_a_copy_that_an_engine_with_another_model_refused_is_a_copy_still(filled, request, kind):
+    copy = request.getfixturevalue(kind)
+    migrated(filled, copy)
+    with pytest.raises(StoreError, match="holds vectors of"), open_store(copy, DIMENSIONS // 2):
+        pass
+    assert migrated(filled, copy).differences == []
+
+
 def test_a_copy_of_another_database_or_of_what_is_no_more_is_refused(filled, in_postgres, tmp_path):
     migrated(filled, in_postgres)
     other = with_url(filled, f"sqlite:///{tmp_path / 'other.db'}")
