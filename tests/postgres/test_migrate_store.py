@@ -12,14 +12,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import psycopg
 import pytest
 
-from kb.api.errors import Invalid, StoreError
+from kb.api.errors import DiskFull, Invalid, StoreError
 from kb.documents.originals import Originals
 from kb.maintenance import migrate_store as module
 from kb.maintenance.migrate_store import migrate_store
@@ -482,6 +482,17 @@ def test_on_a_full_disk_it_says_so_and_goes_on_when_there_is_room(filled, in_fil
         assert migrated(filled, small).differences == []
         with sqlite3.connect(folder / "kb.db") as connection:
             assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+
+
+def test_where_there_is_no_room_for_files_it_says_so_and_goes_on_when_there_is(filled, in_postgres, tmp_path):
+    with small_disk(tmp_path / "databases", 1) as folder:
+        with (folder / "other").open("wb") as other, suppress(OSError):
+            other.write(bytes(2 << 20))
+        with pytest.raises(DiskFull):
+            migrated(filled, in_postgres)
+        (folder / "other").unlink()
+        subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+        assert migrated(filled, in_postgres).differences == []
 
 
 def test_the_command_copies_and_compares(filled, in_postgres, tmp_path):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import StoreError
+from kb.api.errors import DiskFull, StoreError
 from kb.documents.originals import Originals, link_or_copy
 from kb.filesystem import make_folder, sync
 from kb.maintenance.comparison import differences
@@ -100,14 +100,23 @@ def copy_files(tx: Transaction, source: Settings, target: Settings, show: Show) 
     pairs = files_of(tx, source, target)
     for number, (path, copy) in enumerate(pairs, start=1):
         if not copy.exists():
-            copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with suppress(FileNotFoundError):  # it was not kept, or what needed it went after that moment
-                link_or_copy(path, copy)
+            _copy_file(path, copy)
         show("copying files", number, len(pairs))
     for folder in {copy.parent for _, copy in pairs}:
         sync(folder)
     if pairs:
         sync(target.files_dir)
+
+
+def _copy_file(path: Path, copy: Path) -> None:
+    try:
+        copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):  # it was not kept, or what needed it went after that moment
+            link_or_copy(path, copy)
+    except OSError as error:
+        if DiskFull.is_why(error):
+            raise DiskFull from error
+        raise
 
 
 def files_of(tx: Transaction, source: Settings, target: Settings) -> list[tuple[Path, Path]]:
