@@ -11,15 +11,16 @@ import string
 import subprocess
 import sys
 import time
-from concurrent.futures import Future
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import psycopg
 import pytest
 
-from kb.api.errors import Invalid, StoreError
+from kb.api.errors import DiskFull, Invalid, StoreError
+from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import KEPT
 from kb.maintenance import migrate_store as module
 from kb.maintenance.migrate_store import migrate_store
@@ -28,12 +29,13 @@ from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
 from kb.settings import Settings
 from kb.store.blob_place import blobs_apart
-from kb.store.postgres.store import PostgresStore
+from kb.store.postgres.store import WRITING, PostgresStore
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
 from tests.support.disks import small_disk
+from tests.support.eventually import eventually
 from tests.support.library import Library
 from tests.support.postgres import database_url
 from tests.support.spaces import space
@@ -58,9 +60,9 @@ def end():
     time.sleep(float(pause))
     os.kill(os.getpid(), signal.SIGKILL)
 
-def show(*_):
+def show(doing, *_):
     global left
-    left -= 1
+    left -= doing != "copying files"
     if left == 0:
         threading.Thread(target=end).start()
 
@@ -68,7 +70,7 @@ settings = Settings(data_dir=data_dir)
 one, other = (settings.model_copy(update={"database_url": url}) for url in (source, target))
 module.migrate_store(one, other, show, verify_only=False)
 """
-"""Ends itself so long after it has told so many times how far it is."""
+"""Ends itself so long after it has told so many times how far it is, files aside."""
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +237,87 @@ def eventually_migrated(source, target):
             time.sleep(0.1)
 
 
+def test_an_unfinished_copy_is_no_source(filled, in_postgres, in_file):
+    class CutOffError(Exception):
+        pass
+
+    def end(*_):
+        raise CutOffError
+
+    with pytest.raises(CutOffError):
+        migrate_store(filled, in_postgres, end, verify_only=False)
+    with pytest.raises(StoreError, match="unfinished copy"):
+        migrated(in_postgres, in_file)
+    assert migrated(filled, in_postgres, verify_only=True).differences
+    assert migrated(filled, in_postgres).differences == []
+
+
+def test_a_file_that_waited_comes_over_although_its_job_is_done_meanwhile(filled, in_postgres):
+    with open_store(filled) as store:
+
+        def finish(doing, *_):
+            if doing == "copying documents":
+                for file in filled.staging_dir.iterdir():
+                    file.unlink()
+
+        with store.read() as tx:
+            waiting = tx.jobs.staged()
+        assert waiting
+        assert migrate_store(filled, in_postgres, finish, verify_only=False).differences == []
+    assert {file.name for file in in_postgres.staging_dir.iterdir()} == waiting
+
+
+def test_an_engine_that_starts_when_a_copy_begins_keeps_its_database(filled, in_postgres):
+    with open_store(in_postgres):
+        pass
+    with closing(psycopg.connect(in_postgres.database_url)) as writer, ThreadPoolExecutor() as pool:
+        writer.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+        starting = pool.submit(PostgresStore, in_postgres.database_url, space(DIMENSIONS))
+        await_waiting(writer, 1)
+        copying = pool.submit(migrated, filled, in_postgres)
+        await_waiting(writer, 2)
+        writer.commit()
+        with closing(starting.result()) as store:
+            with pytest.raises(StoreError, match="An engine uses the target"):
+                copying.result()
+            with store.read() as tx:
+                assert tx.documents.count(EVERY) == 0
+    with open_store(in_postgres):
+        pass
+
+
+def test_a_copy_that_an_engine_uses_when_another_run_begins_is_not_overwritten(filled, in_postgres):
+    migrated(filled, in_postgres)
+    with closing(psycopg.connect(in_postgres.database_url)) as engine, ThreadPoolExecutor() as pool:
+        engine.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+        copying = pool.submit(migrated, filled, in_postgres)
+        await_waiting(engine, 1)
+        engine.execute("DROP TABLE kb.arrival")
+        engine.commit()
+        with pytest.raises(StoreError, match="an engine has used it since"):
+            copying.result()
+
+
+def await_waiting(connection, count):
+    """Wait until so many wait to write."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE objid = %s AND NOT granted"
+    eventually(f"{count} wait to write", lambda: connection.execute(waiting, (WRITING,)).fetchone() == (count,))
+
+
+def test_a_server_that_ends_idle_transactions_leaves_the_source_open(filled, in_postgres, in_file):
+    migrated(filled, in_postgres)
+    with psycopg.connect(in_postgres.database_url, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET idle_in_transaction_session_timeout = 100")
+    slept = []
+
+    def show(doing, *_):
+        if doing == "copying documents" and not slept:
+            slept.append(time.sleep(1))
+
+    assert migrate_store(in_postgres, in_file, show, verify_only=False).differences == []
+    assert slept
+
+
 def test_a_target_that_holds_something_else_is_refused_and_stays(filled, in_postgres, tmp_path):
     with open_store(in_postgres) as store, store.write() as tx:
         Library(store, in_postgres, DIMENSIONS).add(tx, 1)
@@ -250,6 +333,15 @@ def test_a_copy_that_an_engine_has_used_is_not_overwritten(filled, in_postgres):
         pass
     with pytest.raises(StoreError, match="an engine has used it since"):
         migrated(filled, in_postgres)
+
+
+@pytest.mark.parametrize("kind", ["in_postgres", "in_file"])
+def test_a_copy_that_an_engine_with_another_model_refused_is_a_copy_still(filled, request, kind):
+    copy = request.getfixturevalue(kind)
+    migrated(filled, copy)
+    with pytest.raises(StoreError, match="holds vectors of"), open_store(copy, DIMENSIONS // 2):
+        pass
+    assert migrated(filled, copy).differences == []
 
 
 def test_a_copy_of_another_database_or_of_what_is_no_more_is_refused(filled, in_postgres, tmp_path):
@@ -366,6 +458,15 @@ def test_what_differs_is_named(filled, in_postgres, change, named):
     assert told.startswith(named)
 
 
+def test_files_that_are_not_there_are_counted(filled, in_postgres):
+    kept = KeptFiles(filled.files_dir)
+    [lost, *_] = kept.digests()
+    kept.path(lost).unlink()
+    (filled.staging_dir / "staged-8").unlink()
+    came = migrated(filled, in_postgres)
+    assert (came.absent, came.differences) == (2, [])
+
+
 def test_a_file_that_is_not_copied_is_named(filled, in_postgres):
     migrated(filled, in_postgres)
     with blobs_apart(in_postgres.database_url, None, in_postgres.files_dir.parent) as blobs:
@@ -387,6 +488,17 @@ def test_on_a_full_disk_it_says_so_and_goes_on_when_there_is_room(filled, in_fil
             assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
 
 
+def test_where_there_is_no_room_for_files_it_says_so_and_goes_on_when_there_is(filled, in_postgres, tmp_path):
+    with small_disk(tmp_path / "databases", 1) as folder:
+        with (folder / "other").open("wb") as other, suppress(OSError):
+            other.write(bytes(2 << 20))
+        with pytest.raises(DiskFull):
+            migrated(filled, in_postgres)
+        (folder / "other").unlink()
+        subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+        assert migrated(filled, in_postgres).differences == []
+
+
 def test_the_command_copies_and_compares(filled, in_postgres, tmp_path):
     def kb(*words):
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KB_DATA_DIR": str(tmp_path)}
@@ -395,12 +507,15 @@ def test_the_command_copies_and_compares(filled, in_postgres, tmp_path):
 
     ended = kb("--to", in_postgres.database_url)
     assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith(f"from {filled.database} to {in_postgres.database}\n")
     assert ended.stdout.endswith("they are equal\n")
     with psycopg.connect(in_postgres.database_url) as connection:
         connection.execute("DELETE FROM kb.audit WHERE id = 1")
     differ = kb("--to", in_postgres.database_url, "--verify-only")
     assert (differ.returncode, differ.stdout.endswith("they differ\n")) == (1, True)
     assert "audit line 1: " in differ.stderr
+    unreadable = kb("--to", "postgresql://anna:bar/secret@127.0.0.1/kb")
+    assert (unreadable.returncode, "secret" in unreadable.stdout + unreadable.stderr) == (2, False)
     refused = kb()
     assert (refused.returncode, refused.stderr) == (8, "kb: Source and target are the same database.\n")
 

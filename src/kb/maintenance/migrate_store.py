@@ -13,7 +13,7 @@ from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
 from kb.store.blob_place import blobs_apart
 from kb.store.open import open_destination, open_origin
-from kb.store.transfer import AUDIT, JOBS, Whole
+from kb.store.transfer import AUDIT, JOBS, Whole, check_arrived
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +45,7 @@ class Migrated:
         written: how many of them were not there, or had changed.
         removed: how many were there and are no more.
         files: how many files there are.
+        absent: how many files documents and jobs name that neither has.
         differences: what is not as in the source.
     """
 
@@ -52,6 +53,7 @@ class Migrated:
     written: int = 0
     removed: int = 0
     files: int = 0
+    absent: int = 0
     differences: list[str] = field(default_factory=list)
 
 
@@ -74,19 +76,20 @@ def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only
         raise StoreError("Source and target are the same database.")
     migrated = Migrated()
     with open_origin(source.database_url, source.data_dir) as origin:
+        check_arrived(origin.arrival())
         migrated.documents = origin.count()
         if verify_only:
             _compare(migrated, origin, source, target, show)
             return migrated
         with open_destination(target.database_url, target.data_dir, origin.space) as destination:
             destination.begin(source.database, origin.facts().last_ids)
+            with _files(source) as files, _files(target) as copies:  # first: those that wait go with their jobs
+                copy_files(names_of(origin.tx), files, copies, show)
             _copy_documents(migrated, origin, destination, show)
             for table in (JOBS, AUDIT):
                 _copy_rows(origin, destination, table, show)
             show("finishing", 0, 0)
             destination.complete(origin.facts())
-            with _files(source) as files, _files(target) as copies:
-                copy_files(names_of(origin.tx), files, copies, show)
             _compare(migrated, origin, source, target, show)
             if not migrated.differences:
                 destination.finish()
@@ -124,12 +127,15 @@ def _compare(migrated: Migrated, origin: Origin, source: Settings, target: Setti
 
 
 def _missing_files(migrated: Migrated, names: Iterable[str], files: Blobs, copies: Blobs) -> Iterator[str]:
-    """Yield what is to be said of files that the source has and the target has not; count those of the source."""
+    """Yield what is to be said of files that the source has and the target has not; count the rest."""
     for name in names:
-        if (size := files.size(name)) is not None:
+        size, copied = files.size(name), copies.size(name)
+        if size is not None:
             migrated.files += 1
-            if copies.size(name) != size:
+            if copied != size:
                 yield f"file {name}: the target has none of that size"
+        elif copied is None:
+            migrated.absent += 1
 
 
 def _copy_documents(migrated: Migrated, origin: Origin, destination: Destination, show: Show) -> None:

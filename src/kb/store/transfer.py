@@ -201,6 +201,9 @@ class Origin(Protocol):
     def tx(self) -> Transaction:
         """The same moment as the engine sees it."""
 
+    def arrival(self) -> tuple[str, bool] | None:
+        """Return what the database was copied from, and whether it is whole; None if it is no copy."""
+
     def count(self) -> int:
         """Return how many documents there are, those in the bin too."""
 

@@ -29,6 +29,7 @@ def migrate_store(
     with that engine stopped, to copy what has changed since; also if it was interrupted.
     """
     settings = require("kb.settings").Settings.read()
+    source_settings, target_settings = (settings.model_copy(update={"database_url": url}) for url in (source, target))
     begun = time.monotonic()
     with status_line(quiet=False) as show_status:
 
@@ -36,20 +37,23 @@ def migrate_store(
             show_status(f"{doing}, {done:,} of {total:,}" if total else f"{doing}, {done:,}" if done else doing)
 
         migrated = require("kb.maintenance.migrate_store").migrate_store(
-            settings.model_copy(update={"database_url": source}),
-            settings.model_copy(update={"database_url": target}),
-            show,
-            verify_only=verify_only,
+            source_settings, target_settings, show, verify_only=verify_only
         )
+    # Not before both were opened: of a URL that cannot be read, this may be the password.
+    output.print_line(f"from {source_settings.database} to {target_settings.database}")
     changed = "" if verify_only else f" ({migrated.written:,} copied, {migrated.removed:,} removed)"
     seconds = time.monotonic() - begun
     output.print_line(f"{migrated.documents:,} documents{changed}, {migrated.files:,} files, in {seconds:,.0f} s")
-    for difference in migrated.differences[:MOST_TOLD]:
+    if migrated.absent:
+        why = "KB_KEEP_FILES was off, another engine has them, or they are lost"
+        output.print_line(f"{migrated.absent:,} files are in neither: {why}")
+    return _tell(migrated.differences)
+
+
+def _tell(differences: list[str]) -> int:
+    for difference in differences[:MOST_TOLD]:
         output.print_error(difference)
-    if (more := len(migrated.differences) - MOST_TOLD) > 0:
+    if (more := len(differences) - MOST_TOLD) > 0:
         output.print_error(f"and {more:,} more")
-    if migrated.differences:
-        output.print_line("they differ")
-        return exit_codes.FAILURE
-    output.print_line("they are equal")
-    return exit_codes.OK
+    output.print_line("they differ" if differences else "they are equal")
+    return exit_codes.FAILURE if differences else exit_codes.OK

@@ -79,11 +79,11 @@ class PostgresDestination:
         Raises:
             StoreError: the database holds what is not from there.
         """
-        mark, is_empty = read_arrival(self._connection), not self._execute(self._sql["is_used"]).get
-        check_source(mark, source, is_empty=is_empty)
-        if mark:
-            check_ids(PostgresOrigin(self._connection).facts().last_ids, last_ids)
         with self._changing():
+            mark, is_empty = read_arrival(self._connection), not self._execute(self._sql["is_used"]).get
+            check_source(mark, source, is_empty=is_empty)
+            if mark:
+                check_ids(PostgresOrigin(self._connection).facts().last_ids, last_ids)
             bind_space(self._connection, self._space)
             if is_empty:
                 self._execute(self._sql["drop_index"])

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection
     from kb.store.rows import VectorSpace
 
+PATIENCE = "SET idle_in_transaction_session_timeout = 0"
+"""Its transaction waits while the other database is written, and has its index made."""
+
 
 @contextmanager
 def origin(url: str) -> Iterator[PostgresOrigin]:
@@ -32,6 +35,7 @@ def origin(url: str) -> Iterator[PostgresOrigin]:
     """
     try:
         with closing(connect(url)) as connection:
+            connection.execute(PATIENCE)
             connection.execute(READ)
             yield PostgresOrigin(connection)
     except psycopg.Error as error:

@@ -11,6 +11,7 @@ import numpy as np
 import psycopg
 
 from kb.api.errors import StoreError
+from kb.store.postgres.arrival import read_arrival
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresTransaction
@@ -47,6 +48,10 @@ class PostgresOrigin:
     def tx(self) -> PostgresTransaction:
         """The same moment as the engine sees it."""
         return PostgresTransaction(self._connection, self.space, Retention(), 0)
+
+    def arrival(self) -> tuple[str, bool] | None:
+        """Return what the database was copied from, and whether it is whole; None if it is no copy."""
+        return read_arrival(self._connection)
 
     def count(self) -> int:
         """Return how many documents there are, those in the bin too."""

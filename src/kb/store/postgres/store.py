@@ -169,10 +169,17 @@ class PostgresStore:
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
                     settle(connection)
                     bind_space(connection, space)
-            self._pool = open_pool(url)
-            self._presence = Presence(partial(connect, url))
+                    self._presence = Presence(partial(connect, url))  # so that no copy begins in between
+            self._pool = self._open_pool(url)
         except (psycopg.Error, PoolTimeout) as error:
             raise StoreError(f"The database cannot be opened: {first_line(error)}.") from error
+
+    def _open_pool(self, url: str) -> ConnectionPool[Connection]:
+        try:
+            return open_pool(url)
+        except BaseException:
+            self._presence.close()
+            raise
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
         """Have `wake` called when any engine queued a job, and `ended` with one that ended."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from kb.api.errors import StoreError
 from kb.store.rows import Retention
+from kb.store.sqlite.arrival import read_arrival
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
@@ -51,6 +52,10 @@ class SqliteOrigin:
     def tx(self) -> SqliteTransaction:
         """The same moment as the engine sees it, with nothing in memory but ids."""
         return SqliteTransaction(self._connection, Vectors(self._connection, self.space, 0), Retention())
+
+    def arrival(self) -> tuple[str, bool] | None:
+        """Return what the database was copied from, and whether it is whole; None if it is no copy."""
+        return read_arrival(self._connection)
 
     def count(self) -> int:
         """Return how many documents there are, those in the bin too."""

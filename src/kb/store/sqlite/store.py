@@ -148,8 +148,8 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         try:
             prepare_schema(self._writer, path, space.dimensions)
-            settle(self._writer)
             bind_space(self._writer, path, space)
+            settle(self._writer)
             for _ in range(READ_CONNECTIONS):
                 self._readers.put(connect(path, read_only=True))
             check_in_step(self._writer)
