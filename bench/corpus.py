@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.collection import collection
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

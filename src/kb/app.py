@@ -275,7 +275,12 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     info = Info("kb_engine", "What the engine is.", registry=None)
     info.info(about(embedder))
-    reembedder = Reembedder(store, settings, wanted, embedder, lambda model: info.info(about(model)))
+
+    def switched(model: Embedder) -> None:
+        info.info(about(model))
+        worker.wake()
+
+    reembedder = Reembedder(store, settings, wanted, embedder, switched)
     stack.callback(reembedder.close)
     reembedder.resume()
     for collector in (Gauges(store, DOC_TYPES), info):

@@ -60,7 +60,6 @@ class PostgresTransaction:
     def __init__(
         self,
         connection: Connection,
-        space: VectorSpace,
         retention: Retention,
         engine: int,
         place: str,
@@ -68,15 +67,19 @@ class PostgresTransaction:
     ) -> None:
         self.connection = connection
         self._execute: Any = connection.execute
-        self.space = space
-        words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
-        self.documents = PostgresDocuments(connection, words, vectors, space, checkpoint)
+        words, vectors = FullText(connection), VectorTable(self._execute)
+        self.documents = PostgresDocuments(connection, words, vectors, checkpoint)
         self.history = PostgresHistory(self._execute, self.documents, retention)
         self.jobs = PostgresJobs(self._execute, engine, place)
-        self.second = PostgresSecondVectors(self._execute)
+        self.second = PostgresSecondVectors(connection, vectors, engine)
         self.audit = PostgresAudit(self._execute, retention)
         self._words = words
         self._vectors = vectors
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are of at this transaction's moment."""
+        return self._vectors.space
 
     @property
     def generation(self) -> int:
@@ -108,8 +111,8 @@ class PostgresTransaction:
         )
 
     def publish(self) -> None:
-        """Count the change of chunks, if there was one."""
-        if self.documents.changed:
+        """Count the change of chunks or of their vectors, if there was one."""
+        if self.documents.changed or self.second.switched:
             self._execute(statements("search")["update_generation"])
 
 
@@ -127,12 +130,12 @@ class PostgresStore:
     """
 
     schema_version = SCHEMA_VERSION
+    is_shared = True
     vectors_size = 0
     words_size = 0
     words_faults = 0
 
     def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION, place: str = "") -> None:
-        self._space = space
         self._retention = retention
         self._place = place
         self._write_lock = threading.Lock()
@@ -158,7 +161,7 @@ class PostgresStore:
         with self._connection() as connection:
             connection.execute(READ)
             engine = self._presence.number
-            yield PostgresTransaction(connection, self._space, self._retention, engine, self._place)
+            yield PostgresTransaction(connection, self._retention, engine, self._place)
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -203,7 +206,7 @@ class PostgresStore:
             connection.execute("BEGIN")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock,))
             engine = self._presence.number
-            yield PostgresTransaction(connection, self._space, self._retention, engine, self._place, checkpoint)
+            yield PostgresTransaction(connection, self._retention, engine, self._place, checkpoint)
             try:
                 connection.execute("COMMIT")
             except psycopg.OperationalError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
+from kb.store.postgres.vector_space import TABLES
+from kb.store.rows import VectorSpace
 from kb.vectors.flat import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
@@ -45,16 +48,35 @@ HEADER = 4
 
 
 class VectorTable:
-    """The table `vectors` as a transaction sees it."""
+    """The vectors in use, as a transaction sees them. What they are of is read when it is first needed."""
 
-    def __init__(self, execute: Execute, dimensions: int) -> None:
+    def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._dimensions = dimensions
         self._sql = statements("vectors")
+
+    @property
+    def name(self) -> str:
+        """The table that is in use."""
+        return self._in_use[0]
+
+    @property
+    def space(self) -> VectorSpace:
+        """What they are of."""
+        return self._in_use[1]
+
+    @property
+    def other(self) -> str:
+        """The table that is not."""
+        return next(each for each in TABLES if each != self.name)
+
+    @cached_property
+    def _in_use(self) -> tuple[str, VectorSpace]:
+        name, *columns = self._execute(self._sql["select_in_use"]).fetchone()
+        return name, VectorSpace(*columns)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
-        vectors = np.zeros((ids.size, self._dimensions), np.float32)
+        vectors = np.zeros((ids.size, self.space.dimensions), np.float32)
         found, stored = self._read(ids)
         vectors[np.isin(np.sort(ids), found)] = stored
         return vectors
@@ -80,7 +102,7 @@ class VectorTable:
 
     def nearest_of(self, vector: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
         """Return the `limit` of these chunks nearest to a unit vector, after looking at each."""
-        sql = self._sql["nearest_exactly"].format(among="WHERE chunk_id = ANY(%s)")
+        sql = self._sql["nearest_exactly"].format(vectors=self.name, among="WHERE chunk_id = ANY(%s)")
         return self._best(vector, limit, self._execute(sql, (vector, ids.tolist(), limit + MARGIN)))
 
     def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
@@ -95,7 +117,7 @@ class VectorTable:
 
     def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         where, parameters = among(condition)
-        sql = self._sql["nearest_exactly"].format(among=where)
+        sql = self._sql["nearest_exactly"].format(vectors=self.name, among=where)
         rows: Sequence[tuple[int]] = self._execute(sql, (vector, *parameters, limit + MARGIN)).fetchall()
         return rows
 
@@ -104,12 +126,13 @@ class VectorTable:
         explored = min(EXPLORED * wanted, MOST_EXPLORED)
         self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
         where, parameters = among(condition)
-        sql = self._sql["nearest_by_index"].format(among=where, dimensions=self._dimensions)
+        sql = self._sql["nearest_by_index"].format(vectors=self.name, among=where, dimensions=self.space.dimensions)
         rows: Sequence[tuple[int]] = self._execute(sql, (*parameters, vector, wanted)).fetchall()
         return rows
 
     def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        rows = self._execute(self._sql["select_vectors"], (ids.tolist(),), binary=True).fetchall()
+        sql = self._sql["select_vectors"].format(vectors=self.name)
+        rows = self._execute(sql, (ids.tolist(),), binary=True).fetchall()
         found = np.array([chunk_id for chunk_id, _ in rows], np.int64)
         numbers = np.frombuffer(b"".join(bytes(sent)[HEADER:] for _, sent in rows), ">f4").astype(np.float32)
-        return found, usable(numbers.reshape(-1, self._dimensions))
+        return found, usable(numbers.reshape(-1, self.space.dimensions))

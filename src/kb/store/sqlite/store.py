@@ -130,6 +130,7 @@ class SqliteStore:
     """
 
     schema_version = SCHEMA_VERSION
+    is_shared = False
 
     def __init__(
         self,
