@@ -102,7 +102,7 @@ class VectorTable:
 
     def nearest_of(self, vector: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
         """Return the `limit` of these chunks nearest to a unit vector, after looking at each."""
-        sql = self._sql["nearest_exactly"].format(vectors=self.name, among="WHERE chunk_id = ANY(%s)")
+        sql = self._sql["nearest_exactly"].format(vectors=self.name, where="WHERE chunk_id = ANY(%s)")
         return self._best(vector, limit, self._execute(sql, (vector, ids.tolist(), limit + MARGIN)))
 
     def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
@@ -117,7 +117,8 @@ class VectorTable:
 
     def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         where, parameters = among(condition)
-        sql = self._sql["nearest_exactly"].format(vectors=self.name, among=where)
+        name = "nearest_admitted" if where else "nearest_exactly"
+        sql = self._sql[name].format(vectors=self.name, among=where, where="")
         rows: Sequence[tuple[int]] = self._execute(sql, (vector, *parameters, limit + MARGIN)).fetchall()
         return rows
 
@@ -127,7 +128,9 @@ class VectorTable:
         self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
         where, parameters = among(condition)
         sql = self._sql["nearest_by_index"].format(vectors=self.name, among=where, dimensions=self.space.dimensions)
-        rows: Sequence[tuple[int]] = self._execute(sql, (*parameters, vector, wanted)).fetchall()
+        rows: Sequence[tuple[int]] = self._execute(
+            sql, (vector, *parameters, vector, wanted, limit + MARGIN)
+        ).fetchall()
         return rows
 
     def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -208,7 +208,7 @@ class FullText:
         table = np.concatenate([NO_PHRASE, *(phrase.table for phrase, _ in phrases)])
         weights = [weight for phrase, weight in phrases for _ in range(phrase.chunk_ids.size)]
         where, parameters = among(condition)
-        sql = self._sql["select_best"].format(among=where, k1=K1, b=B, mean=f"{length / chunks!r}::double precision")
+        sql = self._sql["select_best"].format(among=where, least=K1 * (1 - B), slope=K1 * B * chunks / length)
         term_columns = [term_id for term_id, _ in terms], [weight for _, weight in terms]
         rows = self._execute(sql, (*term_columns, *table.T.tolist(), weights, *parameters, limit + MARGIN))
         ids = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))

@@ -50,16 +50,29 @@ SELECT count(*) FROM (
 SELECT chunks FROM statistics
 
 -- name: nearest_exactly
--- The chunks nearest to a vector, after looking at each that a filter admits; the among is put in.
+-- The chunks nearest to a vector, after looking at each that a condition on vectors admits, which is put in.
 WITH near AS MATERIALIZED (
-  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors} {among}
+  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors} {where}
+)
+SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
+
+-- name: nearest_admitted
+-- Likewise of the documents that a filter admits; the among is put in. Their chunks lead to their vectors, which are found
+-- by the chunk alone.
+WITH near AS MATERIALIZED (
+  SELECT chunk_id, embedding <#> %s::vector AS distance
+  FROM (SELECT id, document_id FROM chunks {among}) AS admitted
+  JOIN {vectors} AS vectors ON chunk_id = admitted.id AND vectors.document_id = admitted.document_id
 )
 SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
 
 -- name: nearest_by_index
--- The same by the index, which may miss some; the among is put in.
-SELECT chunk_id FROM {vectors} {among}
-ORDER BY embedding::halfvec({dimensions}) <#> %s::halfvec({dimensions}) LIMIT %s
+-- The same by the index, which may miss some, and rounds: those nearest of what it finds; the among is put in.
+WITH near AS MATERIALIZED (
+  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors} {among}
+  ORDER BY embedding::halfvec({dimensions}) <#> %s::halfvec({dimensions}) LIMIT %s
+)
+SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
 
 -- name: tune_index
 -- How many the index looks at in this transaction, and that it goes on until enough are admitted.

@@ -67,7 +67,8 @@ AND EXISTS (
 )
 
 -- name: select_best
--- The chunks that match best, by BM25: terms by their ids, phrases by their chunks, each with its weight; the among is put in.
+-- The chunks that match best, by BM25: terms by their ids, phrases by their chunks, each with its weight; the among is put in,
+-- and what a length counts for. Every number is a double: a numeric among them takes as long as all the rest.
 WITH found AS (
   SELECT chunk_id, document_id, length, count, weight
   FROM unnest(%s::bigint[], %s::double precision[]) AS word (id, weight) JOIN postings ON term_id = word.id
@@ -76,7 +77,8 @@ WITH found AS (
 )
 SELECT chunk_id FROM found {among}
 GROUP BY chunk_id
-ORDER BY sum(weight * count / (count + {k1} * (1 - {b} + {b} * length / {mean}))) DESC, chunk_id LIMIT %s
+ORDER BY sum(weight * count / (count + {least}::double precision + {slope}::double precision * length)) DESC, chunk_id
+LIMIT %s
 
 -- name: select_counts
 -- How often terms stand in chunks.
