@@ -404,6 +404,10 @@ class Store(Protocol):
     @property
     def schema_version(self) -> int: ...
     @property
+    def full_text(self) -> str:
+        """What answers searches by words, in words."""
+
+    @property
     def vectors_size(self) -> int:
         """How many bytes the newest vectors take in memory."""
 

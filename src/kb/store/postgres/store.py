@@ -131,6 +131,7 @@ class PostgresStore:
 
     schema_version = SCHEMA_VERSION
     is_shared = True
+    full_text = "BM25 over tables"
     vectors_size = 0
     words_size = 0
     words_faults = 0

@@ -92,8 +92,12 @@ SELECT id, document_id, length FROM chunks WHERE id = ANY(%s) ORDER BY id
 -- How many chunks a term stands in, of some or all, and the first of them; the among is put in.
 SELECT count(*), (array_agg(chunk_id ORDER BY chunk_id))[:%s] FROM (
   SELECT chunk_id, document_id FROM postings
-  WHERE term_id = ANY(%s) AND (%s::bigint[] IS NULL OR chunk_id = ANY(%s::bigint[]))
+  WHERE term_id = %s AND (%s::bigint[] IS NULL OR chunk_id = ANY(%s::bigint[]))
 ) AS found {among}
+
+-- name: select_first_with
+-- The first chunks in which a term stands.
+SELECT chunk_id FROM postings WHERE term_id = %s ORDER BY chunk_id LIMIT %s
 
 -- name: select_sources
 -- Headers and texts of chunks as they were written.
