@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 EXACT = 20_000
 """Up to how many chunks to choose from each is looked at."""
+
+CROSSING = 100
+"""Under a filter up to so many times the root of how many there are: the fewer are admitted, the longer the index looks."""
 
 MOST_BY_INDEX = 500
 """So many at most are asked of the index: it looks at a thousand at once."""
@@ -112,8 +116,9 @@ class VectorTable:
     def _admits_few(self, condition: Condition) -> bool:
         if condition == EVERY_DOCUMENT:
             return bool(self._execute(self._sql["count_all"]).get <= EXACT)
+        few = max(EXACT, int(CROSSING * math.sqrt(self._execute(self._sql["count_all"]).get)))
         sql = self._sql["count_admitted"].format(condition=condition[0])
-        return bool(self._execute(sql, (*condition[1], EXACT + 1)).get <= EXACT)
+        return bool(self._execute(sql, (*condition[1], few + 1)).get <= few)
 
     def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         where, parameters = among(condition)

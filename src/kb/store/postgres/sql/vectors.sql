@@ -75,7 +75,8 @@ WITH near AS MATERIALIZED (
 SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
 
 -- name: tune_index
--- How many the index looks at in this transaction, and that it goes on until enough are admitted.
+-- How many the index looks at in this transaction, and that it goes on until enough are admitted. They need not be in order:
+-- what it finds is sorted by the exact vectors.
 SELECT
-  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
   set_config('hnsw.max_scan_tuples', %s, true)
