@@ -27,12 +27,12 @@ EXACT = 20_000
 """Up to how many chunks to choose from each is looked at."""
 
 CROSSING = 100
-"""Under a filter up to so many times the root of how many there are: the fewer are admitted, the longer the index looks."""
+"""Under a filter, so many times the root of how many there are: the fewer it admits, the longer the index looks."""
 
 MOST_BY_INDEX = 500
 """So many at most are asked of the index: it looks at a thousand at once."""
 
-EXPLORED = 4
+EXPLORED = 9
 """The index explores so many for each that is wanted."""
 
 FILTERED = 20
