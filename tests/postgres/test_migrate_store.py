@@ -348,8 +348,8 @@ def test_a_former_content_may_have_the_id_of_one_that_went(filled, in_file, tmp_
     [
         ("UPDATE kb.documents SET title = 'other' WHERE id = 9", "document 9: fields, rows, versions"),
         ("UPDATE kb.chunks SET text = text || '.' WHERE document_id = 9 AND chunk_index = 0", "document 9: chunks"),
-        ("UPDATE kb.vectors SET embedding = -1 * embedding WHERE document_id = 9", "document 9: vectors"),
-        ("DELETE FROM kb.vectors WHERE document_id = 9", "document 9: vectors"),
+        ("UPDATE kb.vectors_a SET embedding = -1 * embedding WHERE document_id = 9", "document 9: vectors"),
+        ("DELETE FROM kb.vectors_a WHERE document_id = 9", "document 9: vectors"),
         ("UPDATE kb.versions SET part_of = 1 WHERE document_id = 9 AND number = 1", "document 9: rows"),
         ("UPDATE kb.jobs SET idempotency_key = 'other' WHERE id = 4", "job 4: idempotency_key"),
         ("DELETE FROM kb.audit WHERE id = 4", "audit line 4: "),
@@ -358,7 +358,7 @@ def test_a_former_content_may_have_the_id_of_one_that_went(filled, in_file, tmp_
 )
 def test_what_differs_is_named(filled, in_postgres, change, named):
     migrated(filled, in_postgres)
-    change = change.replace("-1 * embedding", "(SELECT embedding FROM kb.vectors WHERE document_id = 10 LIMIT 1)")
+    change = change.replace("-1 * embedding", "(SELECT embedding FROM kb.vectors_a WHERE document_id = 10 LIMIT 1)")
     with psycopg.connect(in_postgres.database_url) as connection:
         assert connection.execute(change).rowcount > 0
     [told, *_] = migrated(filled, in_postgres, verify_only=True).differences

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import Busy, DiskFault, DiskFull, KbError, Overloaded, StoreUnavailable, TooLarge, Unconfirmed
+from kb.api.errors import (
+    Busy,
+    DiskFault,
+    DiskFull,
+    KbError,
+    ModelChanged,
+    Overloaded,
+    StoreUnavailable,
+    TooLarge,
+    Unconfirmed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +39,13 @@ class ProblemResponse(JSONResponse):
     media_type = "application/problem+json"
 
 
-RETRY_SECONDS: dict[type[KbError], int] = {Overloaded: 5, Busy: 1, StoreUnavailable: 5, Unconfirmed: 5}
+RETRY_SECONDS: dict[type[KbError], int] = {
+    Overloaded: 5,
+    Busy: 1,
+    ModelChanged: 1,
+    StoreUnavailable: 5,
+    Unconfirmed: 5,
+}
 """When to come back, by the error that says to."""
 
 

@@ -23,6 +23,7 @@ from kb.documents.staging import discard
 from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
+from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.heartbeat import Heartbeat
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
@@ -103,6 +104,7 @@ class Worker:
     ) -> None:
         self.ends = ends or JobEnds()
         self._store = store
+        self._embedder = embedder
         self._staging = staging
         self._originals = originals
         self._sandbox = sandbox or Sandbox()
@@ -218,7 +220,8 @@ class Worker:
         """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
         with self._store.queue() as tx:
             tx.jobs.release_stalled(self._stalled_seconds)
-            jobs = tx.jobs.claim(CLAIM)
+            # What another engine switched to is loaded first; who does not find it leaves the jobs to others.
+            jobs = tx.jobs.claim(CLAIM) if tx.space == VectorSpace.of(self._embedder.spec) else []
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
