@@ -294,6 +294,40 @@ def test_vectors_of_another_model_are_refused(filled, in_postgres, tmp_path):
         migrated(filled, in_postgres)
 
 
+def switch(store, other):
+    """Let vectors of another model take the place of those in use."""
+    chance = np.random.default_rng(3)
+    with store.write() as tx:
+        tx.second.begin(other)
+        while rows := tx.second.missing(0, 1000):
+            vectors = chance.normal(size=(len(rows), other.dimensions)).astype(np.float32)
+            tx.second.add([row.chunk_id for row in rows], vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+        for content_id, chunks in tx.second.missing_former(0, 1000):
+            tx.second.add_former(content_id, chance.normal(size=(len(chunks), other.dimensions)).astype(np.float32))
+        assert tx.second.switch()
+
+
+def test_of_two_sets_of_vectors_that_in_use_goes_from_whichever_table_to_whichever(
+    filled, in_postgres, in_file, tmp_path
+):
+    other = space(2 * DIMENSIONS, model="wide")
+    target = with_url(filled, database_url(tmp_path / "target"))
+    migrated(filled, in_postgres)
+    with open_store(in_postgres) as source, open_store(target) as empty:
+        for store in (source, empty):
+            switch(store, other)
+    for there in (in_file, target):
+        assert migrated(in_postgres, there).differences == []
+    with psycopg.connect(target.database_url) as connection:
+        indexes = "SELECT tablename FROM pg_indexes WHERE schemaname = 'kb' AND indexdef LIKE '%hnsw%' ORDER BY 1"
+        assert connection.execute(indexes).fetchall() == [("vectors_a",), ("vectors_b",)]
+        counts = (
+            "SELECT (SELECT count(*) FROM kb.vectors_a), (SELECT count(*) FROM kb.vectors_b), count(*) FROM kb.chunks"
+        )
+        [(none, some, every)] = connection.execute(counts).fetchall()
+        assert (none, some) == (0, every)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

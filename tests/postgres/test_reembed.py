@@ -21,12 +21,12 @@ from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
 from kb.store.postgres import second_vectors
 from kb.store.postgres.store import PostgresStore
-from kb.store.rows import Filter, VectorSpace
+from kb.store.rows import Filter, NewJob, VectorSpace
 from tests.http.conftest import added, finished, until_idle
 from tests.postgres.test_engines import until_gone
 from tests.store.test_second_vectors import FIRST, SAME_LENGTH, complete, late_content, nearest, switch
 from tests.store.test_vectors import fill, found
-from tests.support.eventually import eventually_async
+from tests.support.eventually import eventually, eventually_async
 from tests.support.postgres import database_url
 
 pytestmark = pytest.mark.postgres
@@ -200,6 +200,38 @@ async def search_on(api, ended, missed):
             missed += [text] if first["text"] != text else []
         except Unavailable as error:
             missed += [] if "The vectors are of other" in error.detail else [error.detail]
+
+
+def test_a_worker_alone_makes_them_and_does_its_jobs_with_the_other_model(
+    start_server, tmp_path, url, other_model, embedder
+):
+    other = OnnxEmbedder(load_model(other_model), "cpu")
+
+    def add(store, text):
+        with store.write() as tx:
+            job_id = tx.jobs.add(NewJob("note", text=text))
+        eventually("the job has ended", lambda: job(store, job_id).status, lambda status: status == "done")
+
+    with (
+        engine(url, VectorSpace.of(embedder.spec)) as store,
+        start_server(tmp_path / "worker", program=("kb_cli.main", "worker"), KB_DATABASE_URL=url),
+    ):
+        for number in range(3):
+            add(store, f"The keeper number {number} has a ledger.")
+        begun(store, VectorSpace.of(other.spec, other_model))
+        eventually("the vectors are in use", lambda: second(store).state, lambda state: state == "kept")
+        add(store, "The very last keeper.")
+    assert assert_same_vectors(url, other) == 4
+
+
+def job(store, job_id):
+    with store.read() as tx:
+        return tx.jobs.get(job_id)
+
+
+def second(store):
+    with store.read() as tx:
+        return tx.second.get()
 
 
 async def refused(api):
