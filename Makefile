@@ -136,7 +136,8 @@ test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
 # The stores' tests over PostgreSQL, and the API's, with a server of its own; backups are of a file.
-OVER_BOTH = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/access/test_audit.py \
+OVER_BOTH = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
+  tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
 OVER_HTTP = tests/http --ignore tests/http/test_maintenance.py
 test-postgres: .venv/dev.stamp

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.collection import collection
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +64,14 @@ def queries() -> list[str]:
     return [texts[place] for place in np.random.default_rng(1).permutation(len(texts))]
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A document: which sentences each of its passages is made of, shape (CHUNKS, 4), and the passages' vectors."""
+
+    sentences: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
 def fill(database: Path, sentences: Sentences, chunks: int) -> None:
     """Make a database of so many passages."""
     with closing(SqliteStore(database, DEFAULT_SPACE)) as store:
@@ -76,8 +84,12 @@ def write(store: Store, sentences: Sentences, chunks: int) -> None:
     while batch := list(islice(documents, BATCH)):
         with store.write() as tx:
             for number, content in batch:
-                tags = [f"share {share}" for share, every in SHARES.items() if number % every == 0]
-                tx.documents.add(content, f"/{number}", tags)
+                tx.documents.add(content, f"/{number}", tags_of(number))
+
+
+def tags_of(number: int) -> list[str]:
+    """Return the tags of a document."""
+    return [f"share {share}" for share, every in SHARES.items() if number % every == 0]
 
 
 def _sentences() -> Iterator[str]:
@@ -89,16 +101,27 @@ def _sentences() -> Iterator[str]:
         yield from (text for text in END.split(documents[place]["text"]) if 20 < len(text) < 400)
 
 
-def _documents(sentences: Sentences, count: int) -> Iterator[Content]:
+def drawn(sentences: Sentences, count: int) -> Iterator[Drawn]:
+    """Draw so many documents."""
     numbers = np.random.default_rng(2)
-    for document in range(count):
+    for _ in range(count):
         start = int(numbers.integers(SENTENCES - ADJACENT * CHUNKS))
         first = start + ADJACENT * np.arange(CHUNKS)[:, None] + np.arange(ADJACENT)
         places = np.hstack([first, numbers.integers(SENTENCES, size=(CHUNKS, CHOSEN))])
-        texts = [" ".join(sentences.texts[place] for place in row) for row in places]
         vectors = sentences.vectors[places].mean(1)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors += numbers.normal(scale=NOISE / vectors.shape[1] ** 0.5, size=vectors.shape).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        yield Drawn(places, vectors)
+
+
+def texts_of(sentences: Sentences, document: Drawn) -> list[str]:
+    """Return the passages of a document."""
+    return [" ".join(sentences.texts[place] for place in row) for row in document.sentences]
+
+
+def _documents(sentences: Sentences, count: int) -> Iterator[Content]:
+    for number, document in enumerate(drawn(sentences, count)):
+        texts = texts_of(sentences, document)
         chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
-        yield Content("note", texts[0][:60], f"{document}", chunks, vectors)
+        yield Content("note", texts[0][:60], f"{number}", chunks, document.vectors)

@@ -33,9 +33,9 @@ from bench.serving import Server, launched
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.settings import Settings
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import NewJob
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

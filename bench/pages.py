@@ -20,9 +20,9 @@ import httpx2
 import numpy as np
 
 from bench.serving import serving
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

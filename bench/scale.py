@@ -1,8 +1,9 @@
 """What a search costs over ever more passages: a real server for each size, and the query's embedding alone beside it.
 
-    python -m bench.scale [--folder FOLDER] [--json FILE] [PASSAGES...]      1,000, 10,000 and 100,000 when not given
+    python -m bench.scale [--store postgres] [--folder FOLDER] [--json FILE] [PASSAGES...]
 
-Queries are real; passages and their vectors are those of `bench.corpus`. A folder keeps the databases for the next run.
+1,000, 10,000 and 100,000 passages when not given. Queries are real; passages and their vectors are those of
+`bench.corpus`. A folder keeps the databases for the next run. PostgreSQL is a server of its own in that folder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.corpus import SHARES, fill, load_sentences, queries
+from bench.corpus import SHARES, load_sentences, queries
+from bench.databases import STORES
 from bench.serving import Server, launched
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -30,12 +32,13 @@ from kb.store.open import START_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from bench.databases import Database
     from kb.embed.protocol import Embedder
 
     Figures = dict[str, float]
 
 SIZES = (1_000, 10_000, 100_000)
-WARM, ROUNDS, WRITES = 40, 200, 40
+WARM, ROUNDS, WRITES, COMPARED = 40, 200, 40, 100
 CLIENTS, TOGETHER = 16, 800
 ACTS: dict[str, dict[str, Any]] = {
     "hybrid": {},
@@ -140,6 +143,22 @@ def concurrency(client: Client, embedder: Embedder, texts: Sequence[str]) -> Fig
     return {"16 clients, embedding alone a second": alone, "16 clients a second": rate} | spread("16 clients", times)
 
 
+def accuracy(client: Client, texts: Sequence[str]) -> Figures:
+    """Return how many of the ten best of an exact search are found, and how many answers are shorter than its."""
+    figures: Figures = {}
+    for name, options in ACTS.items():
+        shares, short = [], 0
+        for text in texts:
+            found, exact = (
+                {each["chunk_id"] for each in client.search(text, top=10, exact=exact, **options)["results"]}
+                for exact in (False, True)
+            )
+            shares.append(len(found & exact) / max(1, len(exact)))
+            short += len(found) < len(exact)
+        figures |= {f"{name} recall": statistics.fmean(shares), f"{name} short": short}
+    return figures
+
+
 def writes(client: Client, texts: Sequence[str]) -> Figures:
     """Add notes until they are found, update and delete them."""
     times: dict[str, list[float]] = {"add until found": [], "update": [], "delete": []}
@@ -164,11 +183,11 @@ def settle(server: Server) -> None:
         time.sleep(1)
 
 
-def measure(folder: Path, size: int, embedder: Embedder, texts: Sequence[str]) -> Figures:
+def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[str]) -> Figures:
     """Return every figure of a database."""
-    disk = sum(file.stat().st_size for file in folder.glob("kb.db*"))
-    command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(folder)]
-    with launched(command) as server:
+    disk = database.disk()
+    command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(database.folder)]
+    with launched(command, **database.environment) as server:
         client = Client(server)
         figures = {
             "start s": server.seconds,
@@ -180,6 +199,7 @@ def measure(folder: Path, size: int, embedder: Embedder, texts: Sequence[str]) -
         figures |= searches(client, embedder, texts)
         figures |= processing(server, client, embedder, texts[:ROUNDS])
         figures |= concurrency(client, embedder, texts)
+        figures |= accuracy(client, texts[:COMPARED])
         figures |= writes(client, texts)
         figures["resident after MB"] = server.memory() / MEMORY
         figures["memory bytes a passage"] = server.memory() / size
@@ -194,17 +214,17 @@ def table(found: dict[int, Figures]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def run(folder: Path, sizes: Iterable[int]) -> dict[int, Figures]:
+def run(folder: Path, sizes: Iterable[int], store: str) -> dict[int, Figures]:
     """Measure each size, its database made first if it is not there."""
     embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
     sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), queries(), {}
-    for size in sizes:
-        data = folder / str(size)
-        if not data.exists():
-            data.mkdir()
-            fill(data / "kb.db", sentences, size)
-        found[size] = measure(data, size, embedder, texts)
-        print(table({size: found[size]}), flush=True)
+    with STORES[store](folder) as databases:
+        for size in sizes:
+            database = databases(size)
+            if not database.is_there():
+                database.fill(sentences, size)
+            found[size] = measure(database, size, embedder, texts)
+            print(table({size: found[size]}), flush=True)
     return found
 
 
@@ -212,13 +232,14 @@ def main() -> None:
     """Print the table, and write the JSON where it was asked for."""
     parser = argparse.ArgumentParser(description="Measure searches over ever more passages.")
     parser.add_argument("sizes", metavar="PASSAGES", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        found = run(folder, arguments.sizes)
+        found = run(folder, arguments.sizes, arguments.store)
     print(table(found))
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1))

@@ -1,8 +1,9 @@
 """What `bench.scale` found, as a table in docs/performance.md and as a plot of cost against size.
 
-    python -m bench.scale_report FILE.json
+    python -m bench.scale_report FILE.json [PLOT.svg]
 
-The table stands between two comments of that page; the plot is docs/scale.svg.
+The table stands between two comments of that page; the plot is docs/scale.svg. With a name for the plot, that alone is
+written, such as docs/scale-postgresql.svg for what was found over PostgreSQL.
 """
 
 from __future__ import annotations
@@ -44,6 +45,13 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         "16 clients, embedding alone a second",
     ),
     "16 clients, p50 / p99, ms": ("16 clients p50", "16 clients p99"),
+    "hybrid recall@10, all / filter of 50 / 10 / 1 / .1 %": (
+        "hybrid recall",
+        "filter 50 % recall",
+        "filter 10 % recall",
+        "filter 1 % recall",
+        "filter 0.1 % recall",
+    ),
     "add until found / update / delete, p50, ms": ("add until found p50", "update p50", "delete p50"),
 }
 """A row's name, and which figures stand in it."""
@@ -138,7 +146,11 @@ def write(found: Found, folder: Path = DOCS) -> None:
 def main() -> None:
     """Write both, and print the table."""
     found = {int(size): figures for size, figures in json.loads(Path(sys.argv[1]).read_text()).items()}
-    write(dict(sorted(found.items())))
+    found = dict(sorted(found.items()))
+    if len(sys.argv) > 2:
+        Path(sys.argv[2]).write_text(plot(found))
+    else:
+        write(found)
     print(table(found))
 
 

@@ -330,7 +330,12 @@ def start_reembedder(core: Core, settings: Settings, instruments: Instruments, s
     """Start what makes other vectors, and show the model in use and the database as metrics, until `stack` ends."""
     info = Info("kb_engine", "What the engine is.", registry=None)
     info.info(about(core.embedder))
-    reembedder = Reembedder(core.store, settings, core.wanted, core.embedder, lambda model: info.info(about(model)))
+
+    def switched(model: Embedder) -> None:
+        info.info(about(model))
+        core.worker.wake()
+
+    reembedder = Reembedder(core.store, settings, core.wanted, core.embedder, switched)
     stack.callback(reembedder.close)
     reembedder.resume()
     for collector in (Gauges(core.store, DOC_TYPES), info):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shutil
 
-import apsw
-
 from kb.client.client import EngineClient
 from tests.conftest import free_port
 from tests.http.conftest import added
+from tests.support.stores import STORES, TRIED, served_store
 
 
 def models_of(folder):
-    with apsw.Connection(str(folder / "kb.db")) as database:
-        in_use = database.execute("SELECT model FROM vector_space").get
-        return in_use, database.execute("SELECT model FROM second_space").get
+    """The names of the model in use and of the other one."""
+    with STORES[TRIED[-1]](folder) as store, store.read() as tx:
+        return tx.space.model, tx.second.get().space.model
 
 
 async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
@@ -53,6 +52,7 @@ async def test_a_database_whose_model_is_gone_is_no_dead_end(outside, start_serv
             await added(client, "The key is under the mat.")
     shutil.rmtree(gone)
     here = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(data), "KB_PORT": str(free_port())}
+    here |= served_store(data)
     refused = outside("serve", env=here)
     assert refused.returncode == 8
     assert "run 'kb reembed'" in refused.stderr

@@ -6,10 +6,9 @@ import asyncio
 import json
 import re
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 
-import apsw
 import numpy as np
 import pytest
 
@@ -24,11 +23,10 @@ from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.rows import Filter, VectorSpace
-from kb.store.sqlite.connection import load_vectors
-from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.conftest import free_port
 from tests.support.eventually import eventually_async
+from tests.support.stores import STORES, TRIED
 
 QUERIES = 40
 SAME = 1e-4
@@ -49,9 +47,18 @@ def sentences(test_data):
     return read
 
 
-def fill(path, embedder, texts, folder=None):
+def opened(folder, embedder, model=None):
+    """The store that is tried, as a server with this data directory has it."""
+    return STORES[TRIED[-1]](folder, **vars_of(VectorSpace.of(embedder.spec, model)))
+
+
+def vars_of(of):
+    return {each.name: getattr(of, each.name) for each in fields(of)}
+
+
+def fill(folder, embedder, texts, model=None):
     """A new database with a note for each text."""
-    with closing(SqliteStore(path, VectorSpace.of(embedder.spec, folder))) as store:
+    with opened(folder, embedder, model) as store:
         for start in range(0, len(texts), 256):
             drafts = [draft_note(text, None, embedder) for text in texts[start : start + 256]]
             contents = contents_of(drafts, list(embed_slices(drafts, embedder)))
@@ -60,23 +67,29 @@ def fill(path, embedder, texts, folder=None):
                     save(tx, content, None, [])
 
 
-def vectors_of(path):
+def chunks_of(store):
+    """The header, the text and the vector of each chunk, by the chunk's id."""
+    with store.read() as tx:
+        documents = tx.documents.page(Filter(), sort="id", limit=1 << 30, cursor=None)
+        chunks = {chunk.id: chunk for document in documents for chunk in tx.documents.chunks(document.id)}
+        ids = sorted(chunks)
+        vectors = tx.index.select(Filter()).vectors(np.array(ids))
+        return {
+            chunk_id: (chunks[chunk_id].header, chunks[chunk_id].text, vector)
+            for chunk_id, vector in zip(ids, vectors, strict=True)
+        }
+
+
+def vectors_of(folder, embedder):
     """The vector of each chunk, by the chunk's id."""
-    with closing(apsw.Connection(str(path))) as connection:
-        load_vectors(connection)
-        return dict(connection.execute("SELECT chunk_id, embedding FROM chunks_vec"))
+    with opened(folder, embedder) as store:
+        return {chunk_id: vector.tobytes() for chunk_id, (_, _, vector) in chunks_of(store).items()}
 
 
-def texts_of(path):
-    with closing(apsw.Connection(str(path))) as connection:
-        rows = connection.execute("SELECT id, header, text FROM chunk_texts ORDER BY id").fetchall()
-        return {chunk_id: (header, text) for chunk_id, header, text in rows}
-
-
-def found(path, embedder, queries):
+def found(folder, embedder, queries):
     """What searches find in a database that no one uses: the texts of each one's best passages, and their scores."""
     with (
-        closing(SqliteStore(path, VectorSpace.of(embedder.spec))) as store,
+        opened(folder, embedder) as store,
         FollowingPool(1) as pool,
         closing(RecallMonitor(store, Instruments())) as recall,
     ):
@@ -94,14 +107,13 @@ def assert_same_results(some, others):
             assert {text for text, score in these.items() if score > last + NEAR} <= those.keys()
 
 
-def assert_same_vectors(path, embedder):
+def assert_same_vectors(folder, embedder):
     """Each chunk has the vector that the model makes of it."""
-    stored, chunker = vectors_of(path), Chunker(embedder)
-    rows = texts_of(path)
-    assert stored.keys() == rows.keys()
-    made = embedder.embed_passages([chunker.passage(*row) for row in rows.values()])
-    kept = np.stack([np.frombuffer(stored[chunk_id], np.float32) for chunk_id in rows])
-    assert np.abs(made - kept).max() < SAME
+    chunker = Chunker(embedder)
+    with opened(folder, embedder) as store:
+        rows = chunks_of(store).values()
+    made = embedder.embed_passages([chunker.passage(header, text) for header, text, _ in rows])
+    assert np.abs(made - np.stack([vector for _, _, vector in rows])).max() < SAME
 
 
 @dataclass
@@ -173,11 +185,10 @@ async def test_vectors_are_made_anew_while_searches_go_on_and_the_engine_is_kill
     texts, other = sentences(count), OnnxEmbedder(load_model(other_model), "cpu")
     engine = Engine(start_server, tmp_path / "data", other_model)
     engine.data.mkdir()
-    database = engine.data / "kb.db"
-    fill(database, embedder, texts, model_files.onnx.parent)
+    fill(engine.data, embedder, texts, model_files.onnx.parent)
     kept = texts[100:]
     queries = kept[:: max(1, len(kept) // QUERIES)]
-    before, answers = vectors_of(database), found(database, embedder, queries)
+    before, answers = vectors_of(engine.data, embedder), found(engine.data, embedder, queries)
     ended = asyncio.Event()
     dones = []
     with engine.start() as server:
@@ -215,10 +226,13 @@ async def test_vectors_are_made_anew_while_searches_go_on_and_the_engine_is_kill
     assert engine.searches > 10 * kills
     assert engine.missed == 0
     print(f"\n{count} documents, {kills} kills at {dones}, {engine.searches} searches, {engine.missed} missed")
-    assert_same_vectors(database, other)
-    fresh = tmp_path / "fresh.db"
-    fill(fresh, other, [text for _, text in texts_of(database).values()])
-    assert_same_results(found(database, other, queries), found(fresh, other, queries))
+    assert_same_vectors(engine.data, other)
+    with opened(engine.data, other) as store:
+        kept_texts = [text for _, text, _ in chunks_of(store).values()]
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    fill(fresh, other, kept_texts)
+    assert_same_results(found(engine.data, other, queries), found(fresh, other, queries))
     with engine.start() as server:
         async with EngineClient(engine.url) as api:
             assert (await api.reembed("rollback"))["state"] == "returning"
@@ -228,11 +242,11 @@ async def test_vectors_are_made_anew_while_searches_go_on_and_the_engine_is_kill
             await searching
             assert (await api.reembed("finish"))["state"] is None
     assert engine.missed == 0
-    after = vectors_of(database)
+    after = vectors_of(engine.data, embedder)
     same = before.keys() & after.keys()
     assert len(same) == len(before) - 2 * (kills + 2)
     assert all(before[chunk_id] == after[chunk_id] for chunk_id in same)
-    assert_same_vectors(database, embedder)
+    assert_same_vectors(engine.data, embedder)
     changed = set(texts[:100])
-    for one, two in zip(answers, found(database, embedder, queries), strict=True):
+    for one, two in zip(answers, found(engine.data, embedder, queries), strict=True):
         assert [text for text in one if text not in changed][:1] == [*two][:1]

@@ -7,7 +7,7 @@ import pytest
 
 from kb.api.errors import NotFound
 from tests.http.conftest import added, finished
-from tests.support.stores import served_version
+from tests.support.stores import TRIED, served_version
 
 
 @pytest.fixture
@@ -148,6 +148,7 @@ async def test_status_says_what_the_engine_is_and_holds(api, word):
     after = await api.status()
     assert after["version"] == "3.0.0"
     assert after["schema_version"] == served_version()
+    assert after["full_text"] == {"sqlite": "BM25 over FTS5, in memory", "postgres": "BM25 over tables"}[TRIED[-1]]
     assert after["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "window": 256, "precision": "fp32"}
     assert (after["device"], after["provider"]) == ("cpu", "CPUExecutionProvider")
     assert after["documents"]["note"] == before["documents"].get("note", 0) + 1

@@ -387,6 +387,40 @@ def test_vectors_of_another_model_are_refused(filled, in_postgres, tmp_path):
         migrated(filled, in_postgres)
 
 
+def switch(store, other):
+    """Let vectors of another model take the place of those in use."""
+    chance = np.random.default_rng(3)
+    with store.write() as tx:
+        tx.second.begin(other)
+        while rows := tx.second.missing(0, 1000):
+            vectors = chance.normal(size=(len(rows), other.dimensions)).astype(np.float32)
+            tx.second.add([row.chunk_id for row in rows], vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+        for content_id, chunks in tx.second.missing_former(0, 1000):
+            tx.second.add_former(content_id, chance.normal(size=(len(chunks), other.dimensions)).astype(np.float32))
+        assert tx.second.switch()
+
+
+def test_of_two_sets_of_vectors_that_in_use_goes_from_whichever_table_to_whichever(
+    filled, in_postgres, in_file, tmp_path
+):
+    other = space(2 * DIMENSIONS, model="wide")
+    target = with_url(filled, database_url(tmp_path / "target"))
+    migrated(filled, in_postgres)
+    with open_store(in_postgres) as source, open_store(target) as empty:
+        for store in (source, empty):
+            switch(store, other)
+    for there in (in_file, target):
+        assert migrated(in_postgres, there).differences == []
+    with psycopg.connect(target.database_url) as connection:
+        indexes = "SELECT tablename FROM pg_indexes WHERE schemaname = 'kb' AND indexdef LIKE '%hnsw%' ORDER BY 1"
+        assert connection.execute(indexes).fetchall() == [("vectors_a",), ("vectors_b",)]
+        counts = (
+            "SELECT (SELECT count(*) FROM kb.vectors_a), (SELECT count(*) FROM kb.vectors_b), count(*) FROM kb.chunks"
+        )
+        [(none, some, every)] = connection.execute(counts).fetchall()
+        assert (none, some) == (0, every)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -441,8 +475,8 @@ def test_a_former_content_may_have_the_id_of_one_that_went(filled, in_file, tmp_
     [
         ("UPDATE kb.documents SET title = 'other' WHERE id = 9", "document 9: fields, rows, versions"),
         ("UPDATE kb.chunks SET text = text || '.' WHERE document_id = 9 AND chunk_index = 0", "document 9: chunks"),
-        ("UPDATE kb.vectors SET embedding = -1 * embedding WHERE document_id = 9", "document 9: vectors"),
-        ("DELETE FROM kb.vectors WHERE document_id = 9", "document 9: vectors"),
+        ("UPDATE kb.vectors_a SET embedding = -1 * embedding WHERE document_id = 9", "document 9: vectors"),
+        ("DELETE FROM kb.vectors_a WHERE document_id = 9", "document 9: vectors"),
         ("UPDATE kb.versions SET part_of = 1 WHERE document_id = 9 AND number = 1", "document 9: rows"),
         ("UPDATE kb.jobs SET idempotency_key = 'other' WHERE id = 4", "job 4: idempotency_key"),
         ("DELETE FROM kb.audit WHERE id = 4", "audit line 4: "),
@@ -451,7 +485,7 @@ def test_a_former_content_may_have_the_id_of_one_that_went(filled, in_file, tmp_
 )
 def test_what_differs_is_named(filled, in_postgres, change, named):
     migrated(filled, in_postgres)
-    change = change.replace("-1 * embedding", "(SELECT embedding FROM kb.vectors WHERE document_id = 10 LIMIT 1)")
+    change = change.replace("-1 * embedding", "(SELECT embedding FROM kb.vectors_a WHERE document_id = 10 LIMIT 1)")
     with psycopg.connect(in_postgres.database_url) as connection:
         assert connection.execute(change).rowcount > 0
     [told, *_] = migrated(filled, in_postgres, verify_only=True).differences

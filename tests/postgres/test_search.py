@@ -115,6 +115,7 @@ def test_any_chunk_has_the_same_score(both, query):
 def test_the_nearest_vectors_are_the_same_and_never_too_few(both, where, is_indexed, monkeypatch):
     if is_indexed:
         monkeypatch.setattr("kb.store.postgres.vectors.EXACT", -1)
+        monkeypatch.setattr("kb.store.postgres.vectors.CROSSING", -1)
     vector = np.ones(DIMENSIONS, np.float32) / 4
 
     def nearest(tx):

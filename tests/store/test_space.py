@@ -14,9 +14,9 @@ from kb.documents.save import save
 from kb.embed.models.artifact import DIMENSIONS, FP32
 from kb.embed.models.fetch import NAME, SOURCES, WEIGHTS
 from kb.ingest.draft import draft_note, embed_draft
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
 from tests.support import store_v3
 from tests.support.spaces import space
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kb.store.sqlite.vector_space import DEFAULT_SPACE
+from kb.store.default_space import DEFAULT_SPACE
 
 
 def space(dimensions=384, **changes):

@@ -10,11 +10,11 @@ from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
 
 
-def sqlite(folder, **changes):
+def sqlite(folder, /, **changes):
     return closing(SqliteStore(folder / "kb.db", space(**changes)))
 
 
-def postgres(folder, **changes):
+def postgres(folder, /, **changes):
     from kb.store.postgres.store import PostgresStore
     from tests.support.postgres import database_url
 

@@ -16,9 +16,12 @@ from tests.support.eventually import eventually
 class Store:
     """A database whose second vectors are wanted."""
 
+    is_shared = False
+
     def __init__(self):
         second = SimpleNamespace(state="building", space="second")
-        self._tx = SimpleNamespace(space="first", second=SimpleNamespace(get=lambda: second, counts=lambda: (0, 2)))
+        vectors = SimpleNamespace(get=lambda: second, counts=lambda: (0, 2), take=lambda: True)
+        self._tx = SimpleNamespace(space="first", second=vectors)
 
     @contextmanager
     def read(self):
@@ -46,7 +49,7 @@ def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(monkeypatch, fault):
     monkeypatch.setattr("kb.worker.reembed.VectorBuilder", Builder)
     monkeypatch.setattr("kb.worker.reembed.open_model_of", lambda *_: None)
     monkeypatch.setattr("kb.worker.reembed.RETRY_SECONDS", 0.01)
-    model = SimpleNamespace(announce=lambda _: None, use=lambda _: None)
+    model = SimpleNamespace(models=[], announce=lambda _: None, use=lambda _: None)
     reembedder = Reembedder(Store(), None, "second", model)
     reembedder.resume()
     try:

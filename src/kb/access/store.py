@@ -48,6 +48,11 @@ class CallerStore:
         """The number of the database's schema."""
         return self._store.schema_version
 
+    @property
+    def full_text(self) -> str:
+        """What answers searches by words."""
+        return self._store.full_text
+
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """One moment of what the caller may see."""

@@ -691,10 +691,14 @@ class Reembedding(Reply):
 
 
 class Status(Reply):
-    """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes."""
+    """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
+
+    `full_text` says what answers searches by words.
+    """
 
     version: str
     schema_version: int
+    full_text: str
     model: ModelStatus
     device: str
     provider: str

@@ -15,6 +15,7 @@ from kb.api.errors import (
     DiskFull,
     FilesUnavailable,
     KbError,
+    ModelChanged,
     Overloaded,
     StoreUnavailable,
     TooLarge,
@@ -42,6 +43,7 @@ class ProblemResponse(JSONResponse):
 RETRY_SECONDS: dict[type[KbError], int] = {
     Overloaded: 5,
     Busy: 1,
+    ModelChanged: 1,
     StoreUnavailable: 5,
     Unconfirmed: 5,
     FilesUnavailable: 5,

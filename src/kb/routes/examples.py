@@ -219,6 +219,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Status": {
         "version": "3.0.0",
         "schema_version": 3,
+        "full_text": "BM25 over FTS5, in memory",
         "model": {"name": "all-MiniLM-L6-v2", "dimensions": 384, "window": 256, "precision": "fp32"},
         "device": "cpu",
         "provider": "CPUExecutionProvider",

@@ -61,6 +61,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
     return Status(
         version=__version__,
         schema_version=services.store.schema_version,
+        full_text=services.store.full_text,
         model=ModelStatus(
             name=embedder.spec.name,
             dimensions=embedder.spec.dimensions,

@@ -41,6 +41,11 @@ WIDER = 8
 MOST_CANDIDATES = 20_000
 """How long a list may become then: documents that one document's passages keep out of it are not found."""
 
+NOT_LOADED = (
+    "The vectors are of {space} now. This engine is about to load that model; if it does not find it, its log says so."
+    " Try again in a few seconds. Searches by words alone go on."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
@@ -166,7 +171,7 @@ class SearchService:
         for embedder in self._embedder.models:
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
-        raise ModelChanged
+        raise ModelChanged(NOT_LOADED.format(space=space))
 
     def _embed(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
         with self._instruments.search("embed"):

@@ -273,6 +273,9 @@ class SecondVectors(Protocol):
         """Begin with none, of this space; those that were there go."""
 
     def set_state(self, state: ReembedState) -> None: ...
+    def take(self) -> bool:
+        """Have this engine make them, from now on or still; return False if another one that is there does."""
+
     def discard(self) -> None:
         """Delete them."""
 
@@ -415,6 +418,10 @@ class Store(Protocol):
     @property
     def schema_version(self) -> int: ...
     @property
+    def full_text(self) -> str:
+        """What answers searches by words, in words."""
+
+    @property
     def vectors_size(self) -> int:
         """How many bytes the newest vectors take in memory."""
 
@@ -425,6 +432,10 @@ class Store(Protocol):
     @property
     def words_faults(self) -> int:
         """How often the words in memory were found to be wrong."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other engines may use it at the same time."""
 
     @property
     def keys(self) -> Keys | None:

@@ -26,6 +26,7 @@ from kb.ingest.draft import SLICE
 from kb.ingest.stop import Stop
 from kb.parser.sandbox import Sandbox
 from kb.store.blob_place import bind
+from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.heartbeat import Heartbeat
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, Ingestion
@@ -114,6 +115,7 @@ class Worker:
     ) -> None:
         self.ends = ends or JobEnds()
         self._store = store
+        self._embedder = embedder
         self._staging = staging
         self._originals = originals
         self._blobs = originals.blobs
@@ -237,7 +239,9 @@ class Worker:
         """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
         with self._store.queue() as tx:
             tx.jobs.release_stalled(self._stalled_seconds)
-            jobs = tx.jobs.claim(CLAIM, files=self._has_files)
+            # What another engine switched to is loaded first; who does not find it leaves the jobs to others.
+            is_ready = tx.space == VectorSpace.of(self._embedder.spec)
+            jobs = tx.jobs.claim(CLAIM, files=self._has_files) if is_ready else []
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
             with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:

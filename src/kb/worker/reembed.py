@@ -2,6 +2,9 @@
 
 What is made is in the database at once, so whatever ends the engine, it goes on where it was. When none is missing, all
 take the place of those in use in one transaction; those stay beside them, and the way back is the same.
+
+Of several engines over one database one makes them. The others load the model meanwhile, go by the vectors that are in
+use, and take the work up when that one is gone.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped
+from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
 from kb.ingest.chunk import Chunker
 from kb.ingest.models import open_model_of
 from kb.ingest.stop import Stop
+from kb.store.rows import VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,12 +32,15 @@ if TYPE_CHECKING:
     from kb.ingest.models import ActiveModel
     from kb.settings import Settings
     from kb.store.protocol import Store, Transaction
-    from kb.store.rows import SecondSpace, VectorSpace
+    from kb.store.rows import SecondSpace
 
 logger = logging.getLogger(__name__)
 
 SLICE: Final = 64
 RETRY_SECONDS: Final = 5.0
+FOLLOW_SECONDS: Final = 1.0
+"""How often an engine looks what others did with a database that it shares."""
+
 AT_WORK: Final = ("building", "returning")
 REFUSALS: Final = {
     "building": "The vectors are still being made: 'kb reembed rollback' ends that.",
@@ -42,6 +49,8 @@ REFUSALS: Final = {
     "kept": "The vectors are in use; the former ones stay until 'kb reembed finish' or 'kb reembed rollback'.",
 }
 """Why something cannot be done in a state."""
+
+FAILED: Final = "It failed; the engine's log says why."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +157,10 @@ class VectorBuilder:
 
     @contextmanager
     def _turn(self) -> Iterator[Transaction]:
-        """Write something, if it is still wanted."""
+        """Write something, if it is still wanted, and of this engine."""
         with self._store.write() as tx:
             second = tx.second.get()
-            if second is None or second.state not in AT_WORK or second.space != self._space:
+            if second is None or second.state not in AT_WORK or second.space != self._space or not tx.second.take():
                 raise Cancelled
             yield tx
 
@@ -165,7 +174,7 @@ class VectorBuilder:
 
 
 class Reembedder:
-    """Has the second vectors made in a thread, as it is told.
+    """Has the second vectors made in a thread, as it is told, and the model in use that the vectors in use are of.
 
     Args:
         store: where they are.
@@ -231,7 +240,7 @@ class Reembedder:
             second = tx.second.get()
             if second and second.space == tx.space:  # 'kb reindex --vectors' made all of them
                 tx.second.discard()
-        if second and second.state in AT_WORK:
+        if self._store.is_shared or (second and second.state in AT_WORK):
             self._go_on()
 
     def close(self) -> None:
@@ -242,7 +251,7 @@ class Reembedder:
             self._thread.join()
 
     def run(self) -> None:
-        """Make what is missing, and switch.
+        """Make what is missing, and switch, unless another engine does.
 
         Raises:
             KbError: the model, or the database, cannot be used.
@@ -250,21 +259,41 @@ class Reembedder:
         with self._store.read() as tx:
             second = tx.second.get()
         if second is None or second.state not in AT_WORK:
-            return
-        embedder = open_model_of(second.space, self._settings)
-        self._builder = VectorBuilder(self._store, second.space, embedder, self._progressed, self._stop.check)
+            return self._model.announce(None)
+        embedder = self._model_of(second.space)
         self._model.announce(embedder)
+        with self._store.write() as tx:
+            is_taken = tx.second.take()
+        if is_taken:
+            self._build(second.space, embedder)
+        return None
+
+    def _build(self, space: VectorSpace, embedder: Embedder) -> None:
+        self._builder = VectorBuilder(self._store, space, embedder, self._progressed, self._stop.check)
         try:
             self._builder.build()
-            self._error = None
-            self._model.use(embedder)
-            self._on_switch(embedder)
-            logger.info("searches go by vectors of %s now", second.space)
+            self._use(embedder)
         except Cancelled:
             pass
         finally:
             self._model.announce(None)
             self._builder = None
+
+    def _follow(self) -> None:
+        """Have the model in use that the vectors in use are of: another engine may have switched."""
+        with self._store.read() as tx:
+            space = tx.space
+        if space != VectorSpace.of(self._model.spec):
+            self._use(self._model_of(space))
+
+    def _use(self, embedder: Embedder) -> None:
+        self._model.use(embedder)
+        self._on_switch(embedder)
+        logger.info("searches go by vectors of %s now", VectorSpace.of(embedder.spec))
+
+    def _model_of(self, space: VectorSpace) -> Embedder:
+        found = (each for each in self._model.models if VectorSpace.of(each.spec) == space)
+        return next(found, None) or open_model_of(space, self._settings)
 
     def _progressed(self, done: int, total: int) -> None:
         self._error = None  # it goes on again
@@ -312,19 +341,26 @@ class Reembedder:
 
     def _work(self) -> None:
         while not self._stop.is_requested:
-            self._wake.wait()
+            self._wake.wait(FOLLOW_SECONDS if self._store.is_shared else None)
             self._wake.clear()
             try:
+                if self._store.is_shared:
+                    self._follow()
                 self.run()
+                self._error = None
             except Stopped:
                 return
             except (DiskFull, DiskFault) as error:
                 self._error = error.detail
                 self._wake.wait(RETRY_SECONDS)
                 self._wake.set()
-            except KbError as error:
+            except StoreUnavailable as error:  # who listens to the database says so, too
                 self._error = error.detail
-                logger.error("the vectors are not made anew: %s", error.detail)
+            except KbError as error:
+                if self._error != error.detail:  # where the database is shared it is tried again and again
+                    logger.error("the vectors are not made anew: %s", error.detail)
+                self._error = error.detail
             except Exception:
-                self._error = "It failed; the engine's log says why."
-                logger.exception("the vectors are not made anew")
+                if self._error != FAILED:
+                    logger.exception("the vectors are not made anew")
+                self._error = FAILED

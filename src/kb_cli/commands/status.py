@@ -32,6 +32,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "device": answer.get("device") and f"{answer['device']} ({answer.get('provider')})",
             "documents": format_counts(documents),
             "chunks": answer.get("chunks"),
+            "full text": answer.get("full_text"),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
             "parser": format_parser(answer.get("parser")),
             "extractors": ", ".join((answer.get("parser") or {}).get("extracts", [])),

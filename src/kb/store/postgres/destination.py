@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from kb.store.postgres.migrate import prepare_schema
 from kb.store.postgres.origin import PostgresOrigin
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import WRITING
-from kb.store.postgres.vector_space import are_engines_there, bind_space
+from kb.store.postgres.vector_space import are_engines_there, bind_space, table_in_use
 from kb.store.postgres.words import FullText
 from kb.store.transfer import BIN, DOCUMENTS, VERSIONS, check_ids, check_source
 
@@ -86,7 +87,7 @@ class PostgresDestination:
                 check_ids(PostgresOrigin(self._connection).facts().last_ids, last_ids)
             bind_space(self._connection, self._space)
             if is_empty:
-                self._execute(self._sql["drop_index"])
+                self._execute(statements("vectors")["drop_index"].format(vectors=self._vectors))  # made at the end
             record_arrival(self._connection, source, done=False)
         self._source = source
         self.origin = PostgresOrigin(self._connection)
@@ -126,14 +127,20 @@ class PostgresDestination:
                 if last := facts.last_ids[name]:
                     self._execute(self._sql["set_last_id"], (sequence, last))
             self._execute(statements("search")["update_generation"])
-            if not self._execute(self._sql["is_indexed"]).get:
-                self._execute(statements("vectors")["index_vectors"].format(dimensions=self._space.dimensions))
+            if not self._execute(self._sql["is_indexed"].format(vectors=self._vectors)).get:
+                sql = statements("vectors")["create_index"]
+                self._execute(sql.format(vectors=self._vectors, dimensions=self._space.dimensions))
         self._execute(self._sql["analyze"])
 
     def finish(self) -> None:
         """Let engines use the database."""
         with self._changing():
             record_arrival(self._connection, self._source, done=True)
+
+    @cached_property
+    def _vectors(self) -> str:
+        """The table of the vectors in use."""
+        return table_in_use(self._connection)
 
     def _add_chunks(self, documents: Sequence[Whole]) -> None:
         """Write what documents hold, its full text, and the vectors."""
@@ -176,7 +183,7 @@ class PostgresDestination:
         return dict(zip(sections, ids, strict=True))
 
     def _copy_vectors(self, vectors: Sequence[tuple[int, int, bytes]]) -> None:
-        with self._connection.cursor().copy(self._sql["copy_vectors"]) as copy:
+        with self._connection.cursor().copy(self._sql["copy_vectors"].format(vectors=self._vectors)) as copy:
             copy.write(BEGIN_BINARY + binary_rows(vectors, self._space.dimensions) + END_BINARY)
 
     def _copy(self, table: Table, rows: Iterable[Row]) -> None:
@@ -229,7 +236,7 @@ def _longest_told(documents: Sequence[Whole]) -> Iterator[None]:
 
 
 def binary_rows(vectors: Sequence[tuple[int, int, bytes]], dimensions: int) -> bytes:
-    """Return rows of `vectors` in the binary format of COPY: each column, of which there are 3, behind its length."""
+    """Return rows of vectors in the binary format of COPY: each column, of which there are 3, behind its length."""
     rows = np.empty(
         len(vectors),
         [

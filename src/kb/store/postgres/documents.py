@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection
     from kb.store.postgres.vectors import VectorTable
     from kb.store.postgres.words import FullText, NewText
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, VectorSpace
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document
 
 
 NO_SECTION: tuple[str, tuple[str, ...]] = "", ()
@@ -47,7 +47,6 @@ class PostgresDocuments:
         connection: the transaction's.
         words: its full text.
         vectors: its vectors.
-        space: what these are of.
         checkpoint: called between chunks that are written.
     """
 
@@ -56,14 +55,13 @@ class PostgresDocuments:
         connection: Connection,
         words: FullText,
         vectors: VectorTable,
-        space: VectorSpace,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection = connection
         self._execute: Execute = connection.execute
         self._words = words
         self._checkpoint = checkpoint
-        self._space = space
+        self._vectors = vectors
         self._sql = statements("documents")
         self.former = FormerContents(self._execute, vectors)
         self.changed = False
@@ -284,7 +282,7 @@ class PostgresDocuments:
         Raises:
             ModelChanged: their vectors are of what was in use before.
         """
-        if content.space not in (None, self._space):
+        if content.space not in (None, self._vectors.space):
             raise ModelChanged
         self.changed = True
         ids = [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], (len(content.chunks),))]
@@ -306,7 +304,7 @@ class PostgresDocuments:
             texts.append(text)
         with self._connection.cursor() as cursor:
             cursor.executemany(self._sql["insert_chunk"], rows)
-            cursor.executemany(self._sql["insert_vector"], vectors)
+            cursor.executemany(self._sql["insert_vector"].format(vectors=self._vectors.name), vectors)
         self._words.add(texts)
 
     def _remove_chunks(self, document_id: int) -> None:

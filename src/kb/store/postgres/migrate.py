@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 OLDEST_POSTGRES: Final = 16
 OLDEST_PGVECTOR: Final = (0, 8, 4)
 MIGRATING: Final = 0x6B62_0001

@@ -15,7 +15,7 @@ from kb.store.postgres.arrival import read_arrival
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresTransaction
-from kb.store.postgres.vector_space import space_of
+from kb.store.postgres.vector_space import space_of, table_in_use
 from kb.store.postgres.vectors import HEADER
 from kb.store.rows import Retention
 from kb.store.transfer import BIN, DOCUMENTS, REMEDY, VERSIONS, Facts, Former, Held, State, state_of
@@ -47,7 +47,7 @@ class PostgresOrigin:
     @cached_property
     def tx(self) -> PostgresTransaction:
         """The same moment as the engine sees it."""
-        return PostgresTransaction(self._connection, self.space, Retention(), 0)
+        return PostgresTransaction(self._connection, Retention(), 0)
 
     def arrival(self) -> tuple[str, bool] | None:
         """Return what the database was copied from, and whether it is whole; None if it is no copy."""
@@ -126,12 +126,16 @@ class PostgresOrigin:
         sql = self._sql["select_rows"].format(**names, order=table.columns[1])
         return (table.row(row) for row in self._select(sql, (after, upto)))
 
+    @cached_property
+    def _select_vectors(self) -> str:
+        return statements("vectors")["select_vectors"].format(vectors=table_in_use(self._connection))
+
     def _vectors(self, chunks: Sequence[Chunk]) -> list[bytes | None]:
         """Return the bytes of the chunks' vectors."""
         if not chunks:
             return []
         ids = [chunk.id for chunk in chunks]
-        rows = self._execute(statements("vectors")["select_vectors"], (ids,), binary=True)
+        rows = self._execute(self._select_vectors, (ids,), binary=True)
         found = {chunk_id: np.frombuffer(sent, ">f4", offset=HEADER).astype("<f4").tobytes() for chunk_id, sent in rows}
         return [found.get(chunk_id) for chunk_id in ids]
 

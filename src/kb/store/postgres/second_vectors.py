@@ -1,71 +1,143 @@
-"""Vectors of another model beside those in use: there are none yet."""
+"""Vectors of another model, precision or prefix beside those in use, which take their place in one transaction.
+
+There are two tables of vectors, and a row says which is in use. Each has its index, which grows with it, so a switch
+changes that row: nobody waits for it. One of the engines makes them; another one takes that up when it is gone. What is
+added is embedded for the vectors in use alone, and for these afterwards; what is deleted goes from both.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
-from kb.api.errors import NotReembedding
+import numpy as np
+import psycopg
+
+from kb.api.errors import NotReembedding, StoreUnavailable
+from kb.store.compressed import decompressed
+from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
+from kb.store.postgres.vector_space import MOST_DIMENSIONS, TOO_LONG, columns_of, index_vectors
+from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from kb.api.models import ReembedState
+    from kb.store.postgres.connection import Connection
+    from kb.store.postgres.vectors import VectorTable
     from kb.store.row_mapping import Execute
-    from kb.store.rows import Chunk, MissingVector, SecondSpace, VectorSpace
+    from kb.store.rows import Chunk
+
+HUNG_SECONDS: Final = 120.0
+"""An engine that is there, and has not said for so long that it makes them, hangs."""
+
+IN_USE: Final = "Somebody reads the vectors that are to be deleted, such as a backup: try again when it has ended."
 
 
 class PostgresSecondVectors:
-    """See `kb.store.protocol.SecondVectors`. As none can be begun, there are none."""
+    """See `kb.store.protocol.SecondVectors`. Remembers whether its transaction `switched`.
 
-    def __init__(self, execute: Execute) -> None:
-        self._execute = execute
+    Args:
+        connection: the transaction's.
+        vectors: those in use.
+        engine: the number of this engine.
+    """
+
+    def __init__(self, connection: Connection, vectors: VectorTable, engine: int) -> None:
+        self._connection = connection
+        self._execute: Execute = connection.execute
+        self._vectors = vectors
+        self._engine = engine
+        self.switched = False
 
     def get(self) -> SecondSpace | None:
-        """Return None: there are none."""
+        """Return what they are of, and what is being done with them."""
+        row = self._execute(self._sql("select_second")).fetchone()
+        return SecondSpace(row[0], VectorSpace(*row[1:])) if row else None
 
     def begin(self, space: VectorSpace) -> None:
-        """Refuse to begin."""
-        _refuse()
+        """Begin with none, of this space.
+
+        Raises:
+            NotReembedding: its vectors are too long.
+        """
+        if space.dimensions > MOST_DIMENSIONS:
+            raise NotReembedding(TOO_LONG)
+        self.discard()
+        index_vectors(self._connection, self._vectors.other, space.dimensions)
+        self._record("building", space)
 
     def set_state(self, state: ReembedState) -> None:
-        """Refuse to go on."""
-        _refuse()
+        """Say what is being done with them."""
+        self._execute(self._sql("update_state"), (state,))
+
+    def take(self) -> bool:
+        """Have this engine make them; return False if another one does."""
+        sql = self._sql("take").format(gone=statements("jobs")["gone"])
+        row = self._execute(sql, {"engine": self._engine, "class": ENGINES, "seconds": HUNG_SECONDS})
+        return row.get is not None
 
     def discard(self) -> None:
-        """There is nothing to delete."""
+        """Delete them.
+
+        Raises:
+            StoreUnavailable: somebody reads them.
+        """
+        try:
+            self._execute(self._sql("wait_briefly"))
+            self._execute(statements("vectors")["empty"].format(vectors=self._vectors.other))
+            self._execute(self._sql("delete_second"))
+        except psycopg.errors.LockNotAvailable as error:
+            raise StoreUnavailable(IN_USE) from error
 
     def counts(self) -> tuple[int, int]:
-        """Return that there are none, and how many chunks there are."""
-        return 0, self._execute(statements("documents")["count_chunks"]).get
+        """Return how many there are, and how many there will be."""
+        return self._execute(self._sql("count_vectors")).get, self._execute(self._sql("count_wanted")).get
 
     def missing(self, after: int, limit: int) -> list[MissingVector]:
-        """Refuse to go on."""
-        _refuse()
+        """Return chunks above an id that have none."""
+        rows = self._execute(self._sql("select_missing"), (after, limit)).fetchall()
+        return [MissingVector(*row) for row in rows]
 
     def missing_former(self, after: int, limit: int) -> list[tuple[int, list[Chunk]]]:
-        """Refuse to go on."""
-        _refuse()
+        """Return former contents above an id that have none, and their chunks."""
+        rows: list[Any] = self._execute(self._sql("select_missing_former"), (after, limit)).fetchall()
+        return [(content_id, decompressed(blob)) for content_id, blob in rows]
 
     def add(self, ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Refuse to go on."""
-        _refuse()
+        """Write the vectors of those of these chunks that are there still."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(self._sql("insert_vector"), list(zip(vectors, ids, strict=True)))
 
     def add_former(self, content_id: int, vectors: NDArray[np.float32]) -> None:
-        """Refuse to go on."""
-        _refuse()
+        """Write the vectors of a former content, if that is there still."""
+        self._execute(self._sql("insert_former"), (vectors.astype(np.float16).tobytes(), content_id))
 
     def code(self) -> bool:
-        """There is nothing to make."""
+        """Return that nothing is to be made: their index grew with them."""
         return False
 
     def switch(self) -> bool:
-        """Refuse to switch."""
-        _refuse()
+        """Let them and the vectors in use change places; return False, and change nothing, if one is missing.
 
+        Nothing else may be written in the same transaction.
+        """
+        if self.get() is None or self._execute(self._sql("is_incomplete")).get:
+            return False
+        former = self._vectors.space
+        self._execute(self._sql("switch_space"), (self._vectors.other,))
+        self._record("kept", former)
+        for name in ("switch_former", "delete_empty_former"):
+            self._execute(self._sql(name))
+        self._execute(statements("vectors")["recount_history"])
+        self.switched = True
+        return True
 
-def _refuse() -> NoReturn:
-    raise NotReembedding("Making vectors of another model (kb reembed) is not there yet over PostgreSQL.")
+    def _record(self, state: ReembedState, space: VectorSpace) -> None:
+        self._execute(self._sql("record_second"), (state, *columns_of(space)))
+
+    def _sql(self, name: str) -> str:
+        sql = statements("second")[name]
+        return sql.format(vectors=self._vectors.other) if "{vectors}" in sql else sql

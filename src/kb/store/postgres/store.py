@@ -87,22 +87,25 @@ class PostgresTransaction:
     def __init__(
         self,
         connection: Connection,
-        space: VectorSpace,
         retention: Retention,
         engine: int,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         self.connection = connection
         self._execute: Any = connection.execute
-        self.space = space
-        words, vectors = FullText(connection), VectorTable(self._execute, space.dimensions)
-        self.documents = PostgresDocuments(connection, words, vectors, space, checkpoint)
+        words, vectors = FullText(connection), VectorTable(self._execute)
+        self.documents = PostgresDocuments(connection, words, vectors, checkpoint)
         self.history = PostgresHistory(self._execute, self.documents, retention)
         self.jobs = PostgresJobs(self._execute, engine)
-        self.second = PostgresSecondVectors(self._execute)
+        self.second = PostgresSecondVectors(connection, vectors, engine)
         self.audit = PostgresAudit(self._execute, retention)
         self._words = words
         self._vectors = vectors
+
+    @property
+    def space(self) -> VectorSpace:
+        """What the vectors are of at this transaction's moment."""
+        return self._vectors.space
 
     @property
     def generation(self) -> int:
@@ -134,8 +137,8 @@ class PostgresTransaction:
         )
 
     def publish(self) -> None:
-        """Count the change of chunks, if there was one."""
-        if self.documents.changed:
+        """Count the change of chunks or of their vectors, if there was one."""
+        if self.documents.changed or self.second.switched:
             self._execute(statements("search")["update_generation"])
 
 
@@ -152,12 +155,13 @@ class PostgresStore:
     """
 
     schema_version = SCHEMA_VERSION
+    is_shared = True
+    full_text = "BM25 over tables"
     vectors_size = 0
     words_size = 0
     words_faults = 0
 
     def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION) -> None:
-        self._space = space
         self._retention = retention
         self.keys = PostgresKeys(self._connection)
         self._write_lock = threading.Lock()
@@ -190,7 +194,7 @@ class PostgresStore:
         """One moment of the database."""
         with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
-            yield PostgresTransaction(connection, self._space, self._retention, engine)
+            yield PostgresTransaction(connection, self._retention, engine)
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -249,7 +253,7 @@ class PostgresStore:
 
         with self._connection(begin) as connection:
             engine = self._presence.number
-            yield PostgresTransaction(connection, self._space, self._retention, engine, checkpoint)
+            yield PostgresTransaction(connection, self._retention, engine, checkpoint)
             commit(connection)
 
     @contextmanager

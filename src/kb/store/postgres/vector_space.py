@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from kb.api.errors import StoreError
+from kb.store.default_space import refusal
 from kb.store.postgres.connection import conninfo, prepare
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 MOST_DIMENSIONS = 4000
 """Of a half-precision vector in an index of pgvector."""
+
+TOO_LONG = f"pgvector has an index for vectors of {MOST_DIMENSIONS} numbers at most: use another model."
+
+TABLES = ("vectors_a", "vectors_b")
+"""One is in use."""
 
 ENDED_SECONDS, PAUSE = 2.0, 0.05
 """After how long an engine that ended is gone for the server, too, and how often it is asked."""
@@ -31,23 +37,20 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
         StoreError: the vectors are of another model, precision or prefix, or those of another engine will be.
     """
     if space.dimensions > MOST_DIMENSIONS:
-        raise StoreError(f"pgvector has an index for vectors of {MOST_DIMENSIONS} numbers at most: use another model.")
+        raise StoreError(TOO_LONG)
     recorded = space_of(connection)
     has_chunks = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,)
     if recorded is None or not has_chunks:
         if recorded not in (None, space) and are_engines_there(connection):
             raise StoreError(f"Another engine uses the database with {recorded}, and this one would with {space}.")
-        if recorded is None or recorded.dimensions != space.dimensions:
-            declare_vectors(connection, space.dimensions)
         record_space(connection, space)
+        if recorded is None or recorded.dimensions != space.dimensions:
+            index_vectors(connection, table_in_use(connection), space.dimensions)
         if recorded not in (None, space):
             connection.execute("UPDATE former_contents SET vectors = NULL")
             connection.execute(statements("vectors")["recount_history"])
     elif recorded != space:
-        raise StoreError(
-            f"The database holds vectors of {recorded}, and the model makes those of {space}: use that model; making"
-            " vectors anew in PostgreSQL is not there yet."
-        )
+        raise StoreError(refusal("The database", recorded, space))
     elif recorded.folder != space.folder:
         record_space(connection, space)
 
@@ -61,16 +64,27 @@ def are_engines_there(connection: Connection) -> bool:
     return True
 
 
-def declare_vectors(connection: Connection, dimensions: int) -> None:
-    """Make the table of vectors of this length, in the place of one for others."""
-    for name in ("drop_vectors", "create_vectors", "index_vectors"):
-        connection.execute(statements("vectors")[name].format(dimensions=dimensions))
+def index_vectors(connection: Connection, table: str, dimensions: int) -> None:
+    """Empty a table of vectors, and make its index for vectors of this length."""
+    for name in ("empty", "drop_index", "create_index"):
+        connection.execute(statements("vectors")[name].format(vectors=table, dimensions=dimensions))
+
+
+def table_in_use(connection: Connection) -> str:
+    """Return the table of the vectors that are in use."""
+    [(table, *_)] = connection.execute(statements("vectors")["select_in_use"]).fetchall()
+    return str(table)
 
 
 def record_space(connection: Connection, space: VectorSpace) -> None:
     """Record what the vectors are of."""
-    row = space.dimensions, space.model, space.precision, space.digest, space.query_prefix, space.passage_prefix
-    connection.execute(statements("vectors")["record_space"], (*row, space.folder))
+    connection.execute(statements("vectors")["record_space"], columns_of(space))
+
+
+def columns_of(space: VectorSpace) -> tuple[object, ...]:
+    """Return a space as it is stored."""
+    prefixes = space.query_prefix, space.passage_prefix
+    return space.dimensions, space.model, space.precision, space.digest, *prefixes, space.folder
 
 
 def space_of(connection: Connection) -> VectorSpace | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
+from kb.store.postgres.vector_space import TABLES
+from kb.store.rows import VectorSpace
 from kb.vectors.flat import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
@@ -22,10 +26,13 @@ if TYPE_CHECKING:
 EXACT = 20_000
 """Up to how many chunks to choose from each is looked at."""
 
+CROSSING = 100
+"""Under a filter, so many times the root of how many there are: the fewer it admits, the longer the index looks."""
+
 MOST_BY_INDEX = 500
 """So many at most are asked of the index: it looks at a thousand at once."""
 
-EXPLORED = 4
+EXPLORED = 9
 """The index explores so many for each that is wanted."""
 
 FILTERED = 20
@@ -45,16 +52,35 @@ HEADER = 4
 
 
 class VectorTable:
-    """The table `vectors` as a transaction sees it."""
+    """The vectors in use, as a transaction sees them. What they are of is read when it is first needed."""
 
-    def __init__(self, execute: Execute, dimensions: int) -> None:
+    def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._dimensions = dimensions
         self._sql = statements("vectors")
+
+    @property
+    def name(self) -> str:
+        """The table that is in use."""
+        return self._in_use[0]
+
+    @property
+    def space(self) -> VectorSpace:
+        """What they are of."""
+        return self._in_use[1]
+
+    @property
+    def other(self) -> str:
+        """The table that is not."""
+        return next(each for each in TABLES if each != self.name)
+
+    @cached_property
+    def _in_use(self) -> tuple[str, VectorSpace]:
+        name, *columns = self._execute(self._sql["select_in_use"]).fetchone()
+        return name, VectorSpace(*columns)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
-        vectors = np.zeros((ids.size, self._dimensions), np.float32)
+        vectors = np.zeros((ids.size, self.space.dimensions), np.float32)
         found, stored = self._read(ids)
         vectors[np.isin(np.sort(ids), found)] = stored
         return vectors
@@ -80,7 +106,7 @@ class VectorTable:
 
     def nearest_of(self, vector: NDArray[np.float32], limit: int, ids: NDArray[np.int64]) -> ScoredChunks:
         """Return the `limit` of these chunks nearest to a unit vector, after looking at each."""
-        sql = self._sql["nearest_exactly"].format(among="WHERE chunk_id = ANY(%s)")
+        sql = self._sql["nearest_exactly"].format(vectors=self.name, where="WHERE chunk_id = ANY(%s)")
         return self._best(vector, limit, self._execute(sql, (vector, ids.tolist(), limit + MARGIN)))
 
     def _best(self, vector: NDArray[np.float32], limit: int, rows: Iterable[tuple[int]]) -> ScoredChunks:
@@ -90,12 +116,14 @@ class VectorTable:
     def _admits_few(self, condition: Condition) -> bool:
         if condition == EVERY_DOCUMENT:
             return bool(self._execute(self._sql["count_all"]).get <= EXACT)
+        few = max(EXACT, int(CROSSING * math.sqrt(self._execute(self._sql["count_all"]).get)))
         sql = self._sql["count_admitted"].format(condition=condition[0])
-        return bool(self._execute(sql, (*condition[1], EXACT + 1)).get <= EXACT)
+        return bool(self._execute(sql, (*condition[1], few + 1)).get <= few)
 
     def _nearest_exactly(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
         where, parameters = among(condition)
-        sql = self._sql["nearest_exactly"].format(among=where)
+        name = "nearest_admitted" if where else "nearest_exactly"
+        sql = self._sql[name].format(vectors=self.name, among=where, where="")
         rows: Sequence[tuple[int]] = self._execute(sql, (vector, *parameters, limit + MARGIN)).fetchall()
         return rows
 
@@ -104,12 +132,15 @@ class VectorTable:
         explored = min(EXPLORED * wanted, MOST_EXPLORED)
         self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
         where, parameters = among(condition)
-        sql = self._sql["nearest_by_index"].format(among=where, dimensions=self._dimensions)
-        rows: Sequence[tuple[int]] = self._execute(sql, (*parameters, vector, wanted)).fetchall()
+        sql = self._sql["nearest_by_index"].format(vectors=self.name, among=where, dimensions=self.space.dimensions)
+        rows: Sequence[tuple[int]] = self._execute(
+            sql, (vector, *parameters, vector, wanted, limit + MARGIN)
+        ).fetchall()
         return rows
 
     def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        rows = self._execute(self._sql["select_vectors"], (ids.tolist(),), binary=True).fetchall()
+        sql = self._sql["select_vectors"].format(vectors=self.name)
+        rows = self._execute(sql, (ids.tolist(),), binary=True).fetchall()
         found = np.array([chunk_id for chunk_id, _ in rows], np.int64)
         numbers = np.frombuffer(b"".join(bytes(sent)[HEADER:] for _, sent in rows), ">f4").astype(np.float32)
-        return found, usable(numbers.reshape(-1, self._dimensions))
+        return found, usable(numbers.reshape(-1, self.space.dimensions))

@@ -22,7 +22,7 @@ from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import K1, B, LexicalSnapshot
 from kb.store.analyzer import Tokenizer
-from kb.store.postgres.document_query import among
+from kb.store.postgres.document_query import EVERY_DOCUMENT, among
 from kb.store.postgres.statements import statements
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
@@ -209,7 +209,7 @@ class FullText:
         table = np.concatenate([NO_PHRASE, *(phrase.table for phrase, _ in phrases)])
         weights = [weight for phrase, weight in phrases for _ in range(phrase.chunk_ids.size)]
         where, parameters = among(condition)
-        sql = self._sql["select_best"].format(among=where, k1=K1, b=B, mean=f"{length / chunks!r}::double precision")
+        sql = self._sql["select_best"].format(among=where, least=K1 * (1 - B), slope=K1 * B * chunks / length)
         term_columns = [term_id for term_id, _ in terms], [weight for _, weight in terms]
         rows = self._execute(sql, (*term_columns, *table.T.tolist(), weights, *parameters, limit + MARGIN))
         ids = np.sort(np.array([chunk_id for (chunk_id,) in rows], np.int64))
@@ -266,14 +266,17 @@ class FullText:
 
     def some_with(self, tokens: Sequence[str], condition: Condition, most: int) -> tuple[int, list[int]]:
         """Return in how many chunks of a condition's documents tokens follow each other, and the first of them."""
-        ids = [term_id for term_id, _ in self.terms([term_of(tokens[0])]).values()]
+        term_id, frequency = self.terms([term_of(tokens[0])]).get(term_of(tokens[0]), (None, 0))
+        if len(tokens) == 1 and condition == EVERY_DOCUMENT:  # a term says itself in how many chunks it stands
+            rows = self._execute(self._sql["select_first_with"], (term_id, most)).fetchall()
+            return frequency, [chunk_id for (chunk_id,) in rows]
         phrase = self.phrase(list(tokens), begins=False) if len(tokens) > 1 else None
         if len(tokens) > 1 and phrase is None:
             return 0, []
         chunks = phrase.chunk_ids.tolist() if phrase else None
         where, parameters = among(condition)
         sql = self._sql["select_some_with"].format(among=where)
-        [(count, first)] = self._execute(sql, (most, ids, chunks, chunks, *parameters))
+        [(count, first)] = self._execute(sql, (most, term_id, chunks, chunks, *parameters))
         return count, first or []
 
     def sources(self, chunk_ids: Sequence[int]) -> list[str]:

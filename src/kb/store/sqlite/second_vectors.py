@@ -70,6 +70,10 @@ class SqliteSecondVectors:
         """Say what is being done with them."""
         self._execute(self._sql["update_state"], (state,))
 
+    def take(self) -> bool:
+        """Return that this engine makes them: there is no other one."""
+        return True
+
     def discard(self) -> None:
         """Delete them."""
         for table in TABLES:

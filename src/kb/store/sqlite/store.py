@@ -132,6 +132,8 @@ class SqliteStore:
 
     schema_version = SCHEMA_VERSION
     keys = None
+    is_shared = False
+    full_text = "BM25 over FTS5, in memory"
 
     def __init__(
         self,

@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from kb.api.errors import StoreError
+from kb.store.default_space import DEFAULT_SPACE, refusal
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.connection import write_transaction
 from kb.store.sqlite.schema import declare_vectors
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-DEFAULT_SPACE = VectorSpace(
-    dimensions=384,
-    model="all-MiniLM-L6-v2",
-    precision="fp32",
-    digest="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-)
-"""The default model's, and that of every database that records none."""
 
 SELECT_SPACE = (
     "SELECT model, precision, digest, coalesce(query_prefix, ''), coalesce(passage_prefix, ''), {folder}"
@@ -49,10 +42,7 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
             record_space(connection, DEFAULT_SPACE)
     recorded = space_of(connection)
     if recorded != space:
-        raise StoreError(
-            f"The database {path} holds vectors of {recorded}, and the model makes those of {space}: run 'kb reembed',"
-            f" which makes them anew while the engine is stopped, or {_remedy(recorded, space)}."
-        )
+        raise StoreError(refusal(f"The database {path}", recorded, space))
     if recorded.folder != space.folder:
         with write_transaction(connection):
             record_space(connection, space)
@@ -111,11 +101,3 @@ def record_space(connection: apsw.Connection, space: VectorSpace) -> None:
         " VALUES (1, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?)",
         (space.model, space.precision, space.digest, space.query_prefix, space.passage_prefix, space.folder),
     )
-
-
-def _remedy(recorded: VectorSpace, space: VectorSpace) -> str:
-    if replace(recorded, precision=space.precision) == space:
-        return f"set KB_PRECISION={recorded.precision}"
-    if recorded == DEFAULT_SPACE:
-        return "unset KB_MODEL_DIR"
-    return f"set KB_MODEL_DIR to the folder of {recorded.model} that it was made with"

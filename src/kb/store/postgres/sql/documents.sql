@@ -132,8 +132,8 @@ INSERT INTO chunks (
 )
 
 -- name: insert_vector
--- A chunk's vector.
-INSERT INTO vectors (chunk_id, document_id, embedding) VALUES (%s, %s, %s::vector)
+-- A chunk's vector; the table in use is put in.
+INSERT INTO {vectors} (chunk_id, document_id, embedding) VALUES (%s, %s, %s::vector)
 
 -- name: delete_chunks
 -- A document's chunks with their vectors and sections.

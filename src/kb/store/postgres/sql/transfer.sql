@@ -28,8 +28,8 @@ SELECT {columns} FROM {table} WHERE {key} > %s AND {key} <= %s ORDER BY {key}, {
 COPY {table} ({columns}) FROM STDIN
 
 -- name: copy_vectors
--- Vectors, in the format that pgvector sends them in.
-COPY vectors (chunk_id, document_id, embedding) FROM STDIN (FORMAT binary)
+-- Vectors, in the format that pgvector sends them in; their table is put in.
+COPY {vectors} (chunk_id, document_id, embedding) FROM STDIN (FORMAT binary)
 
 -- name: delete_rows
 -- Rows by their keys.
@@ -73,17 +73,13 @@ SELECT setval(%s::regclass, %s)
 -- From when on history is whole.
 UPDATE history SET begins = %s
 
--- name: drop_index
--- The index of vectors goes, to be made at the end.
-DROP INDEX IF EXISTS vectors_nearest
-
 -- name: is_indexed
--- Whether it is there.
-SELECT to_regclass('kb.vectors_nearest') IS NOT NULL
+-- Whether a table of vectors, which is put in, has its index.
+SELECT to_regclass('kb.{vectors}_nearest') IS NOT NULL
 
 -- name: analyze
 -- Let the planner know how much there is.
-ANALYZE documents, document_tags, sections, chunks, vectors, terms, postings, versions, jobs, audit
+ANALYZE documents, document_tags, sections, chunks, vectors_a, vectors_b, terms, postings, versions, jobs, audit
 
 -- name: is_used
 -- Whether there is anything.

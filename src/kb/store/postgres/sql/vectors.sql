@@ -1,25 +1,24 @@
--- Vectors, of a length that the model says. In `vectors` they are exact; the index has them in half precision.
+-- Vectors, of a length that the model says; the table in use is put in. In it they are exact, the index has them in half
+-- precision. As they are unit vectors, the inner product is the cosine.
 
--- name: drop_vectors
+-- name: empty
 -- Have none.
-DROP TABLE IF EXISTS vectors
+TRUNCATE {vectors}
 
--- name: create_vectors
--- The vectors of chunks. As they are unit vectors, the inner product is the cosine.
-CREATE TABLE vectors (
-  chunk_id bigint NOT NULL,
-  document_id bigint NOT NULL,
-  embedding vector({dimensions}) NOT NULL,
-  PRIMARY KEY (chunk_id, document_id),
-  FOREIGN KEY (chunk_id, document_id) REFERENCES chunks (id, document_id) ON DELETE CASCADE
-)
+-- name: drop_index
+-- Have no index.
+DROP INDEX IF EXISTS {vectors}_nearest
 
--- name: index_vectors
+-- name: create_index
 -- What finds the nearest of many.
-CREATE INDEX vectors_nearest ON vectors USING hnsw ((embedding::halfvec({dimensions})) halfvec_ip_ops)
+CREATE INDEX {vectors}_nearest ON {vectors} USING hnsw ((embedding::halfvec({dimensions})) halfvec_ip_ops)
+
+-- name: select_in_use
+-- Which table is in use, and what its vectors are of.
+SELECT kept_in, dimensions, model, precision, digest, query_prefix, passage_prefix, folder FROM vector_space
 
 -- name: select_space
--- What they are of.
+-- What they are of, in a database of any version.
 SELECT dimensions, model, precision, digest, query_prefix, passage_prefix, folder FROM vector_space
 
 -- name: record_space
@@ -38,7 +37,7 @@ UPDATE history SET size = (
 
 -- name: select_vectors
 -- The vectors of chunks, by ascending id, as pgvector sends them.
-SELECT chunk_id, vector_send(embedding) FROM vectors WHERE chunk_id = ANY(%s) ORDER BY chunk_id
+SELECT chunk_id, vector_send(embedding) FROM {vectors} WHERE chunk_id = ANY(%s) ORDER BY chunk_id
 
 -- name: count_admitted
 -- How many chunks a filter admits, counted up to a limit; the condition is put in.
@@ -51,19 +50,33 @@ SELECT count(*) FROM (
 SELECT chunks FROM statistics
 
 -- name: nearest_exactly
--- The chunks nearest to a vector, after looking at each that a filter admits; the among is put in.
+-- The chunks nearest to a vector, after looking at each that a condition on vectors admits, which is put in.
 WITH near AS MATERIALIZED (
-  SELECT chunk_id, embedding <#> %s::vector AS distance FROM vectors {among}
+  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors} {where}
+)
+SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
+
+-- name: nearest_admitted
+-- Likewise of the documents that a filter admits; the among is put in. Their chunks lead to their vectors, which are found
+-- by the chunk alone.
+WITH near AS MATERIALIZED (
+  SELECT chunk_id, embedding <#> %s::vector AS distance
+  FROM (SELECT id, document_id FROM chunks {among}) AS admitted
+  JOIN {vectors} AS vectors ON chunk_id = admitted.id AND vectors.document_id = admitted.document_id
 )
 SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
 
 -- name: nearest_by_index
--- The same by the index, which may miss some; the among is put in.
-SELECT chunk_id FROM vectors {among}
-ORDER BY embedding::halfvec({dimensions}) <#> %s::halfvec({dimensions}) LIMIT %s
+-- The same by the index, which may miss some, and rounds: those nearest of what it finds; the among is put in.
+WITH near AS MATERIALIZED (
+  SELECT chunk_id, embedding <#> %s::vector AS distance FROM {vectors} {among}
+  ORDER BY embedding::halfvec({dimensions}) <#> %s::halfvec({dimensions}) LIMIT %s
+)
+SELECT chunk_id FROM near ORDER BY distance, chunk_id LIMIT %s
 
 -- name: tune_index
--- How many the index looks at in this transaction, and that it goes on until enough are admitted.
+-- How many the index looks at in this transaction, and that it goes on until enough are admitted. They need not be in order:
+-- what it finds is sorted by the exact vectors.
 SELECT
-  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+  set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
   set_config('hnsw.max_scan_tuples', %s, true)

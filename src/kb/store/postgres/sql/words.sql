@@ -67,7 +67,8 @@ AND EXISTS (
 )
 
 -- name: select_best
--- The chunks that match best, by BM25: terms by their ids, phrases by their chunks, each with its weight; the among is put in.
+-- The chunks that match best, by BM25: terms by their ids, phrases by their chunks, each with its weight; the among is put in,
+-- and what a length counts for. Every number is a double: a numeric among them takes as long as all the rest.
 WITH found AS (
   SELECT chunk_id, document_id, length, count, weight
   FROM unnest(%s::bigint[], %s::double precision[]) AS word (id, weight) JOIN postings ON term_id = word.id
@@ -76,7 +77,8 @@ WITH found AS (
 )
 SELECT chunk_id FROM found {among}
 GROUP BY chunk_id
-ORDER BY sum(weight * count / (count + {k1} * (1 - {b} + {b} * length / {mean}))) DESC, chunk_id LIMIT %s
+ORDER BY sum(weight * count / (count + {least}::double precision + {slope}::double precision * length)) DESC, chunk_id
+LIMIT %s
 
 -- name: select_counts
 -- How often terms stand in chunks.
@@ -90,8 +92,12 @@ SELECT id, document_id, length FROM chunks WHERE id = ANY(%s) ORDER BY id
 -- How many chunks a term stands in, of some or all, and the first of them; the among is put in.
 SELECT count(*), (array_agg(chunk_id ORDER BY chunk_id))[:%s] FROM (
   SELECT chunk_id, document_id FROM postings
-  WHERE term_id = ANY(%s) AND (%s::bigint[] IS NULL OR chunk_id = ANY(%s::bigint[]))
+  WHERE term_id = %s AND (%s::bigint[] IS NULL OR chunk_id = ANY(%s::bigint[]))
 ) AS found {among}
+
+-- name: select_first_with
+-- The first chunks in which a term stands.
+SELECT chunk_id FROM postings WHERE term_id = %s ORDER BY chunk_id LIMIT %s
 
 -- name: select_sources
 -- Headers and texts of chunks as they were written.

@@ -1,0 +1,95 @@
+-- The vectors beside those in use; see second_vectors.py. Their table is put in.
+
+-- name: select_second
+-- What they are of.
+SELECT state, dimensions, model, precision, digest, query_prefix, passage_prefix, folder FROM second_space
+
+-- name: record_second
+-- They are of this, and nobody makes them yet.
+INSERT INTO second_space (state, dimensions, model, precision, digest, query_prefix, passage_prefix, folder)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (only_row) DO UPDATE SET
+  state = excluded.state, dimensions = excluded.dimensions, model = excluded.model, precision = excluded.precision,
+  digest = excluded.digest, query_prefix = excluded.query_prefix, passage_prefix = excluded.passage_prefix,
+  folder = excluded.folder, run_by = NULL
+
+-- name: update_state
+-- What is being done with them.
+UPDATE second_space SET state = %s
+
+-- name: take
+-- An engine makes them from now on, or still, unless another one does that is there and was heard of lately.
+UPDATE second_space SET run_by = %(engine)s, heartbeat_at = now_ms()
+WHERE {gone} OR heartbeat_at < now_ms() - make_interval(secs => %(seconds)s)
+RETURNING true
+
+-- name: wait_briefly
+-- Who wants a table for itself does not keep everybody waiting until a backup has been read from it.
+SELECT set_config('lock_timeout', '3s', true)
+
+-- name: delete_second
+-- Nor is there anything else of them.
+WITH former AS (DELETE FROM second_former) DELETE FROM second_space
+
+-- name: count_vectors
+-- How many there are.
+SELECT (SELECT count(*) FROM {vectors}) + (SELECT count(*) FROM second_former)
+
+-- name: count_wanted
+-- How many there will be.
+SELECT (SELECT chunks FROM statistics) + (SELECT count(*) FROM former_contents)
+
+-- name: is_incomplete
+-- Whether one is missing.
+SELECT
+  EXISTS (
+    SELECT 1 FROM chunks WHERE NOT EXISTS (
+      SELECT 1 FROM {vectors} AS made WHERE made.chunk_id = chunks.id AND made.document_id = chunks.document_id
+    )
+  )
+  OR EXISTS (SELECT 1 FROM former_contents WHERE id NOT IN (SELECT content_id FROM second_former))
+
+-- name: select_missing
+-- Chunks above an id that have none.
+SELECT chunks.id, COALESCE(header, ''), text
+FROM chunks LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.id > %s AND NOT EXISTS (
+  SELECT 1 FROM {vectors} AS made WHERE made.chunk_id = chunks.id AND made.document_id = chunks.document_id
+)
+ORDER BY chunks.id LIMIT %s
+
+-- name: select_missing_former
+-- Former contents above an id that have none.
+SELECT id, chunks FROM former_contents
+WHERE id > %s AND NOT EXISTS (SELECT 1 FROM second_former WHERE content_id = id) ORDER BY id LIMIT %s
+
+-- name: insert_vector
+-- The vector of a chunk, if that is there still.
+INSERT INTO {vectors} (chunk_id, document_id, embedding) SELECT id, document_id, %s::vector FROM chunks WHERE id = %s
+ON CONFLICT (chunk_id, document_id) DO UPDATE SET embedding = excluded.embedding
+
+-- name: insert_former
+-- The vectors of a former content, if that is there still.
+INSERT INTO second_former (content_id, document_id, vectors) SELECT id, document_id, %s FROM former_contents WHERE id = %s
+ON CONFLICT (content_id, document_id) DO UPDATE SET vectors = excluded.vectors
+
+-- name: switch_space
+-- Those that are in use are the others from now on.
+UPDATE vector_space SET
+  dimensions = second_space.dimensions, model = second_space.model, precision = second_space.precision,
+  digest = second_space.digest, query_prefix = second_space.query_prefix, passage_prefix = second_space.passage_prefix,
+  folder = second_space.folder, kept_in = %s
+FROM second_space
+
+-- name: switch_former
+-- Former contents and the others change their vectors; both statements see what was there before.
+WITH kept AS (
+  UPDATE second_former SET vectors = former_contents.vectors
+  FROM former_contents WHERE content_id = id AND second_former.document_id = former_contents.document_id
+)
+UPDATE former_contents SET vectors = second_former.vectors
+FROM second_former WHERE content_id = id AND second_former.document_id = former_contents.document_id
+
+-- name: delete_empty_former
+-- Former contents had no vectors.
+DELETE FROM second_former WHERE vectors IS NULL
