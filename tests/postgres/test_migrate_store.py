@@ -21,7 +21,7 @@ import pytest
 
 from kb.api.errors import DiskFull, Invalid, StoreError
 from kb.blobs.folder import KeptFiles
-from kb.blobs.protocol import KEPT
+from kb.blobs.protocol import KEPT, STAGED
 from kb.maintenance import migrate_store as module
 from kb.maintenance.migrate_store import migrate_store
 from kb.search.query import Query
@@ -264,7 +264,8 @@ def test_a_file_that_waited_comes_over_although_its_job_is_done_meanwhile(filled
             waiting = tx.jobs.staged()
         assert waiting
         assert migrate_store(filled, in_postgres, finish, verify_only=False).differences == []
-    assert {file.name for file in in_postgres.staging_dir.iterdir()} == waiting
+    with blobs_apart(in_postgres.database_url, None, in_postgres.files_dir.parent) as blobs:
+        assert {blob.name.removeprefix(STAGED) for blob in blobs.list(STAGED)} == waiting
 
 
 def test_an_engine_that_starts_when_a_copy_begins_keeps_its_database(filled, in_postgres):
@@ -523,7 +524,8 @@ def test_on_a_full_disk_it_says_so_and_goes_on_when_there_is_room(filled, in_fil
 
 
 def test_where_there_is_no_room_for_files_it_says_so_and_goes_on_when_there_is(filled, in_postgres, tmp_path):
-    with small_disk(tmp_path / "databases", 1) as folder:
+    with small_disk(tmp_path / "small", 1) as folder:
+        in_postgres = in_postgres.model_copy(update={"blob_url": f"file://{folder}"})
         with (folder / "other").open("wb") as other, suppress(OSError):
             other.write(bytes(2 << 20))
         with pytest.raises(DiskFull):
