@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from kb.api.errors import DiskFull, Invalid, StoreError
-from kb.blobs.folder import KeptFiles
+from kb.blobs.folder import PART, KeptFiles
 from kb.blobs.protocol import KEPT, STAGED
 from kb.maintenance import migrate_store as module
 from kb.maintenance.migrate_store import migrate_store
@@ -53,24 +53,24 @@ from kb.maintenance import migrate_store as module
 from kb.settings import Settings
 
 module.BATCH, module.WRITTEN = 40, 1 << 16
-source, target, data_dir, steps, pause = sys.argv[1:]
+source, target, data_dir, steps, pause, doing, blob_url = sys.argv[1:]
 left = int(steps)
 
 def end():
     time.sleep(float(pause))
     os.kill(os.getpid(), signal.SIGKILL)
 
-def show(doing, *_):
+def show(now, *_):
     global left
-    left -= doing != "copying files"
+    left -= now == doing if doing else now != "copying files"
     if left == 0:
         threading.Thread(target=end).start()
 
-settings = Settings(data_dir=data_dir)
+settings = Settings(data_dir=data_dir, blob_url=blob_url or None)
 one, other = (settings.model_copy(update={"database_url": url}) for url in (source, target))
 module.migrate_store(one, other, show, verify_only=False)
 """
-"""Ends itself so long after it has told so many times how far it is, files aside."""
+"""Ends itself so long after it has told so many times how far it is with something, or with all but files."""
 
 
 @pytest.fixture(scope="module")
@@ -211,10 +211,7 @@ def test_it_may_be_killed_at_any_moment_and_goes_on(filled, in_postgres, in_file
         migrated(filled, in_postgres)
         source, target = in_postgres, in_file
     for steps, pause in ((1, 0), (2, 0.01), (4, 0.003), (6, 0.05), (9, 0.02), (14, 0)):
-        command = [sys.executable, "-c", KILLED, source.database_url or source.database]
-        arguments = [str(target.database_url), str(target.data_dir), str(steps), str(pause)]
-        ended = subprocess.run([*command, *arguments], check=False, capture_output=True, text=True)
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        kill(source, target, steps, pause)
         if steps == 4:
             with pytest.raises(StoreError, match="unfinished copy"), open_store(target):
                 pass
@@ -224,6 +221,38 @@ def test_it_may_be_killed_at_any_moment_and_goes_on(filled, in_postgres, in_file
     equal(source, target)
     with open_store(target) as store, store.read() as tx:
         assert tx.documents.count(EVERY)
+
+
+@pytest.mark.parametrize("place", ["database", "folder"])
+def test_it_may_be_killed_amid_files_and_copies_the_others(filled, in_postgres, in_file, place, tmp_path):
+    if place == "folder":
+        (tmp_path / "srv").mkdir()
+        update = {"blob_url": f"file://{tmp_path}/srv"}
+        filled, in_postgres, in_file = (each.model_copy(update=update) for each in (filled, in_postgres, in_file))
+    for source, target in ((filled, in_postgres), (in_postgres, in_file)):
+        for steps in (1, 5):
+            kill(source, target, steps, 0, "copying files")
+            with pytest.raises(StoreError, match="unfinished copy"), open_store(target):
+                pass
+        last = eventually_migrated(source, target)
+        assert last.differences == []
+        assert last.files > COUNT / 20
+    copied = contents(in_file)
+    assert copied.items() <= contents(filled).items()
+    assert len(copied) == last.files
+
+
+def kill(source, target, steps, pause, doing=""):
+    command = [sys.executable, "-c", KILLED, source.database_url or source.database]
+    arguments = [str(target.database_url), str(target.data_dir), str(steps), str(pause), doing, source.blob_url or ""]
+    ended = subprocess.run([*command, *arguments], check=False, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def contents(settings):
+    """What is in the files of a database in a file, by their names. Parts are removed by the next engine that starts."""
+    paths = (path for folder in (settings.files_dir, settings.staging_dir) for path in folder.rglob("*"))
+    return {path.name: path.read_bytes() for path in paths if path.is_file() and path.suffix != PART}
 
 
 def eventually_migrated(source, target):

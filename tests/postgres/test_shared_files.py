@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import threading
 import time
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 
 import psycopg
@@ -14,7 +18,7 @@ import pytest
 
 from kb.access.keyring import KeyFile, Keyring, digest_of, take_in
 from kb.api.access import Limit
-from kb.api.errors import FilesUnavailable, SettingError
+from kb.api.errors import FilesUnavailable, KeyExists, NotFound, SettingError
 from kb.blobs.folder import FolderBlobs
 from kb.blobs.protocol import KEPT, STAGED, kept_as, staged_as
 from kb.documents.originals import Originals
@@ -242,18 +246,40 @@ def test_only_what_is_old_and_nobody_needs_is_swept(url, place, tmp_path):
         originals = Originals(blobs, keep=True)
         add(store, "one")
         kept = {name: sha256(name.encode()).hexdigest() for name in ("old", "young")}
-        for name in ("old", "young", "needed"):
-            blobs.put(staged_as(name), io.BytesIO(name.encode()))
+        staged = {name: sha256(name.encode()).hexdigest()[:32] for name in ("old", "young", "needed")} | {"not": "ours"}
+        for name in staged:
+            blobs.put(staged_as(staged[name]), io.BytesIO(name.encode()))
             if name in kept:
-                blobs.copy(staged_as(name), kept_as(kept[name]))
+                blobs.copy(staged_as(staged[name]), kept_as(kept[name]))
         with store.write() as tx:
-            tx.jobs.add(NewJob("file", staged="needed", filename="a.txt"))
-        for name in (staged_as("old"), staged_as("needed"), kept_as(kept["old"])):
-            make_old(store, blobs, name)
+            tx.jobs.add(NewJob("file", staged=staged["needed"], filename="a.txt"))
+        for name in ("old", "needed", "not"):
+            make_old(store, blobs, staged_as(staged[name]))
+        make_old(store, blobs, kept_as(kept["old"]))
         sweep_staged(store, blobs)
         originals.sweep_strays(store)
-        assert {blob.name for blob in blobs.list(STAGED)} == {staged_as("young"), staged_as("needed")}
+        assert {blob.name for blob in blobs.list(STAGED)} == {
+            staged_as(staged[name]) for name in ("young", "needed", "not")
+        }
         assert [blob.name for blob in blobs.list(KEPT)] == [kept_as(kept["young"])]
+
+
+def test_a_kept_file_that_is_queued_again_is_not_swept_before_its_job_is_there(url, tmp_path):
+    """It is a hard link, and as old as the first one."""
+    (tmp_path / "srv").mkdir()
+    with engine(url) as store, engine(url) as other:
+        blobs = opened(store, tmp_path, {"KB_BLOB_URL": f"file://{tmp_path}/srv"})
+        kept, again = kept_as(sha256(b"kept").hexdigest()), "a" * 32
+        blobs.put(kept, io.BytesIO(b"kept"))
+        make_old(store, blobs, kept)
+        with ThreadPoolExecutor(1) as pool:
+            with store.write() as tx:
+                blobs.copy(kept, staged_as(again))
+                sweeping = pool.submit(sweep_staged, other, blobs)
+                wait([sweeping], timeout=1)  # it either waits or is done
+                tx.jobs.add(NewJob("file", staged=again, filename="a.md"))
+            sweeping.result(timeout=60)
+        assert blobs.size(staged_as(again)) == 4
 
 
 def make_old(store, blobs, name):
@@ -306,6 +332,52 @@ def test_a_key_that_is_made_at_one_engine_is_good_at_the_other_and_refused_there
         eventually("so is who asks for it", lambda: other("GET", "key", **behalf).status_code == 403)
         assert other.ok("GET", "keys")["keys"] == []
         assert not (tmp_path / "a/keys.json").exists()
+
+
+def test_of_keys_that_engines_make_by_one_name_at_once_one_is_made_with_its_rights(url):
+    with engine(url) as one, engine(url) as other:
+        for number in range(10):
+            made = at_once(partial(make, one, "admin", f"key-{number}"), partial(make, other, "read", f"key-{number}"))
+            [(key, token)] = [each for each in made if each]
+            keyring = opened_keyring(one)
+            assert keyring.identify(digest_of(token)).right == key.right
+            assert keyring.named(key.name).digest == key.digest
+            keyring.flush()
+
+
+def make(store, right, name):
+    with suppress(KeyExists):
+        return opened_keyring(store).make(name, right, Limit())
+
+
+def test_a_key_that_is_rotated_at_one_engine_and_revoked_at_another_at_once_is_none(url):
+    with engine(url) as one, engine(url) as other:
+        for _ in range(10):
+            opened_keyring(one).make("turned", "read", Limit())
+            at_once(partial(turn, one), partial(opened_keyring(other).revoke, "turned"))
+            assert one.keys.all() == []
+
+
+def turn(store):
+    with suppress(NotFound):
+        opened_keyring(store).rotate("turned", timedelta())
+
+
+def opened_keyring(store):
+    keyring = Keyring()
+    keyring.open(store.keys)
+    return keyring
+
+
+def at_once(*acts):
+    barrier = threading.Barrier(len(acts))
+
+    def act(each):
+        barrier.wait()
+        return each()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(act, acts))
 
 
 def test_a_file_of_keys_is_taken_in_once_and_gives_way_to_what_is_there(url, tmp_path, caplog):

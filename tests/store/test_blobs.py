@@ -6,11 +6,13 @@ import io
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from kb.blobs.folder import FolderBlobs, SharedFolder
 from kb.blobs.protocol import BLOCK_SIZE, KEPT, STAGED, Blob, kept_as, staged_as
+from kb.blobs.scratch import Blocks
 from kb.store.blob_place import MARKER
 from tests.support.blobs import BUCKET, s3_server
 from tests.support.spaces import space
@@ -77,6 +79,19 @@ def test_what_is_put_is_read_as_it_was(blobs, content):
     assert blobs.size(staged_as("a")) == len(content)
     with blobs.local(staged_as("a")) as path:
         assert path.read_bytes() == content
+
+
+def test_blocks_of_any_length_are_put_as_they_are(blobs):
+    lengths = (BLOCK_SIZE + BLOCK_SIZE // 2, 7, 3 * BLOCK_SIZE, BLOCK_SIZE - 1)
+    blobs.put(staged_as("a"), Blocks(os.urandom(length) for length in lengths))
+    assert len(read(blobs, staged_as("a"))) == sum(lengths)
+
+
+def test_a_folder_that_is_named_relatively_is_listed_as_any(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blobs = FolderBlobs(Path())
+    put(blobs, kept_as("ab" * 32))
+    assert names(blobs, KEPT) == [kept_as("ab" * 32)]
 
 
 def test_what_is_fetched_to_be_read_is_removed_afterwards(blobs, tmp_path):

@@ -67,9 +67,19 @@ class KeyFile:
         """Return them."""
         return list(self._keys.values())
 
-    def put(self, key: NamedKey) -> None:
-        """Write a key in the place of the one with its name."""
-        self._write({**self._keys, key.name: key})
+    def add(self, key: NamedKey) -> bool:
+        """Write a key, unless there is one of its name; return whether there was none."""
+        is_new = key.name not in self._keys
+        if is_new:
+            self._write({**self._keys, key.name: key})
+        return is_new
+
+    def rotate(self, key: NamedKey) -> bool:
+        """Write the digests of a key; return whether it was there."""
+        is_there = key.name in self._keys
+        if is_there:
+            self._write({**self._keys, key.name: key})
+        return is_there
 
     def remove(self, name: str) -> None:
         """Delete a key."""
@@ -152,10 +162,10 @@ class Keyring:
             raise Invalid("right: a key that is limited can read or write; admin is without limits.")
         token = _new_token()
         with self._lock:
-            if name in self._read(fresh=True):
-                raise KeyExists(f"There is a key {name!r} already: revoke it, or rotate it.")
             key = NamedKey(name, right, limit.tags, limit.folder, digest_of(token), _now())
-            self._put(key)
+            if not self._opened().add(key):
+                raise KeyExists(f"There is a key {name!r} already: revoke it, or rotate it.")
+            self._keys[name] = key
         return key, token
 
     def rotate(self, name: str, grace: timedelta) -> tuple[NamedKey, str]:
@@ -169,7 +179,9 @@ class Keyring:
             before = self._existing(name)
             former = (before.digest, _now(grace)) if grace else (None, None)
             key = replace(before, digest=digest_of(token), former_digest=former[0], former_until=former[1])
-            self._put(key)
+            if not self._opened().rotate(key):  # another engine has just revoked it
+                raise _no_key(name)
+            self._keys[name] = key
         return key, token
 
     def revoke(self, name: str) -> NamedKey:
@@ -231,12 +243,8 @@ class Keyring:
     def _existing(self, name: str) -> NamedKey:
         keys = self._read(fresh=True)
         if name not in keys:
-            raise NotFound(f"There is no key {name!r}.")
+            raise _no_key(name)
         return keys[name]
-
-    def _put(self, key: NamedKey) -> None:
-        self._opened().put(key)
-        self._keys[key.name] = key
 
     def _use(self, key: NamedKey) -> NamedKey:
         used = self._keys[key.name] = replace(key, used_at=_now())
@@ -256,17 +264,16 @@ def take_in(path: Path, keys: Keys) -> None:
     """
     if not path.exists():
         return
-    there = {key.name for key in keys.all()}
-    of_file = KeyFile(path).all()
-    for key in of_file:
-        if key.name not in there:
-            keys.put(key)
-    left = [key.name for key in of_file if key.name in there]
+    left = [key.name for key in KeyFile(path).all() if not keys.add(key)]
     taken = path.with_suffix(TAKEN)
     path.replace(taken)
     logger.info("the keys of %s are in the database now, and the file is %s", path, taken.name)
     if left:
         logger.warning("keys of these names were in the database already, and those of the file are not: %s", left)
+
+
+def _no_key(name: str) -> NotFound:
+    return NotFound(f"There is no key {name!r}.")
 
 
 def digest_of(token: str) -> str:

@@ -20,10 +20,13 @@ class Blocks:
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
+        self._rest = b""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next block; nothing behind the last."""
-        return next(self._blocks, b"")
+        """Return the next bytes, at most those of a block; nothing behind the last."""
+        block = self._rest or next(self._blocks, b"")
+        self._rest = block[size:]
+        return block[:size]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 STRAY_SECONDS: Final = 86_400.0
 """How old a file that nothing in the database names is removed, where others may have put it and not yet named it."""
+
+OURS: Final = re.compile(STAGED + r"[0-9a-f]{32}(\.[0-9a-f]{32}\.part)?")
+"""What a staged file is called, and one that is being written. What else is in a shared place is not kb's."""
 
 
 def stage(content: Readable, blobs: Blobs) -> tuple[str, str]:
@@ -42,11 +46,12 @@ def discard(name: str | None, blobs: Blobs) -> None:
 
 def sweep_staged(store: Store, blobs: Blobs) -> None:
     """Remove old staged files that no job waits with; younger ones may be of a job that is just being queued."""
-    # First what is there, then what is needed: what is queued meanwhile is among the latter.
-    old = [blob.name for blob in blobs.list(STAGED) if blob.age >= STRAY_SECONDS]
-    with store.read() as tx:
-        needed = set(map(staged_as, tx.jobs.staged()))
-    blobs.remove(name for name in old if name not in needed)
+    old = {blob.name for blob in blobs.list(STAGED) if blob.age >= STRAY_SECONDS and OURS.fullmatch(blob.name)}
+    if not old:
+        return
+    # A kept file that is staged again is as old as it was where it is a hard link: who does that writes.
+    with store.write() as tx:
+        blobs.remove(old - set(map(staged_as, tx.jobs.staged())))
 
 
 class DigestReader:

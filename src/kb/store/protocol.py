@@ -404,8 +404,11 @@ class Keys(Protocol):
     """The keys that have names. Each change is durable when the method returns."""
 
     def all(self) -> list[NamedKey]: ...
-    def put(self, key: NamedKey) -> None:
-        """Write a key in the place of the one with its name."""
+    def add(self, key: NamedKey) -> bool:
+        """Write a key, unless there is one of its name; return whether there was none."""
+
+    def rotate(self, key: NamedKey) -> bool:
+        """Write the digests of a key; return whether it was there. One that was removed does not come back."""
 
     def remove(self, name: str) -> None: ...
     def used(self, moments: Mapping[str, str]) -> None:

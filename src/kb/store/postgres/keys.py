@@ -36,10 +36,13 @@ class PostgresKeys:
             for name, may, tags, folder, digest, created, used, former, until in rows
         ]
 
-    def put(self, key: NamedKey) -> None:
-        """Write a key in the place of the one with its name."""
-        with self._connect() as connection:
-            connection.execute(self._sql["put_key"], asdict(key) | {"tags": list(key.tags)})
+    def add(self, key: NamedKey) -> bool:
+        """Write a key, unless there is one of its name; return whether there was none."""
+        return self._written("insert_key", key)
+
+    def rotate(self, key: NamedKey) -> bool:
+        """Write the digests of a key; return whether it was there."""
+        return self._written("rotate_key", key)
 
     def remove(self, name: str) -> None:
         """Delete a key."""
@@ -49,4 +52,8 @@ class PostgresKeys:
     def used(self, moments: Mapping[str, str]) -> None:
         """Write when keys were used last."""
         with self._connect() as connection, connection.cursor() as cursor:
-            cursor.executemany(self._sql["set_used"], [(at, name) for name, at in moments.items()])
+            cursor.executemany(self._sql["set_used"], [(at, name) for name, at in sorted(moments.items())])
+
+    def _written(self, statement: str, key: NamedKey) -> bool:
+        with self._connect() as connection:
+            return bool(connection.execute(self._sql[statement], asdict(key) | {"tags": list(key.tags)}).rowcount)

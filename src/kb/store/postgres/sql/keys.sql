@@ -4,14 +4,18 @@
 -- All of them.
 SELECT name, may, array_to_json(tags)::text, folder, digest, created_at, used_at, former_digest, former_until FROM keys
 
--- name: put_key
--- A key, as it is now.
+-- name: insert_key
+-- A new key; nothing if there is one of its name.
 INSERT INTO keys (name, may, tags, folder, digest, created_at, used_at, former_digest, former_until)
 VALUES (
   %(name)s, %(right)s, %(tags)s, %(folder)s, %(digest)s, %(created_at)s, %(used_at)s, %(former_digest)s, %(former_until)s
 )
-ON CONFLICT (name) DO UPDATE SET
-  digest = excluded.digest, former_digest = excluded.former_digest, former_until = excluded.former_until
+ON CONFLICT (name) DO NOTHING
+
+-- name: rotate_key
+-- A key is opened by another text, and for a while by the former one.
+UPDATE keys SET digest = %(digest)s, former_digest = %(former_digest)s, former_until = %(former_until)s
+WHERE name = %(name)s
 
 -- name: delete_key
 -- A key goes.
