@@ -51,6 +51,11 @@ async def test_a_note_is_found_by_way_of_the_balancer_and_again_with_any_engine_
             until_healthy(shared, stopped)
 
 
+async def test_a_worker_is_there_and_healthy(shared):
+    until_healthy(shared, "worker")
+    assert "worker" in output_of("docker", "exec", shared.container("worker"), "cat", "/proc/1/cmdline")
+
+
 async def test_an_engine_that_is_killed_fails_no_search(shared):
     async with shared.agent() as agent:
         document = await added(agent, "The lantern stands under the stairs.")
