@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import psycopg
 import pytest
@@ -204,6 +204,17 @@ def test_what_no_replica_confirmed_is_not_said_to_be_written(url, admin):
         connection.execute("INSERT INTO said VALUES ('so')")
         with pytest.raises(Unconfirmed, match="canceling wait"):
             commit(connection)
+
+
+def test_a_change_of_which_a_statement_failed_is_not_said_to_be_written(store):
+    def change():
+        with store.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+            with suppress(errors.DivisionByZero):
+                tx.connection.execute("SELECT 1 / 0")
+
+    with pytest.raises(errors.InFailedSqlTransaction):
+        change()
 
 
 def test_a_url_may_say_otherwise_and_name_several_servers():
