@@ -250,6 +250,20 @@ def test_jobs_are_claimed_while_a_document_is_written(url):
                 assert [job.id for job in other.jobs.claim(9)] == [added]
 
 
+def test_signs_of_life_do_not_wait_for_a_document_that_is_written(url):
+    with engine(url) as store:
+        with store.write() as tx:
+            ending, other = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
+            tx.jobs.claim(9)
+            tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '1 hour'")
+        with store.write() as tx:
+            tx.jobs.finish(ending, 1)
+            with store.queue() as beside:
+                beside.jobs.heartbeat([ending, other])
+        with store.queue() as tx:
+            assert tx.jobs.release_stalled(60) == 0
+
+
 def test_an_engine_hears_of_what_another_queued(url):
     heard = threading.Event()
     with engine(url) as one, engine(url) as other:
