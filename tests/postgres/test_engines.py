@@ -191,6 +191,34 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
             worker.stop()
 
 
+def test_a_job_under_an_id_that_was_given_before_is_not_ended_with_the_content_of_the_former(url, embedder, tmp_path):
+    from tests.unit.test_worker import Failing
+
+    (tmp_path / "staging").mkdir()
+    model = Failing(embedder)
+    with closing(PostgresStore(url, VectorSpace.of(embedder.spec))) as store:
+
+        def give_anew(_):  # as after a failover to a replica that had not heard of the former
+            model.before_cut = lambda _: None
+            with store.write() as tx:
+                tx.jobs.delete(former)
+                tx.connection.execute(f"ALTER TABLE jobs ALTER COLUMN id RESTART WITH {former}")
+                assert tx.jobs.add(NewJob("note", text="a lighthouse")) == former
+
+        model.before_cut = give_anew
+        with store.write() as tx:
+            former = tx.jobs.add(NewJob("note", text="a former one"))
+        worker = Worker(store, model, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
+        worker.start()
+        try:
+            document = eventually("the job is done", lambda: job_of(store, former).document_id)
+        finally:
+            worker.stop()
+        with store.read() as tx:
+            assert [chunk.text for chunk in tx.documents.chunks(document)] == ["a lighthouse"]
+            assert sum(tx.counts().documents.values()) == 1
+
+
 def test_a_file_that_a_data_directory_has_waits_for_it_and_so_does_what_comes_after_it_for_its_path(url):
     with engine(url) as store:
         with store.write() as tx:
@@ -219,6 +247,20 @@ def test_jobs_are_claimed_while_a_document_is_written(url):
             tx.jobs.finish(done, 1)
             with claiming.queue() as other:
                 assert [job.id for job in other.jobs.claim(9)] == [added]
+
+
+def test_signs_of_life_do_not_wait_for_a_document_that_is_written(url):
+    with engine(url) as store:
+        with store.write() as tx:
+            ending, other = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
+            tx.jobs.claim(9)
+            tx.connection.execute("UPDATE jobs SET heartbeat_at = heartbeat_at - interval '1 hour'")
+        with store.write() as tx:
+            tx.jobs.finish(ending, 1)
+            with store.queue() as beside:
+                beside.jobs.heartbeat([ending, other])
+        with store.queue() as tx:
+            assert tx.jobs.release_stalled(60) == 0
 
 
 def test_an_engine_hears_of_what_another_queued(url):

@@ -163,7 +163,7 @@ class Ingestion:
 
     def _is_dropped(self, job: Job) -> bool:
         with self._store.read() as tx:
-            return tx.jobs.get(job.id) is None
+            return not is_there(tx, job)
 
     def _end_dropped(self, group: Sequence[DraftedJob], lease: Lease) -> None:
         for job, _ in group:
@@ -198,7 +198,7 @@ class Ingestion:
         except FileNotFoundError:
             with self._store.read() as tx:
                 now = tx.jobs.get(job.id)
-            if now is None or now.staged is None:
+            if now is None or now.staged != job.staged:
                 raise LeaseLost(f"Another engine has ended job {job.id}.") from None
             raise
 
@@ -219,7 +219,7 @@ class Ingestion:
             self._originals.sweep(self._store)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob], lease: Lease) -> Outcome:
-        if tx.jobs.get(job.id) is None:
+        if not is_there(tx, job):
             self._discard(attached)
             return "dropped"
         lease.record_start(tx, job.id)
@@ -272,15 +272,17 @@ class Ingestion:
     def _fail(self, job: Job, reason: str, lease: Lease) -> None:
         """Fail a job for a reason of its own: its content is of no use any more."""
         with self._store.write() as tx:
-            lease.record_start(tx, job.id)
-            tx.jobs.fail(job.id, reason)
-            tx.jobs.drop_content(job.id)
+            if is_there(tx, job):
+                lease.record_start(tx, job.id)
+                tx.jobs.fail(job.id, reason)
+                tx.jobs.drop_content(job.id)
         self._end(job, "failed", lease)
 
     def _give_up(self, job: Job, reason: str, lease: Lease) -> None:
         """Fail a job for a reason of the engine's: its content stays, for another try."""
         with self._store.write() as tx:
-            tx.jobs.fail(job.id, reason)
+            if is_there(tx, job):
+                tx.jobs.fail(job.id, reason)
         self._end(job, "gave_up", lease)
 
     def _end(self, job: Job, outcome: Outcome, lease: Lease, draft: Draft | None = None) -> None:
@@ -298,6 +300,12 @@ class Ingestion:
             discard(job.staged, self._blobs)
         except OSError as error:  # a sweep removes it; the job has ended all the same
             logger.warning("job %s: its staged file stays for now: %s", job.id, error)
+
+
+def is_there(tx: Transaction, job: Job) -> bool:
+    """Return whether a job was not dropped. After a failover that lost it, its id may be that of another one."""
+    now = tx.jobs.get(job.id)
+    return now is not None and now.created_at == job.created_at
 
 
 def progress_of(group: Sequence[DraftedJob], done: int) -> Mapping[int, float]:

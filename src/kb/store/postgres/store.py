@@ -327,13 +327,15 @@ def commit(connection: Connection) -> None:
 
     connection.add_notice_handler(warn)
     try:
-        connection.execute("COMMIT")
+        done = connection.execute("COMMIT").statusmessage
     except psycopg.OperationalError as error:
         if not connection.closed:
             raise
         raise Unconfirmed(UNCONFIRMED.format(reason=first_line(error))) from error
     finally:
         connection.remove_notice_handler(warn)
+    if done != "COMMIT":  # without an error the server rolls back what had one before
+        raise errors.InFailedSqlTransaction(f"a statement had failed: {done}")
     if warnings:  # as when an administrator ends the wait for a synchronous replica
         raise Unconfirmed(UNCONFIRMED.format(reason=warnings[0]))
 

@@ -77,8 +77,11 @@ UPDATE jobs SET
 WHERE id = ANY(%s) RETURNING id
 
 -- name: heartbeat
--- Jobs are still being worked on.
-UPDATE jobs SET heartbeat_at = now_ms() WHERE id = ANY(%s) AND status = 'running' AND run_by = %s
+-- Jobs are still being worked on. Those that a write ends at the moment are passed over: who waited for it would keep
+-- every engine from claiming.
+UPDATE jobs SET heartbeat_at = now_ms() WHERE id IN (
+  SELECT id FROM jobs WHERE id = ANY(%s) AND status = 'running' AND run_by = %s FOR UPDATE SKIP LOCKED
+)
 
 -- name: set_progress
 -- How far a job is, if it is still there.
