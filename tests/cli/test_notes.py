@@ -196,7 +196,7 @@ def test_a_note_replaces_another_one_and_says_where_it_comes_from(kb, tag):
     shown = kb("get", old).stdout
     assert "from         the miller\n" in shown
     assert f"replaced by  {new}\n" in shown
-    assert f"replaced by {new}" in kb("search", tag, "-n", "2").stdout
+    assert f"replaced by {new}" in kb("search", f"{tag} the mill is open", "-n", "3").stdout
     ended = kb("addnote", "x", "--replaces", "999999999")
     assert ended.returncode != 0
     assert ended.stderr.startswith("kb: replaces: There is no document")

@@ -144,9 +144,10 @@ def test_the_documentation_names_every_metric_and_no_other(open_server):
     answer = httpx2.get(f"{open_server.url}/metrics")
     served = {family.name + ("_total" * (family.type == "counter")) for family in families(answer.text)}
     assert documented == {name for name in served if name.startswith("kb_")}
-    scraping, alerts = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL))
-    assert scraping["scrape_configs"]
-    asked = {name for rule in alerts["groups"][0]["rules"] for name in re.findall(r"\bkb_\w+", rule["expr"])}
+    shown = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert any("scrape_configs" in each for each in shown)
+    rules = [rule for each in shown if "groups" in each for rule in each["groups"][0]["rules"]]
+    asked = {name for rule in rules for name in re.findall(r"\bkb_\w+", rule["expr"])}
     assert {re.sub(r"_(count|sum|bucket)$", "", name) for name in asked} < documented
 
 
