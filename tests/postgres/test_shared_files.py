@@ -18,11 +18,11 @@ import pytest
 
 from kb.access.keyring import KeyFile, Keyring, digest_of, take_in
 from kb.api.access import Limit
-from kb.api.errors import FilesUnavailable, KeyExists, NotFound, SettingError
+from kb.api.errors import FilesUnavailable, KeyExists, NotFound, SettingError, StoreUnavailable
 from kb.blobs.folder import FolderBlobs
 from kb.blobs.protocol import KEPT, STAGED, kept_as, staged_as
 from kb.documents.originals import Originals
-from kb.documents.staging import STRAY_SECONDS, sweep_staged
+from kb.documents.staging import AT_ONCE, STRAY_SECONDS, sweep_staged
 from kb.store.blob_place import bring_in, open_blobs
 from kb.store.postgres.store import QUEUING, PostgresStore
 from kb.store.rows import NewJob
@@ -280,6 +280,27 @@ def test_a_kept_file_that_is_queued_again_is_not_swept_before_its_job_is_there(u
                 tx.jobs.add(NewJob("file", staged=again, filename="a.md"))
             sweeping.result(timeout=60)
         assert blobs.size(staged_as(again)) == 4
+
+
+def test_a_sweep_ends_with_its_transaction_for_others_may_keep_the_same_files_then(url, tmp_path):
+    class Slow(FolderBlobs):
+        """A place that takes so long that PostgreSQL ends the transaction."""
+
+        def remove(self, names):
+            super().remove(names)
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state LIKE 'idle in%'")
+
+    blobs = Slow(tmp_path / "files")
+    with engine(url) as store:
+        add(store, "one")
+        for number in range(3 * AT_ONCE):
+            blobs.put(kept_as(sha256(str(number).encode()).hexdigest()), io.BytesIO(b"kept"))
+        with pytest.raises(StoreUnavailable):
+            Originals(blobs, keep=True).sweep_strays(store)
+        assert len(list(blobs.list(KEPT))) == 2 * AT_ONCE
+        Originals(FolderBlobs(tmp_path / "files"), keep=True).sweep_strays(store)
+    assert list(blobs.list(KEPT)) == []
 
 
 def make_old(store, blobs, name):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import FilesUnavailable, NotFound
 from kb.api.models import NOTE
 from kb.blobs.protocol import KEPT, kept_as, staged_as
-from kb.documents.staging import STRAY_SECONDS
+from kb.documents.staging import STRAY_SECONDS, remove_while
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -100,7 +100,7 @@ class Originals:
             if not any(tx.counts().documents.values()):
                 return
             strays = suspects - _needed(tx)
-            self.blobs.remove(strays)
+            remove_while(tx, strays, self.blobs)
         if strays:
             logger.info("removed %s files that no document needs", len(strays))
 
@@ -108,7 +108,7 @@ class Originals:
         """Remove the files that no document needs any more; where their place does not answer, the next time."""
         try:
             with store.write() as tx:
-                self.blobs.remove(map(kept_as, tx.documents.take_unneeded_files()))
+                remove_while(tx, map(kept_as, tx.documents.take_unneeded_files()), self.blobs)
         except FilesUnavailable as error:
             logger.warning("files that no document needs stay for now: %s", error.detail)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -12,11 +13,16 @@ from kb.api.errors import FilesUnavailable, StoreUnavailable
 from kb.blobs.protocol import STAGED, staged_as
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kb.blobs.protocol import Blobs, Readable
-    from kb.store.protocol import Store
+    from kb.store.protocol import Store, Transaction
 
 STRAY_SECONDS: Final = 86_400.0
 """How old a file that nothing in the database names is removed, where others may have put it and not yet named it."""
+
+AT_ONCE: Final = 20
+"""How many files are removed before it is asked whether they may still be."""
 
 OURS: Final = re.compile(STAGED + r"[0-9a-f]{32}(\.[0-9a-f]{32}\.part)?")
 """What a staged file is called, and one that is being written. What else is in a shared place is not kb's."""
@@ -51,7 +57,19 @@ def sweep_staged(store: Store, blobs: Blobs) -> None:
         return
     # A kept file that is staged again is as old as it was where it is a hard link: who does that writes.
     with store.write() as tx:
-        blobs.remove(old - set(map(staged_as, tx.jobs.staged())))
+        remove_while(tx, old - set(map(staged_as, tx.jobs.staged())), blobs)
+
+
+def remove_while(tx: Transaction, names: Iterable[str], blobs: Blobs) -> None:
+    """Remove files while a transaction lasts that keeps others from naming them.
+
+    Raises:
+        StoreUnavailable: it has ended, as PostgreSQL sees to where a place for files takes too long.
+    """
+    left = iter(names)
+    while some := list(islice(left, AT_ONCE)):
+        tx.jobs.pending()  # which raises
+        blobs.remove(some)
 
 
 class DigestReader:
