@@ -83,7 +83,8 @@ def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only
             return migrated
         with open_destination(target.database_url, target.data_dir, origin.space) as destination:
             destination.begin(source.database, origin.facts().last_ids)
-            with _files(source) as files, _files(target) as copies:  # first: those that wait go with their jobs
+            # First: those that wait go with their jobs.
+            with _files(source) as files, _files(target, to_write=True) as copies:
                 copy_files(names_of(origin.tx), files, copies, show)
             _copy_documents(migrated, origin, destination, show)
             for table in (JOBS, AUDIT):
@@ -113,10 +114,11 @@ def names_of(tx: Transaction) -> list[str]:
 
 
 @contextmanager
-def _files(settings: Settings) -> Iterator[Blobs]:
+def _files(settings: Settings, *, to_write: bool = False) -> Iterator[Blobs]:
     for folder in (settings.files_dir, settings.staging_dir):
         make_folder(folder, "KB_DATA_DIR")
-    with blobs_apart(settings.database_url, settings.blob_url, settings.files_dir.parent) as blobs:
+    folder = settings.files_dir.parent
+    with blobs_apart(settings.database_url, settings.blob_url, folder, to_write=to_write) as blobs:
         yield blobs
 
 

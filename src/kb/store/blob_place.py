@@ -59,8 +59,14 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
 
 
 @contextmanager
-def blobs_apart(database_url: str | None, url: str | None, folder: Path) -> Iterator[Blobs]:
-    """Where the files of a database are that no engine needs to have open. The arguments are those of `open_blobs`.
+def blobs_apart(database_url: str | None, url: str | None, folder: Path, *, to_write: bool = False) -> Iterator[Blobs]:
+    """Where the files of a database are that no engine needs to have open.
+
+    Args:
+        database_url: the database.
+        url: see `open_blobs`.
+        folder: likewise.
+        to_write: whether the place becomes that of the database's files, if it has none yet.
 
     Raises:
         SettingError: the place is not this database's.
@@ -74,7 +80,7 @@ def blobs_apart(database_url: str | None, url: str | None, folder: Path) -> Iter
         if url:
             blobs = _outside(url, scratch)
         with place() as found:
-            _bind(found, blobs)
+            (_bind if to_write else _is_new)(found, blobs)
         yield blobs
 
 
@@ -92,21 +98,26 @@ def bind(store: Store, blobs: Blobs) -> None:
 
 
 def _bind(place: BlobPlace, blobs: Blobs) -> None:
+    if _is_new(place, blobs):
+        if _named(blobs) is None:
+            blobs.put(MARKER, io.BytesIO(place.id.encode()))
+        place.set_outside()
+
+
+def _is_new(place: BlobPlace, blobs: Blobs) -> bool:
+    """Return whether a place outside may become that of a database's files, and is not yet. Raises as `bind`."""
     if not blobs.is_outside:
         if place.is_outside:
             raise SettingError("KB_BLOB_URL: the files of this database are in a place outside it: name that place")
-        return
+        return False
     if not place.is_outside and place.holds_files:
         raise SettingError("KB_BLOB_URL: the files of this database are in it, and cannot be moved out yet: unset it")
     named = _named(blobs)
     if named is None and place.is_outside:
         raise SettingError("KB_BLOB_URL: the files of this database are not there. Is it mounted, and the right one?")
-    if named is None:
-        blobs.put(MARKER, io.BytesIO(place.id.encode()))
-    elif named != place.id:
+    if named not in (None, place.id):
         raise SettingError("KB_BLOB_URL: the files of another database are there: name another folder or prefix")
-    if not place.is_outside:
-        place.set_outside()
+    return not place.is_outside
 
 
 def _outside(url: str, scratch: Path) -> Blobs:

@@ -315,6 +315,9 @@ class Worker:
         except FilesUnavailable as error:
             self._leave_files(error)
             return False
+        except LeaseLost as error:
+            logger.warning("%s The long text goes on", error.detail)
+            return False
         except Exception:
             logger.exception("the worker failed at short jobs; it goes on with the long text")
             self._instruments.worker_failed()

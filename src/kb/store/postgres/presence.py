@@ -70,10 +70,10 @@ class Presence:
         self._connection.execute(LISTEN)
         while not self._closing.is_set():
             for notice in self._connection.notifies(timeout=HEARD_SECONDS, stop_after=1):
-                if notice.channel == ENDS:
-                    self._ended(int(notice.payload))
-                else:
+                if notice.channel != ENDS:
                     self._wake()
+                elif notice.payload.isdecimal():  # anyone may say something there
+                    self._ended(int(notice.payload))
 
     def _return(self) -> None:
         """Connect anew, under the same number unless another engine has taken it."""
