@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 STATUS = Status.model_validate(
     {
         "version": "3.0.0",
-        "schema_version": 8,
+        "schema_version": 13,
+        "full_text": "BM25 over FTS5, in memory",
         "model": {"name": "all-MiniLM-L6-v2", "dimensions": 384, "precision": "fp32", "window": 256},
         "device": "cpu",
         "provider": "CPUExecutionProvider",
