@@ -60,15 +60,21 @@ def end():
     time.sleep(float(pause))
     os.kill(os.getpid(), signal.SIGKILL)
 
+ending = threading.Thread(target=end)
+
 def show(now, *_):
     global left
     left -= now == doing if doing else now != "copying files"
-    if left == 0:
-        threading.Thread(target=end).start()
+    if left == 0 and float(pause):
+        ending.start()
+    elif left == 0:
+        end()
 
 settings = Settings(data_dir=data_dir, blob_url=blob_url or None)
 one, other = (settings.model_copy(update={"database_url": url}) for url in (source, target))
 module.migrate_store(one, other, show, verify_only=False)
+if ending.is_alive():  # it was through before
+    ending.join()
 """
 """Ends itself so long after it has told so many times how far it is with something, or with all but files."""
 
