@@ -153,7 +153,7 @@ class Trial:
         database = self.settings.data_dir / "kb.db"
         embedders = [OnnxEmbedder(load_model(folder), "cpu") for folder in self.models]
         [embedder] = [each for each in embedders if each.spec.name == recorded_space(database).model]
-        assert_same_vectors(database, embedder)
+        assert_same_vectors(self.settings.data_dir, embedder)
         writes = sum(client.acknowledged for client in self.clients)
         print(f"\n{rounds} rounds, {writes} acknowledged writes, {len(self.losses)} losses; killed {dict(self.killed)}")
         print(f"rounds that ended with vectors of each model: {dict(self.reembedded)}")
