@@ -36,8 +36,9 @@ from bench.scale_report import cell
 from bench.serving import Server, launched
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
-from kb.search.query import keywords
+from kb.search.query import Query, keywords
 from kb.settings import Settings
+from kb.store.rows import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,7 +133,8 @@ def prepare_input(folder: Path, sentences: Path, embedder: OnnxEmbedder, count: 
         texts = list(chain.from_iterable(texts_of(source, each) for each in documents))
         tags = {tag: np.arange(len(texts)) // CHUNKS % every == 0 for tag, every in TAGS.items()}
         Passages(texts, np.concatenate([each.vectors for each in documents]), tags).write(folder)
-        asked = queries()[:KEPT]
+        # What stands in quotes must be in a result of kb's, and in no other's.
+        asked = [text for text in queries() if Query.parse(text, Filter()).where == Filter()][:KEPT]
         words = [[word.rstrip("*") for word in keywords(text)] for text in asked]
         Queries(asked, words, embedder.embed_queries(asked)).write(folder)
 
