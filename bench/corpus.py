@@ -16,7 +16,7 @@ from kb.store.rows import Content, NewChunk, Place
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -80,11 +80,16 @@ def fill(database: Path, sentences: Sentences, chunks: int) -> None:
 
 def write(store: Store, sentences: Sentences, chunks: int) -> None:
     """Write so many passages into an empty store."""
-    documents = enumerate(_documents(sentences, chunks // CHUNKS))
-    while batch := list(islice(documents, BATCH)):
+    write_documents(store, ((texts_of(sentences, each), each.vectors) for each in drawn(sentences, chunks // CHUNKS)))
+
+
+def write_documents(store: Store, documents: Iterable[tuple[list[str], NDArray[np.float32]]]) -> None:
+    """Write documents, each given as its passages and their vectors, into an empty store."""
+    numbered = enumerate(documents)
+    while batch := list(islice(numbered, BATCH)):
         with store.write() as tx:
-            for number, content in batch:
-                tx.documents.add(content, f"/{number}", tags_of(number))
+            for number, (texts, vectors) in batch:
+                tx.documents.add(_content(number, texts, vectors), f"/{number}", tags_of(number))
 
 
 def tags_of(number: int) -> list[str]:
@@ -120,8 +125,6 @@ def texts_of(sentences: Sentences, document: Drawn) -> list[str]:
     return [" ".join(sentences.texts[place] for place in row) for row in document.sentences]
 
 
-def _documents(sentences: Sentences, count: int) -> Iterator[Content]:
-    for number, document in enumerate(drawn(sentences, count)):
-        texts = texts_of(sentences, document)
-        chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
-        yield Content("note", texts[0][:60], f"{number}", chunks, document.vectors)
+def _content(number: int, texts: list[str], vectors: NDArray[np.float32]) -> Content:
+    chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+    return Content("note", texts[0][:60], f"{number}", chunks, vectors)

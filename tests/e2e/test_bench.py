@@ -22,3 +22,8 @@ def test_a_floor_of_the_gateway_serves(floor):
 @pytest.mark.parametrize("module", sorted({path.stem for path in (ROOT / "bench").glob("[!_]*.py")} - {"embedding"}))
 def test_a_benchmark_finds_what_it_measures(module):
     importlib.import_module(f"bench.{module}")
+
+
+@pytest.mark.parametrize("package", ["peers", "peers.rankings", "peers.speed"])
+def test_what_is_measured_beside_others_needs_none_of_them(package):
+    importlib.import_module(f"bench.{package}.__main__")

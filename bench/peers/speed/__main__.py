@@ -1,0 +1,271 @@
+"""What a search costs in kb and in libraries for search, over the same passages, vectors and queries.
+
+    KB_PEERS=DIR python -m bench.peers.speed [--passages N] [--rounds N] [--folder FOLDER] [--json FILE] [PEER...]
+
+DIR holds a virtual environment for each peer that is installed, under its name: `sqlite_vec` (with apsw), `lancedb`,
+`chroma`, `tantivy`; all with numpy. Passages are those of `bench.corpus`; the queries' vectors are made beforehand.
+Each runs in a process of its own, kb through its store and its search service, and each query goes to all of them in
+turn, so that all see the same machine. Beside them a real server of kb, which embeds the query as well. A folder keeps
+what was built for the next run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bench.corpus import CHUNKS, drawn, load_sentences, queries, texts_of
+from bench.peers.speed.kb import TAGGED
+from bench.peers.speed.passages import TAGS, TOP, Passages, Queries
+from bench.scale import MEMORY, Client, settle, timed
+from bench.scale_report import cell
+from bench.serving import Server, launched
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.search.query import Query, keywords
+from kb.settings import Settings
+from kb.store.rows import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Figures = dict[str, float]
+
+OVER_HTTP: Final = "kb_http"
+NAMES: Final = {
+    "kb": "kb",
+    "sqlite_vec": "sqlite-vec and FTS5",
+    "lancedb": "LanceDB",
+    "chroma": "Chroma, vectors alone",
+    "tantivy": "tantivy and numpy",
+    OVER_HTTP: "kb over HTTP",
+}
+PEERS: Final = tuple(name for name in NAMES if name != OVER_HTTP)
+ROWS: Final = {
+    "hybrid, p50 / p95, ms": ("hybrid all p50", "hybrid all p95"),
+    "hybrid, filter of 10 %": ("hybrid tenth p50", "hybrid tenth p95"),
+    "hybrid, filter of 1 %": ("hybrid hundredth p50", "hybrid hundredth p95"),
+    "vectors alone": ("nearest all p50", "nearest all p95"),
+    "vectors alone, filter of 10 %": ("nearest tenth p50", "nearest tenth p95"),
+    "vectors alone, filter of 1 %": ("nearest hundredth p50", "nearest hundredth p95"),
+    "recall@10 of the vectors, all / 10 % / 1 %": ("recall all", "recall tenth", "recall hundredth"),
+    "built in, s / of CPU": ("build s", "build cpu s"),
+    "on disk / resident, MB": ("disk MB", "resident MB"),
+}
+"""A row's name, and which figures stand in it."""
+
+KEPT: Final = 500
+"""How many queries have vectors."""
+
+PASSAGES, WARM, ROUNDS = 100_000, 20, 100
+ACTS: Final = ("hybrid", "nearest")
+CHOICES: Final = (None, *TAGS)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """An engine in a process of its own."""
+
+    process: subprocess.Popen[str]
+
+    @property
+    def server(self) -> Server:
+        """Its process."""
+        return Server("", self.process.pid, 0)
+
+    def ask(self, *request: object) -> tuple[float, list[int]]:
+        """Return how many milliseconds a search took, and what it found."""
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        reply: tuple[float, list[int]] = json.loads(self.process.stdout.readline())
+        return reply
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A server of kb."""
+
+    server: Server
+    client: Client
+    texts: Sequence[str]
+
+    def ask(self, act: str, number: int, tag: str | None) -> tuple[float, list[int]]:
+        """Return how many milliseconds a request took, and what was found."""
+        options = {"top": TOP, "tags": [TAGGED[tag]] if tag else [], "vec_only": act == "nearest"}
+        found: list[Any] = []
+        taken = timed(lambda: found.extend(self.client.search(self.texts[number], **options)["results"]))
+        return taken, [each["chunk_id"] - 1 for each in found]
+
+
+def command(act: str, peer: str, folder: Path) -> list[str]:
+    """Return what builds a peer's files, or serves from them."""
+    python = sys.executable if peer == "kb" else environment(peer)
+    return [str(python), "-m", "bench.peers.speed.worker", act, peer, str(folder), str(folder / peer)]
+
+
+def environment(peer: str) -> Path:
+    """Return a peer's own Python."""
+    return Path(os.environ.get("KB_PEERS", "peers")).absolute() / peer / "bin" / "python"
+
+
+def prepare_input(folder: Path, sentences: Path, embedder: OnnxEmbedder, count: int) -> None:
+    """Write the passages and the queries, unless they are there."""
+    if not (folder / "queries.json").exists():
+        source = load_sentences(embedder, sentences)
+        documents = list(drawn(source, count // CHUNKS))
+        texts = list(chain.from_iterable(texts_of(source, each) for each in documents))
+        tags = {tag: np.arange(len(texts)) // CHUNKS % every == 0 for tag, every in TAGS.items()}
+        Passages(texts, np.concatenate([each.vectors for each in documents]), tags).write(folder)
+        # What stands in quotes must be in a result of kb's, and in no other's.
+        asked = [text for text in queries() if Query.parse(text, Filter()).where == Filter()][:KEPT]
+        words = [[word.rstrip("*") for word in keywords(text)] for text in asked]
+        Queries(asked, words, embedder.embed_queries(asked)).write(folder)
+
+
+def build(peer: str, folder: Path) -> Figures:
+    """Return what a peer's files take; they are made unless they are there."""
+    record = folder / f"{peer}.built"
+    if not record.exists():
+        shutil.rmtree(folder / peer, ignore_errors=True)
+        (folder / peer).mkdir()
+        built = subprocess.run(command("build", peer, folder), check=True, stdout=subprocess.PIPE)
+        seconds, cpu = json.loads(built.stdout)
+        disk = sum(file.stat().st_size for file in (folder / peer).rglob("*") if file.is_file())
+        record.write_text(json.dumps({"build s": seconds, "build cpu s": cpu, "disk MB": disk / MEMORY}))
+    figures: Figures = json.loads(record.read_text())
+    return figures
+
+
+@contextmanager
+def working(peer: str, folder: Path) -> Iterator[Worker]:
+    """A peer that answers."""
+    with subprocess.Popen(
+        command("serve", peer, folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Worker(process)
+        process.terminate()
+
+
+@contextmanager
+def remote(folder: Path, texts: Sequence[str], model: Path) -> Iterator[Remote]:
+    """A server of kb over a copy of its database."""
+    if not (folder / OVER_HTTP).exists():
+        shutil.copytree(folder / "kb", folder / OVER_HTTP)
+    serve = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(folder / OVER_HTTP)]
+    with launched(serve, KB_MODEL_DIR=str(model)) as server:
+        yield Remote(server, Client(server), texts)
+
+
+def nearest(passages: Passages, vector: NDArray[np.float32], tag: str | None) -> set[int]:
+    """Return the nearest passages, every vector compared."""
+    scores = passages.vectors @ vector
+    if tag:
+        scores[~passages.tags[tag]] = -np.inf
+    return set(np.argpartition(-scores, TOP)[:TOP].tolist())
+
+
+def measure(engines: dict[str, Worker | Remote], folder: Path, rounds: int) -> dict[str, Figures]:
+    """Ask each query of all engines in turn, and return their figures."""
+    times: dict[tuple[str, str], list[float]] = defaultdict(list)
+    passages, vectors = Passages.read(folder), Queries.read(folder).vectors
+    names = list(engines)
+    for number in range(WARM + rounds):
+        names.append(names.pop(0))
+        for act in ACTS:
+            for tag in CHOICES:
+                exact = nearest(passages, vectors[number], tag) if act == "nearest" else set()
+                for name in names:
+                    taken, found = engines[name].ask(act, number, tag)
+                    if number >= WARM:
+                        times[name, _label(act, tag)].append(taken)
+                    if number >= WARM and act == "nearest":
+                        times[name, f"recall {tag or 'all'}"].append(len(exact & set(found)) / len(exact))
+    return {name: _figures({key: each for (owner, key), each in times.items() if owner == name}) for name in engines}
+
+
+def _label(act: str, tag: str | None) -> str:
+    return f"{act} {tag or 'all'}"
+
+
+def _figures(times: dict[str, list[float]]) -> Figures:
+    """Return the mean of a recall, and the median and the 95th of a hundred of milliseconds."""
+    figures: Figures = {}
+    for key, each in times.items():
+        if key.startswith("recall"):
+            figures[key] = statistics.fmean(each)
+        else:
+            figures |= {f"{key} p50": statistics.median(each), f"{key} p95": statistics.quantiles(each, n=20)[18]}
+    return figures
+
+
+def table(found: dict[str, Figures]) -> str:
+    """Return the figures in Markdown, a column for each engine."""
+    lines = [["", *(NAMES[name] for name in found)], ["---"] * (len(found) + 1)]
+    lines += [[name, *(_cell(figures, keys) for figures in found.values())] for name, keys in ROWS.items()]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _cell(figures: Figures, keys: Sequence[str]) -> str:
+    return cell(figures, keys) if keys[0] in figures else ""
+
+
+def run(home: Path, count: int, rounds: int, peers: Sequence[str]) -> dict[str, Figures]:
+    """Build what is missing, one after another; then measure all."""
+    folder = home / str(count)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = prepare(Settings.read().model_dir, home, "auto")
+    prepare_input(folder, home / "sentences.npy", OnnxEmbedder(model, "cpu"), count)
+    files = {peer: build(peer, folder) for peer in peers}
+    if not rounds:
+        return {}
+    with ExitStack() as stack:
+        engines: dict[str, Worker | Remote] = {peer: stack.enter_context(working(peer, folder)) for peer in peers}
+        if "kb" in peers:
+            engines[OVER_HTTP] = stack.enter_context(remote(folder, Queries.read(folder).texts, model.onnx.parent))
+        for name in ("kb", OVER_HTTP):
+            if name in engines:
+                engines[name].ask(ACTS[0], 0, None)
+                settle(engines[name].server)
+        found = measure(engines, folder, rounds)
+        for name, engine in engines.items():
+            found[name] |= files[name if name in files else "kb"] | {"resident MB": engine.server.memory() / MEMORY}
+    return found
+
+
+def main() -> None:
+    """Print the table, and write the JSON where it was asked for."""
+    parser = argparse.ArgumentParser(description="Measure kb beside libraries for search.")
+    parser.add_argument("peers", metavar="PEER", nargs="*", default=PEERS)
+    parser.add_argument("--passages", type=int, default=PASSAGES)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="queries that are measured; 0 only builds")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    peers = [peer for peer in arguments.peers if peer == "kb" or environment(peer).exists()]
+    with tempfile.TemporaryDirectory() as scratch:
+        found = run(arguments.folder or Path(scratch), arguments.passages, arguments.rounds, peers)
+    if found:
+        print(table(found))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
