@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from io import BytesIO
 from pathlib import Path
@@ -149,6 +150,22 @@ def test_the_documentation_names_every_metric_and_no_other(open_server):
     rules = [rule for each in shown if "groups" in each for rule in each["groups"][0]["rules"]]
     asked = {name for rule in rules for name in re.findall(r"\bkb_\w+", rule["expr"])}
     assert {re.sub(r"_(count|sum|bucket)$", "", name) for name in asked} < documented
+
+
+def test_the_dashboard_asks_for_what_is_served(open_server):
+    dashboard = json.loads((ROOT / "compose" / "grafana.json").read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    asked += [each["query"]["query"] for each in dashboard["templating"]["list"] if each["type"] == "query"]
+    names = {name for query in asked for name in re.findall(r"\b(?:kb|process)_\w+", query)}
+    known = families(httpx2.get(f"{open_server.url}/metrics").text)
+    assert names <= {name for family in known for name in sample_names(family)}
+    assert all(panel["description"] and panel["targets"] for panel in dashboard["panels"])
+
+
+def sample_names(family):
+    """What a query calls the samples of a metric."""
+    endings = {"histogram": ("_bucket", "_count", "_sum"), "summary": ("_count", "_sum"), "counter": ("_total",)}
+    return {family.name + ending for ending in endings.get(family.type, ("",))}
 
 
 @pytest.mark.parametrize(
