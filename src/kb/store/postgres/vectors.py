@@ -32,14 +32,14 @@ CROSSING = 100
 MOST_BY_INDEX = 500
 """So many at most are asked of the index: it looks at a thousand at once."""
 
-EXPLORED = 9
-"""The index explores so many for each that is wanted."""
+EXPLORED = 10
+"""So many of what the index finds for each that is wanted are compared by their exact vectors."""
 
-FILTERED = 20
-"""Under a filter so many times as many are asked for: what is admitted may lie far from what is near."""
+OF_MANY = 2
+"""And at least so many times the root of how many there are: the more, the more stand near what is asked."""
 
-MOST_EXPLORED = 1000
-"""pgvector's own limit."""
+AT_ONCE = 200
+"""So many the index looks for before it goes on."""
 
 MOST_SCANNED = 100_000
 """After so many the index gives up, and each chunk is looked at."""
@@ -72,6 +72,11 @@ class VectorTable:
     def other(self) -> str:
         """The table that is not."""
         return next(each for each in TABLES if each != self.name)
+
+    @cached_property
+    def _count(self) -> int:
+        """How many chunks there are."""
+        return int(self._execute(self._sql["count_all"]).get)
 
     @cached_property
     def _in_use(self) -> tuple[str, VectorSpace]:
@@ -115,8 +120,8 @@ class VectorTable:
 
     def _admits_few(self, condition: Condition) -> bool:
         if condition == EVERY_DOCUMENT:
-            return bool(self._execute(self._sql["count_all"]).get <= EXACT)
-        few = max(EXACT, int(CROSSING * math.sqrt(self._execute(self._sql["count_all"]).get)))
+            return self._count <= EXACT
+        few = max(EXACT, int(CROSSING * math.sqrt(self._count)))
         sql = self._sql["count_admitted"].format(condition=condition[0])
         return bool(self._execute(sql, (*condition[1], few + 1)).get <= few)
 
@@ -128,13 +133,12 @@ class VectorTable:
         return rows
 
     def _nearest_by_index(self, vector: NDArray[np.float32], limit: int, condition: Condition) -> Sequence[tuple[int]]:
-        wanted = limit * (1 if condition == EVERY_DOCUMENT else FILTERED) + MARGIN
-        explored = min(EXPLORED * wanted, MOST_EXPLORED)
-        self._execute(self._sql["tune_index"], (str(explored), str(MOST_SCANNED)))
+        explored = max(EXPLORED * (limit + MARGIN), int(OF_MANY * math.sqrt(self._count)))
+        self._execute(self._sql["tune_index"], (str(AT_ONCE), str(MOST_SCANNED)))
         where, parameters = among(condition)
         sql = self._sql["nearest_by_index"].format(vectors=self.name, among=where, dimensions=self.space.dimensions)
         rows: Sequence[tuple[int]] = self._execute(
-            sql, (vector, *parameters, vector, wanted, limit + MARGIN)
+            sql, (vector, *parameters, vector, explored, limit + MARGIN)
         ).fetchall()
         return rows
 
