@@ -17,6 +17,7 @@ import numpy as np
 from bench.corpus import CHUNKS, drawn, tags_of, texts_of
 from kb.store.analyzer import Tokenizer
 from kb.store.default_space import DEFAULT_SPACE
+from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore, connect
 from kb.store.postgres.words import term_of
 
@@ -44,7 +45,6 @@ INDEXES: Final = (
     "ALTER TABLE postings ADD PRIMARY KEY (term_id, chunk_id, document_id) INCLUDE (count, length)",
     "CREATE INDEX postings_document ON postings (document_id)",
     "ALTER TABLE vectors_a ADD FOREIGN KEY (chunk_id, document_id) REFERENCES chunks ON DELETE CASCADE",
-    "CREATE INDEX vectors_a_nearest ON vectors_a USING hnsw ((embedding::halfvec({dimensions})) halfvec_ip_ops)",
 )
 FOREIGN: Final = "SELECT conname FROM pg_constraint WHERE conrelid = 'vectors_a'::regclass AND contype = 'f'"
 
@@ -91,7 +91,9 @@ def _finish(connection: Connection, words: Words, chunks: int) -> None:
     for table in ("document", "chunk"):
         connection.execute(f"SELECT setval('{table}_ids', max(id)) FROM {table}s")
     for sql in INDEXES:
-        connection.execute(sql.format(dimensions=DEFAULT_SPACE.dimensions))
+        connection.execute(sql)
+    nearest = statements("vectors")["create_index"]
+    connection.execute(nearest.format(vectors="vectors_a", dimensions=DEFAULT_SPACE.dimensions))
     connection.execute("VACUUM ANALYZE")
 
 

