@@ -1,9 +1,11 @@
 """What a search costs over ever more passages: a real server for each size, and the query's embedding alone beside it.
 
-    python -m bench.scale [--store postgres] [--folder FOLDER] [--json FILE] [PASSAGES...]
+    python -m bench.scale [--store postgres] [--folder FOLDER] [--json FILE] [--compared SEARCHES] [PASSAGES...]
 
-1,000, 10,000 and 100,000 passages when not given. Queries are real; passages and their vectors are those of
-`bench.corpus`. A folder keeps the databases for the next run. PostgreSQL is a server of its own in that folder.
+1,000, 10,000 and 100,000 passages when not given. So many searches of each kind are compared with exact ones, 100 when
+not given; where these take seconds, 0 leaves them out, and `bench.recall` compares in memory. Queries are real; passages
+and their vectors are those of `bench.corpus`. A folder keeps the databases for the next run. PostgreSQL is a server of
+its own in that folder.
 """
 
 from __future__ import annotations
@@ -146,7 +148,7 @@ def concurrency(client: Client, embedder: Embedder, texts: Sequence[str]) -> Fig
 def accuracy(client: Client, texts: Sequence[str]) -> Figures:
     """Return how many of the ten best of an exact search are found, and how many answers are shorter than its."""
     figures: Figures = {}
-    for name, options in ACTS.items():
+    for name, options in ACTS.items() if texts else ():
         shares, short = [], 0
         for text in texts:
             found, exact = (
@@ -183,8 +185,8 @@ def settle(server: Server) -> None:
         time.sleep(1)
 
 
-def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[str]) -> Figures:
-    """Return every figure of a database."""
+def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[str], compared: int) -> Figures:
+    """Return every figure of a database; so many searches are compared with exact ones."""
     disk = database.disk()
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(database.folder)]
     with launched(command, **database.environment) as server:
@@ -199,7 +201,7 @@ def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[s
         figures |= searches(client, embedder, texts)
         figures |= processing(server, client, embedder, texts[:ROUNDS])
         figures |= concurrency(client, embedder, texts)
-        figures |= accuracy(client, texts[:COMPARED])
+        figures |= accuracy(client, texts[:compared])
         figures |= writes(client, texts)
         figures["resident after MB"] = server.memory() / MEMORY
         figures["memory bytes a passage"] = server.memory() / size
@@ -214,7 +216,7 @@ def table(found: dict[int, Figures]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def run(folder: Path, sizes: Iterable[int], store: str) -> dict[int, Figures]:
+def run(folder: Path, sizes: Iterable[int], store: str, compared: int = COMPARED) -> dict[int, Figures]:
     """Measure each size, its database made first if it is not there."""
     embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
     sentences, texts, found = load_sentences(embedder, folder / "sentences.npy"), queries(), {}
@@ -223,7 +225,7 @@ def run(folder: Path, sizes: Iterable[int], store: str) -> dict[int, Figures]:
             database = databases(size)
             if not database.is_there():
                 database.fill(sentences, size)
-            found[size] = measure(database, size, embedder, texts)
+            found[size] = measure(database, size, embedder, texts, compared)
             print(table({size: found[size]}), flush=True)
     return found
 
@@ -235,11 +237,12 @@ def main() -> None:
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--compared", metavar="SEARCHES", type=int, default=COMPARED)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        found = run(folder, arguments.sizes, arguments.store)
+        found = run(folder, arguments.sizes, arguments.store, arguments.compared)
     print(table(found))
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1))

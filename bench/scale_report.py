@@ -72,7 +72,10 @@ WIDTH, HEIGHT, MARGIN, LEGEND = 720, 400, 60, 190
 def table(found: Found) -> str:
     """Return the figures in Markdown, a column for each size."""
     lines = [["chunks", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
-    lines += [[name, *(cell(figures, keys) for figures in found.values())] for name, keys in ROWS.items()]
+    measured = {
+        name: keys for name, keys in ROWS.items() if all(figures.keys() >= {*keys} for figures in found.values())
+    }
+    lines += [[name, *(cell(figures, keys) for figures in found.values())] for name, keys in measured.items()]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
