@@ -3,9 +3,9 @@
     python -m bench.scale [--store postgres] [--folder FOLDER] [--json FILE] [--compared SEARCHES] [PASSAGES...]
 
 1,000, 10,000 and 100,000 passages when not given. So many searches of each kind are compared with exact ones, 100 when
-not given; where these take seconds, 0 leaves them out, and `bench.recall` compares in memory. Queries are real; passages
-and their vectors are those of `bench.corpus`. A folder keeps the databases for the next run. PostgreSQL is a server of
-its own in that folder.
+not given; where these take seconds, 0 leaves them out, and `bench.recall` compares in memory. Queries are real;
+passages and their vectors are those of `bench.corpus`. A folder keeps the databases for the next run. PostgreSQL is a
+server of its own in that folder.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ CROSSING = 100
 MOST_BY_INDEX = 500
 """So many at most are asked of the index."""
 
-EXPLORED = 10
+EXPLORED = 5
 """So many of what the index finds for each that is wanted are compared by their exact vectors."""
 
 OF_MANY = 2
