@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.support.postgres import database_url
 
 pytestmark = pytest.mark.postgres
 CONVERSATION = "conv-26"
+ASKED = 60
 
 
 def of_one_conversation(records):
@@ -20,8 +22,9 @@ def of_one_conversation(records):
 
 async def test_questions_about_a_conversation_are_answered_alike_over_both_stores(start_server, tmp_path, test_data):
     every = collection("locomo_sessions")
-    wanted = replace(every, documents=of_one_conversation(every.documents), queries=of_one_conversation(every.queries))
-    assert (len(wanted.documents), len(wanted.questions)) == (19, 150)
+    queries = dict(islice(of_one_conversation(every.queries).items(), ASKED))
+    wanted = replace(every, documents=of_one_conversation(every.documents), queries=queries)
+    assert (len(wanted.documents), len(wanted.questions)) == (19, ASKED)
     urls = {"file": f"sqlite:///{tmp_path / 'file' / 'kb.db'}", "postgres": database_url(tmp_path)}
     found = []
     for name, url in urls.items():
