@@ -56,9 +56,16 @@ class Database:
 
         from tests.support.postgres import database_url
 
-        with psycopg.connect(database_url(self.folder), options="-c search_path=kb,public") as connection:
+        url, options = database_url(self.folder), "-c search_path=kb,public"
+        with closing(psycopg.connect(url, autocommit=True, options=options)) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
+
+    def staged(self):
+        """The names of the files that wait, where a server keeps them."""
+        if self.kind == "sqlite":
+            return [each.name for each in (self.folder / "staging").iterdir()]
+        return [name for (name,) in self.execute("SELECT name FROM blobs WHERE starts_with(name, 'staging/')")]
 
     def earlier(self, moment, days):
         """The expression of a moment so many days earlier."""

@@ -25,7 +25,7 @@ CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id 
 CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"
 
 MOST_JOINED: Final = 8
-"""So many tags are each a table to join, whose order is planned in time with the cube of their number; more are a set."""
+"""So many tags are each a table to join, which takes the planner the cube of their number; the others are a set."""
 
 STAYS_BELOW = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 """Of a path: it does not lead up again, as `kb.api.access` has it."""
