@@ -268,4 +268,5 @@ def test_whatever_is_done_to_a_thread_searches_find_what_they_would_find_in_a_ne
     for step in range(1, steps + 1):
         machine.step()
         if step % 50 == 0:
+            (make_store.folder / str(step)).mkdir()
             machine.check(Database(make_store.folder / str(step), make_store.kind))
