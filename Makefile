@@ -103,7 +103,7 @@ test-docs: .venv/dev.stamp
 
 # The pages in that browser, and for those who do not see them (axe-core, from npm); pictures of each are in build/pages.
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
-	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
+	$(BIN)/pytest -n 2 --dist loadfile -m "(web or not web)$(if $(findstring postgres,$(KB_TEST_STORES)), and not sqlite)" tests/web
 
 # The pictures in the README.
 pictures: .venv/dev.stamp
@@ -135,13 +135,19 @@ test-offline: .venv/dev.stamp
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
-# The stores' tests over PostgreSQL, and the API's, with a server of its own; backups are of a file.
-OVER_BOTH = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
-  tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py \
-  tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py
-OVER_HTTP = tests/http --ignore tests/http/test_maintenance.py
+# What opens a store or asks a server, over PostgreSQL; what is about a file (`sqlite`) is left out.
+OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
+  tests/store/test_bin.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
+  tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
+  tests/unit/test_search_service.py tests/unit/test_segment.py tests/unit/test_unconfirmed.py \
+  tests/unit/test_fuzz_readers.py::test_any_cursor_is_refused_or_gives_a_page \
+  tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py
+OVER_HTTP = tests/http tests/mcp
+OVER_REST = tests/access tests/cli tests/client tests/watching tests/schema tests/hostile tests/e2e \
+  --ignore tests/e2e/test_make.py --ignore tests/e2e/test_bench.py --ignore tests/e2e/test_extras.py
 test-postgres: .venv/dev.stamp
-	KB_TEST_STORES=sqlite,postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)" tests/postgres $(OVER_BOTH) $(OVER_HTTP)
+	KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "not sqlite and not long and (postgres or not hostile)" \
+	  tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
 
 # 100 times an engine, a worker or PostgreSQL itself is killed under load, 1,000 times a worker while jobs are done, and a primary fails
 # over to its replica. It says how many writes were acknowledged and lost, and which jobs were done twice; `make test-postgres` has a short form.
@@ -214,8 +220,9 @@ bench-tokens: .venv/dev.stamp
 bench-peers: .venv/dev.stamp
 	$(BIN)/python -m bench.peers
 
+# SciFact in a file, or COLLECTIONS="cranfield locomo_turns"; STORE=both compares it with PostgreSQL.
 bench-quality: .venv/dev.stamp
-	$(BIN)/python -m bench.quality
+	$(BIN)/python -m bench.quality $(if $(STORE),--store $(STORE)) $(COLLECTIONS)
 
 # Whether words and vectors together lose to one of them alone, on collections that are made of the given ones.
 LEGS ?= cranfield cranfield-untitled cranfield-halved locomo_sessions-halved locomo_sessions-named locomo_turns-named

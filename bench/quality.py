@@ -1,15 +1,21 @@
 """Search quality: nDCG@10 and recall@100 of POST /search over public collections, as 'kb eval' counts them.
 
-    python -m bench.quality [COLLECTION...]      scifact when none is named
+    python -m bench.quality [--store sqlite|postgres|both] [COLLECTION...]      scifact in a file when none is named
 
-Documents go in through the API as notes; a document's rank is that of its best chunk.
+Documents go in through the API as notes, in their order; a document's rank is that of its best chunk. It fails when a
+collection is below its floor, or when the figures over the two stores are more than `APART` apart.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from bench.collection import Collection, collection
 from bench.serving import add_all, serving
@@ -17,8 +23,20 @@ from kb.client.client import EngineClient
 from kb_cli.evaluation.measures import Mean, mean
 from kb_cli.evaluation.run import ask
 
-FLOORS = {"scifact": 0.72}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Scores = dict[str, tuple[Mean, Mean]]
+    """Mean nDCG@10 and recall@100 in each mode."""
+
+FLOORS: Final = {"scifact": 0.72}
 """What a collection must reach: nDCG@10."""
+
+APART: Final = 0.01
+"""So far apart may the same collection's figures be over two stores."""
+
+ORDER: Final = ("words", "meaning", "both")
+STORES: Final = {"sqlite": ["sqlite"], "postgres": ["postgres"], "both": ["sqlite", "postgres"]}
 
 
 async def scores(client: EngineClient, wanted: Collection, mode: str) -> tuple[Mean, Mean]:
@@ -27,27 +45,65 @@ async def scores(client: EngineClient, wanted: Collection, mode: str) -> tuple[M
     return mean([each.ndcg for each in outcomes]), mean([each.recall for each in outcomes])
 
 
-async def measure(name: str) -> float:
-    """Print a collection's figures; answers its nDCG@10 in hybrid mode."""
-    wanted = collection(name)
-    with serving() as url:
-        async with EngineClient(url) as client:
-            begun = time.perf_counter()
-            await add_all(client, wanted.documents.items())
-            status = await client.status()
-            seconds = time.perf_counter() - begun
-            print(f"{name}: {len(wanted.documents)} documents, {status['chunks']} chunks, in after {seconds:.0f} s")
-            for mode in ("words", "meaning", "both"):
-                ndcg, recall = await scores(client, wanted, mode)
-                interval = f"({ndcg.low:.3f} to {ndcg.high:.3f})"
-                print(f"  {mode:8}  nDCG@10 {ndcg.value:.4f} {interval}  recall@100 {recall.value:.4f}", flush=True)
-    return ndcg.value
+async def measure(url: str, wanted: Collection) -> Scores:
+    """Add a collection to an engine that is empty, print its figures, and return them."""
+    async with EngineClient(url) as client:
+        begun = time.perf_counter()
+        await add_all(client, wanted.documents.items(), connections=1)
+        status = await client.status()
+        seconds = time.perf_counter() - begun
+        print(f"{wanted.name}: {len(wanted.documents)} documents, {status['chunks']} chunks, in after {seconds:.0f} s")
+        found: Scores = {}
+        for mode in ORDER:
+            found[mode] = ndcg, recall = await scores(client, wanted, mode)
+            interval = f"({ndcg.low:.3f} to {ndcg.high:.3f})"
+            print(f"  {mode:8}  nDCG@10 {ndcg.value:.4f} {interval}  recall@100 {recall.value:.4f}", flush=True)
+    return found
+
+
+@contextmanager
+def serving_over(store: str) -> Iterator[str]:
+    """The URL of a server over an empty store of this kind."""
+    if store == "sqlite":
+        with serving() as url:
+            yield url
+    else:
+        from bench.engines import database
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            database(Path(folder), "quality") as there,
+            serving(KB_DATABASE_URL=there.url) as url,
+        ):
+            yield url
+
+
+def apart(one: Scores, other: Scores) -> float:
+    """Return the largest difference between two figures of the same name."""
+    pairs = ((a.value, b.value) for mode in one for a, b in zip(one[mode], other[mode], strict=True))
+    return max(abs(a - b) for a, b in pairs)
+
+
+def is_well(name: str, stores: list[str]) -> bool:
+    """Measure a collection over each store; return whether it is above its floor, and the same over all."""
+    found = []
+    for store in stores:
+        print(f"over {store}", end=", ")
+        with serving_over(store) as url:
+            found.append(asyncio.run(measure(url, collection(name))))
+    difference = max(apart(found[0], each) for each in found)
+    if len(stores) > 1:
+        print(f"  {name}: at most {difference:.4f} apart", flush=True)
+    return difference <= APART and all(each["both"][0].value >= FLOORS.get(name, 0) for each in found)
 
 
 def main() -> int:
-    """Measure each collection; 1 if one is below its floor."""
-    names = sys.argv[1:] or ["scifact"]
-    return int(any(asyncio.run(measure(name)) < FLOORS.get(name, 0) for name in names))
+    """Measure each collection; 1 if one is below its floor, or differs between stores."""
+    parser = argparse.ArgumentParser(description="Search quality.")
+    parser.add_argument("--store", choices=STORES, default="sqlite")
+    parser.add_argument("collections", nargs="*", default=["scifact"])
+    options = parser.parse_args()
+    return int(not all([is_well(name, STORES[options.store]) for name in options.collections]))  # noqa: C419 - all are measured
 
 
 if __name__ == "__main__":

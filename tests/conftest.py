@@ -12,7 +12,6 @@ import tempfile
 from collections import Counter, defaultdict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -25,7 +24,7 @@ from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from tests.support.eventually import SECONDS, eventually
-from tests.support.stores import STORES, TRIED, served_store
+from tests.support.stores import TRIED, Database, served_store
 
 KEY = "the-engine-key"
 MCP_KEY = "the-agents-key"
@@ -75,7 +74,7 @@ def other_model(model_files, tmp_path_factory):
 @pytest.fixture(params=TRIED)
 def make_store(request, tmp_path):
     """Opens a store, and then the same one again: `with make_store(dimensions=8) as store`."""
-    return partial(STORES[request.param], tmp_path)
+    return Database(tmp_path, request.param)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from kb.access.keyring import KeyFile
 from kb.api.errors import SettingError
 from tests.access.conftest import Api
 from tests.support.eventually import eventually
+from tests.support.stores import Database
 
 
 @pytest.fixture(scope="module")
@@ -387,6 +388,7 @@ def test_a_rotated_key_is_good_for_a_while_and_a_revoked_one_is_not(admin, make_
     assert admin("DELETE", "keys/turning").status_code == 404
 
 
+@pytest.mark.sqlite
 def test_only_digests_are_on_disk_for_their_owner_alone(guarded, reader):
     folder = guarded.log.parent
     file = folder / "keys.json"
@@ -394,6 +396,13 @@ def test_only_digests_are_on_disk_for_their_owner_alone(guarded, reader):
     assert sha256(reader.token.encode()).hexdigest() in file.read_text()
     for each in folder.rglob("*"):
         assert not each.is_file() or reader.token.encode() not in each.read_bytes(), each
+
+
+@pytest.mark.postgres
+def test_only_digests_are_in_the_database(guarded, reader):
+    kept = Database(guarded.log.parent).execute("SELECT digest, keys::text FROM keys WHERE name = 'reader'")
+    assert [digest for digest, _ in kept] == [sha256(reader.token.encode()).hexdigest()]
+    assert reader.token not in str(kept)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"keys": [{}]}', '{"keys": [7]}', '{"keys": null}'])

@@ -12,6 +12,8 @@ from tests.http.conftest import added
 from tests.support.eventually import eventually_async
 from tests.support.store_v2 import connect
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def here(model_files, tmp_path):

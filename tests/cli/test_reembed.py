@@ -7,12 +7,12 @@ import shutil
 from kb.client.client import EngineClient
 from tests.conftest import free_port
 from tests.http.conftest import added
-from tests.support.stores import STORES, TRIED, served_store
+from tests.support.stores import Database, served_store
 
 
 def models_of(folder):
     """The names of the model in use and of the other one."""
-    with STORES[TRIED[-1]](folder) as store, store.read() as tx:
+    with Database(folder)() as store, store.read() as tx:
         return tx.space.model, tx.second.get().space.model
 
 

@@ -14,6 +14,8 @@ from tests.conftest import ALL_APPS
 from tests.http.conftest import added
 from tests.support.disks import breakable_disk, read_only, small_disk
 
+pytestmark = pytest.mark.sqlite
+
 
 async def found(api, words):
     return [result["document_id"] for result in (await api.search(query=words, fts_only=True))["results"]]

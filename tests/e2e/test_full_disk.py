@@ -25,6 +25,8 @@ from tests.support.disks import filled, small_disk
 from tests.support.eventually import eventually_async
 from tests.support.spaces import space
 
+pytestmark = pytest.mark.sqlite
+
 LONG = "The keeper counts ships. " * 2_000
 SHIPS = "\n\n".join(f"# Part {number}\n\nThe keeper counts ship {number}." for number in range(600)).encode()
 

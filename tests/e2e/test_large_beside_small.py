@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import apsw
 import httpx2
 import pytest
 
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
+from tests.support.stores import Database
 
 SMALL = 500
 PAGES = 800
@@ -32,7 +32,6 @@ def test_small_files_are_done_before_one_of_800_pages_that_was_there_first(start
             add(f"{number}.txt", f"The lamp number {number} stands in the hall beside the stairs.".encode())
         eventually("the small ones are done", done, lambda count: count >= SMALL)
         eventually("all are done", done, lambda count: count == SMALL + 1)
-    with apsw.Connection(str(tmp_path / "kb.db")) as database:
-        written = [kind for (kind,) in database.execute("SELECT doc_type FROM documents ORDER BY id")]
+    written = [kind for (kind,) in Database(tmp_path).execute("SELECT doc_type FROM documents ORDER BY id")]
     assert len(written) == SMALL + 1
     assert written.index("pdf") == SMALL

@@ -34,6 +34,7 @@ def message():
 KEEP_NOTHING = {"KB_BIN_DAYS": "0", "KB_HISTORY_DAYS": "0"}
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("settings", [{}, KEEP_NOTHING], ids=["purged", "nothing kept"])
 async def test_after_a_delete_or_an_update_and_a_stop_no_file_holds_the_words(start_server, tmp_path, settings):
     with start_server(tmp_path, **settings) as server:
@@ -83,6 +84,7 @@ async def test_a_key_of_a_deleted_note_still_stands_for_its_job(start_server, tm
     assert job["content_hash"]
 
 
+@pytest.mark.sqlite
 async def test_what_the_bin_and_history_kept_long_enough_is_gone_from_the_disk(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:

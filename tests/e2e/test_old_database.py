@@ -9,6 +9,8 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from tests.conftest import free_port
 from tests.support import store_v2
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.mark.requirement("S-8")
 @pytest.mark.requirement("D-2")

@@ -26,7 +26,7 @@ from kb.store.rows import Filter, VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.conftest import free_port
 from tests.support.eventually import eventually_async
-from tests.support.stores import STORES, TRIED
+from tests.support.stores import Database
 
 QUERIES = 40
 SAME = 1e-4
@@ -49,7 +49,7 @@ def sentences(test_data):
 
 def opened(folder, embedder, model=None):
     """The store that is tried, as a server with this data directory has it."""
-    return STORES[TRIED[-1]](folder, **vars_of(VectorSpace.of(embedder.spec, model)))
+    return Database(folder)(**vars_of(VectorSpace.of(embedder.spec, model)))
 
 
 def vars_of(of):

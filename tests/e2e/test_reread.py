@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import apsw
 import httpx2
 
 from tests.support.eventually import eventually
+from tests.support.stores import Database
 
 FILE = b"---\ntags: [boat]\nstatus: open\n---\n# Ropes\n\nNew ropes by June.\n"
 PLAIN = b"---\n\nA line, and no front matter.\n\n---\n"
@@ -24,9 +24,7 @@ def test_front_matter_that_was_indexed_leaves_the_passages_and_nothing_else_chan
     with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=server.url, timeout=60) as engine:
         document, plain = add(engine, "ropes.md", FILE), add(engine, "plain.md", PLAIN)
         before = engine.get(f"/api/v1/documents/{document}").json()
-    database = apsw.Connection(str(tmp_path / "kb.db"))
-    database.execute("UPDATE chunks SET text = ? WHERE document_id = ?", (FILE.decode(), document))
-    database.close()
+    Database(tmp_path).execute(f"UPDATE chunks SET text = '{FILE.decode()}' WHERE document_id = {document}")
     with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=server.url, timeout=60) as engine:
         eventually("it is read again", lambda: text_of(engine, document), lambda text: "status: open" not in text)
         after = engine.get(f"/api/v1/documents/{document}").json()

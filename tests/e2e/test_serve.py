@@ -13,7 +13,6 @@ from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
-import apsw
 import httpx2
 import pytest
 from fastmcp import Client
@@ -27,6 +26,7 @@ from tests.conftest import ALL_APPS, free_port, without_settings
 from tests.e2e import hello
 from tests.http.conftest import begun
 from tests.support.eventually import SECONDS, eventually
+from tests.support.stores import Database
 
 
 def refused(tmp_path, *flags, **environment):
@@ -117,6 +117,7 @@ def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp
     assert "other accounts can read" not in server.log.read_text()
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("mode", "is_told"), [(0o755, True), (0o700, False)])
 def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told):
     with tempfile.TemporaryDirectory() as folder:
@@ -228,6 +229,7 @@ async def test_an_open_server_is_for_its_own_pages_and_those_it_is_told_of(start
                 assert answer.status_code == (400 if status == 200 else status), headers
 
 
+@pytest.mark.sqlite
 def test_a_database_of_another_make_is_refused(tmp_path, model_files):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "kb.db").write_bytes(b"this is no database, whatever its name may say" * 100)
@@ -242,8 +244,7 @@ async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start
         server.stop()
     assert server.process.returncode == 0
     assert "Traceback" not in server.log.read_text()
-    with apsw.Connection(str(tmp_path / "kb.db")) as database:
-        assert database.execute("SELECT status, attempts FROM jobs").fetchall() == [("queued", 0)]
+    assert Database(tmp_path).execute("SELECT status, attempts FROM jobs") == [("queued", 0)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -282,12 +283,11 @@ async def test_alive_and_ready_are_open_and_say_nothing_more(server):
     assert nothing.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.sqlite
 @pytest.mark.requirement("E-9")
 def test_an_engine_whose_database_cannot_be_read_is_alive_but_not_ready(start_server, tmp_path):
     with start_server(tmp_path) as server:
-        with apsw.Connection(str(tmp_path / "kb.db")) as database:
-            database.set_busy_timeout(10_000)
-            database.execute("DROP TABLE generation")
+        Database(tmp_path).execute("DROP TABLE generation")
         alive, ready = (httpx2.get(f"{server.url}/{probe}") for probe in ("healthz", "readyz"))
     assert alive.text == "ok"
     assert (ready.status_code, ready.text) == (503, "not ready")

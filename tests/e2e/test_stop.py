@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 
-import apsw
 import httpx2
 import pytest
 
@@ -21,6 +20,7 @@ from tests.conftest import without_settings
 from tests.http.conftest import begun, finished
 from tests.support.eventually import SECONDS, eventually_async
 from tests.support.hostile import parser_at_work, slow
+from tests.support.stores import Database
 
 LONGEST_STOP = 5
 WORD = base64.b64encode(random.Random(1).randbytes(6 << 20))
@@ -35,8 +35,7 @@ def seconds_to_stop(server):
 
 
 def jobs(data_dir):
-    with apsw.Connection(str(data_dir / "kb.db")) as database:
-        return database.execute("SELECT status, attempts FROM jobs").fetchall()
+    return Database(data_dir).execute("SELECT status, attempts FROM jobs")
 
 
 async def cuts_a_word(client, server):

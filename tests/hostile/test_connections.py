@@ -287,8 +287,9 @@ def kept(server):
 def patient(start_server, tmp_path_factory):
     """A server of its own, all of which has started, for those who take what it needs."""
     with start_server(tmp_path_factory.mktemp("patient"), KB_APPS=ALL_APPS, **GUARDED) as server:
-        httpx2.get(server.url)  # the pages start last, and who asks for one waits for them
-        httpx2.post(f"{server.url}/api/v1/search", json={"query": "x"}, headers={"Authorization": f"Bearer {KEY}"})
+        with kept(server) as http:
+            http.get("/")  # the pages start last, and who asks for one waits for them
+            http.post("/api/v1/search", json={"query": "x"})
         yield server
 
 

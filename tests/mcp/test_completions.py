@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +10,10 @@ from fastmcp import Client
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from kb.client.client import EngineClient
-from kb.store.rows import VectorSpace
-from kb.store.sqlite.store import SqliteStore
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.mcp.conftest import ERAS
 from tests.support.documents import content
+from tests.support.stores import Database
 
 DOCUMENTS = 1200
 MOST = 100
@@ -26,7 +24,7 @@ def crowded(start_server, embedder, tmp_path_factory):
     """A server with many documents, those of the year 1990 the oldest of them."""
     folder = tmp_path_factory.mktemp("crowded")
     vectors = np.full((1, embedder.spec.dimensions), embedder.spec.dimensions**-0.5, np.float32)
-    with closing(SqliteStore(folder / "kb.db", VectorSpace.of(embedder.spec))) as store, store.write() as tx:
+    with Database(folder)() as store, store.write() as tx:
         for number in range(1, DOCUMENTS + 1):
             path = f"/Archive/1990/Letter {number}.md" if number <= 40 else f"/daily/{number}.md"
             tx.documents.add(replace(content(f"letter {number}"), vectors=vectors), path, [])

@@ -13,17 +13,14 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.undo import undo
-from kb.store.rows import NOBODY, Retention
-from kb.store.sqlite.store import SqliteStore
+from kb.store.rows import NOBODY
 from tests.store.test_store import content
-from tests.support.spaces import space
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = SqliteStore(tmp_path / "kb.db", space(8), retention=Retention())
-    yield store
-    store.close()
+def store(make_store):
+    with make_store(dimensions=8) as opened:
+        yield opened
 
 
 def add(store, text, part_of=None):
@@ -47,14 +44,13 @@ def is_there(store, id_):
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_an_attachment_that_was_restored_alone_stays_when_its_mail_leaves_the_bin(store, before):
+def test_an_attachment_that_was_restored_alone_stays_when_its_mail_leaves_the_bin(make_store, store, before):
     mail = add(store, "mail")
     part = add(store, "part", mail)
     discard(store, mail)
     restore(store, part, "part")
     if before:  # as it was written by versions that kept what it came in
-        with store.write() as tx:
-            tx.documents._execute("UPDATE documents SET part_of = ? WHERE id = ?", (mail, part))
+        make_store.execute(f"UPDATE documents SET part_of = {mail} WHERE id = {part}")
     with store.write() as tx:
         tx.documents.delete(mail)
     with store.read() as tx:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import Future
-from contextlib import closing
 
 import apsw
 import numpy as np
@@ -17,9 +16,8 @@ from kb.store.neighbours import NOBODY, windows
 from kb.store.rows import Content, Filter, NewChunk, Place
 from kb.store.sqlite.context import ContextReader
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
-from tests.support.spaces import space
+from tests.support.stores import Database
 
 DIMENSIONS = 384
 WORDS = [f"word{number}" for number in range(40)]
@@ -61,8 +59,8 @@ def found(store, text, where=EVERY, **legs):
 
 
 @pytest.fixture
-def store(tmp_path):
-    with closing(SqliteStore(tmp_path / "kb.db", space())) as opened:
+def store(make_store):
+    with make_store() as opened:
         yield opened
 
 
@@ -139,6 +137,7 @@ def test_one_leg_finds_what_it_finds_by_itself(filled, legs):
     assert {passage.context_score for passage in results.values()} == {None}
 
 
+@pytest.mark.sqlite
 def test_without_words_in_memory_nothing_lends_and_no_length_is_read(filled, monkeypatch):
     first = add(filled, "ferry tuesday", path="/chat/1")
     add(filled, "ferry monday", path="/chat/2")
@@ -150,6 +149,7 @@ def test_without_words_in_memory_nothing_lends_and_no_length_is_read(filled, mon
     assert {passage.context_score for passage in results.values()} == {None}
 
 
+@pytest.mark.sqlite
 def test_of_a_folder_full_of_threads_the_nearest_thousand_are_looked_through(filled):
     one, other = (add(filled, f"ferry {day}", path=f"/chat/{day}") for day in ("tuesday", "monday"))
     far = add(filled, "ferry sunday", path="/far/0")
@@ -162,6 +162,7 @@ def test_of_a_folder_full_of_threads_the_nearest_thousand_are_looked_through(fil
     assert sorted(rows) == [(one, None, str(other)), (far, None, None), (last, None, None)]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("tags", [("thread:a", "thread:b"), ("thread:b", "thread:a")])
 def test_of_two_threads_the_first_by_its_name_is_a_notes_own_whoever_else_is_looked_at(filled, tags):
     def said(text, *tags):
@@ -242,9 +243,9 @@ class Machine:
         with self.store.write() as tx:
             tx.documents.delete(one)
 
-    def check(self, path):
+    def check(self, database):
         """Compare what searches find with what they find in a store that is made from nothing."""
-        with closing(SqliteStore(path, space())) as rebuilt:
+        with database() as rebuilt:
             new = {self.write(rebuilt, *state): old for old, state in sorted(self.documents.items())}
             for _ in range(5):
                 text = " ".join(self.random.sample(WORDS, self.random.randint(1, 3)))
@@ -262,9 +263,10 @@ def facts(passages):
 
 
 @pytest.mark.parametrize("steps", [200, pytest.param(2000, marks=pytest.mark.long)])
-def test_whatever_is_done_to_a_thread_searches_find_what_they_would_find_in_a_new_database(store, tmp_path, steps):
+def test_whatever_is_done_to_a_thread_searches_find_what_they_would_find_in_a_new_database(make_store, store, steps):
     machine = Machine(store, steps)
     for step in range(1, steps + 1):
         machine.step()
         if step % 50 == 0:
-            machine.check(tmp_path / f"{step}.db")
+            (make_store.folder / str(step)).mkdir()
+            machine.check(Database(make_store.folder / str(step), make_store.kind))

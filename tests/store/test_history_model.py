@@ -26,9 +26,7 @@ from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.rows import Author, Filter
-from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
-from tests.support.spaces import space
 
 WORDS = ("apple", "pear", "cherry", "plum", "fig", "lamp", "ship", "keeper")
 TAGS = ("red", "green", "blue")
@@ -89,9 +87,9 @@ class Moment:
 class Machine:
     """A store, beside it a model, and every moment that was."""
 
-    def __init__(self, folder, embedder, seed):
+    def __init__(self, database, embedder, seed):
         self.random = random.Random(seed)
-        self.path = folder / "kb.db"
+        self.database = database
         self.embedder = embedder
         self.open()
         self.model = {}
@@ -117,7 +115,7 @@ class Machine:
 
     def open(self):
         self.opened = ExitStack()
-        self.store = self.opened.enter_context(closing(SqliteStore(self.path, space())))
+        self.store = self.opened.enter_context(self.database())
         pool = self.opened.enter_context(FollowingPool(1))
         recall = self.opened.enter_context(closing(RecallMonitor(self.store, Instruments())))
         self.service = SearchService(self.store, self.embedder, pool, Instruments(), recall)
@@ -327,7 +325,7 @@ class Machine:
 
 
 @pytest.mark.parametrize("steps", [150, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
-def test_every_former_moment_answers_as_it_did(tmp_path, embedder, steps):
-    machine = Machine(tmp_path, embedder, seed=steps)
+def test_every_former_moment_answers_as_it_did(make_store, embedder, steps):
+    machine = Machine(make_store, embedder, seed=steps)
     machine.run(steps)
     assert min(machine.counts.values()) > steps // 50

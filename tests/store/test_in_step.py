@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +17,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from kb.documents.save import save
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
-from tests.support.spaces import space
+from tests.support.stores import Database
 
 DIMENSIONS = 8
 WORDS = ("apple", "pear", "cherry", "plum", "fig")
@@ -53,18 +53,20 @@ class Known:
 class Documents(RuleBasedStateMachine):
     """A store, and beside it a model of what it should hold."""
 
+    kind = "sqlite"
     ids = Bundle("ids")
-
-    def open_store(self):
-        return SqliteStore(self.path, space(DIMENSIONS))
 
     @initialize()
     def open(self):
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self.path = Path(self.folder.name, "kb.db")
-        self.store = self.open_store()
+        self.database = Database(Path(self.folder.name), self.kind)
+        self.open_store()
         self.model: dict[int, Known] = {}
         self.used: set[int] = set()
+
+    def open_store(self):
+        self.opened = ExitStack()
+        self.store = self.opened.enter_context(self.database(dimensions=DIMENSIONS))
 
     @rule(target=ids, chunks=texts, path=paths, names=tags)
     def add(self, chunks, path, names):
@@ -112,8 +114,8 @@ class Documents(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        self.store.close()
-        self.store = self.open_store()
+        self.opened.close()
+        self.open_store()
 
     @invariant()
     def documents_are_as_they_should_be(self):
@@ -145,9 +147,23 @@ class Documents(RuleBasedStateMachine):
                     (id_, text) for id_, text in expected if word in text
                 ]
 
+    def teardown(self):
+        self.opened.close()
+        self.folder.cleanup()
+
+    def _known(self, chunks, path):
+        """The document that holds this content, or is at this path."""
+        same = (id_ for id_, known in self.model.items() if known.path == path and known.chunks == chunks)
+        there = (id_ for id_, known in self.model.items() if path is not None and known.path == path)
+        return min(same, default=min(there, default=None))
+
+
+class DocumentsInFile(Documents):
+    """The same in a file, of which the tables are looked at as well."""
+
     @invariant()
     def the_tables_agree(self):
-        connection = apsw.Connection(str(self.path))
+        connection = apsw.Connection(str(Path(self.folder.name, "kb.db")))
         connection.set_busy_timeout(10_000)
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keyword
         connection.load_extension(sqlite_vec.loadable_path())
@@ -165,16 +181,16 @@ class Documents(RuleBasedStateMachine):
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
         connection.close()
 
-    def teardown(self):
-        self.store.close()
-        self.folder.cleanup()
 
-    def _known(self, chunks, path):
-        """The document that holds this content, or is at this path."""
-        same = (id_ for id_, known in self.model.items() if known.path == path and known.chunks == chunks)
-        there = (id_ for id_, known in self.model.items() if path is not None and known.path == path)
-        return min(same, default=min(there, default=None))
+class DocumentsInPostgres(Documents):
+    """The same in PostgreSQL."""
+
+    kind = "postgres"
 
 
-TestDocuments = pytest.mark.requirement("D-1")(pytest.mark.requirement("E-11")(Documents.TestCase))
-TestDocuments.settings = settings(max_examples=30, stateful_step_count=25)
+TestInFile = pytest.mark.sqlite(
+    pytest.mark.requirement("D-1")(pytest.mark.requirement("E-11")(DocumentsInFile.TestCase))
+)
+TestInFile.settings = settings(max_examples=30, stateful_step_count=25)
+TestInPostgres = pytest.mark.postgres(DocumentsInPostgres.TestCase)
+TestInPostgres.settings = settings(max_examples=10, stateful_step_count=25)

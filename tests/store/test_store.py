@@ -66,6 +66,18 @@ def ids_of(store, document_id):
         return [chunk.id for chunk in tx.documents.chunks(document_id)]
 
 
+def test_of_many_tags_a_document_must_carry_every_one(store):
+    tags = [f"tag{number}" for number in range(100)]
+    every = add(store, "an apple", tags=tags)
+    for lacking in (0, 7, 8, 99):
+        add(store, f"an apple without {lacking}", tags=tags[:lacking] + tags[lacking + 1 :])
+    then = datetime.now(UTC)
+    for where in (Filter(tuple(tags)), Filter(tuple(tags), as_of=then), Filter((*tags[:9], *tags[:9], *tags))):
+        with store.read() as tx:
+            assert [each.id for each in tx.documents.page(where, sort="id", limit=9, cursor=None)] == [every]
+    assert len(find(store, ("apple",), None, Filter(tuple(tags[:9]))).ids) == 2
+
+
 def test_a_document_comes_back_as_it_was_written(store):
     document_id = add(store, "one\x00 ", "two 🐘", tags=["b", "a"], source_path="/x")
     with store.read() as tx:

@@ -4,26 +4,74 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import apsw
+
+from kb.store.rows import Retention
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def sqlite(folder, /, **changes):
-    return closing(SqliteStore(folder / "kb.db", space(**changes)))
+EVERYTHING = Retention()
 
 
-def postgres(folder, /, **changes):
+def sqlite(folder, /, retention=EVERYTHING, **changes):
+    return closing(SqliteStore(folder / "kb.db", space(**changes), retention=retention))
+
+
+def postgres(folder, /, retention=EVERYTHING, **changes):
     from kb.store.postgres.store import PostgresStore
     from tests.support.postgres import database_url
 
-    return closing(PostgresStore(database_url(folder), space(**changes)))
+    return closing(PostgresStore(database_url(folder), space(**changes), retention))
 
 
 STORES = {"sqlite": sqlite, "postgres": postgres}
 TRIED = os.environ.get("KB_TEST_STORES", "sqlite").split(",")
 """Those that are tried; servers are run over the last. `make test-postgres` says which."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """The database of a folder. Called, it is opened as a store, again and again: `with database(dimensions=8) as store`."""
+
+    folder: Path
+    kind: str = TRIED[-1]
+
+    def __call__(self, **options):
+        return STORES[self.kind](self.folder, **options)
+
+    def execute(self, statement):
+        """Execute a statement beside whoever uses the database; return the rows."""
+        if self.kind == "sqlite":
+            with closing(apsw.Connection(str(self.folder / "kb.db"))) as connection:
+                connection.set_busy_timeout(10_000)
+                return connection.execute(statement).fetchall()
+        import psycopg
+
+        from tests.support.postgres import database_url
+
+        url, options = database_url(self.folder), "-c search_path=kb,public"
+        with closing(psycopg.connect(url, autocommit=True, options=options)) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def staged(self):
+        """The names of the files that wait, where a server keeps them."""
+        if self.kind == "sqlite":
+            return [each.name for each in (self.folder / "staging").iterdir()]
+        return [name for (name,) in self.execute("SELECT name FROM blobs WHERE starts_with(name, 'staging/')")]
+
+    def earlier(self, moment, days):
+        """The expression of a moment so many days earlier."""
+        if self.kind == "sqlite":
+            return f"strftime('%Y-%m-%d %H:%M:%f', {moment}, '-{days} days')"
+        return f"{moment} - interval '{days} days'"
 
 
 def served_version():

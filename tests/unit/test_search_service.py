@@ -19,10 +19,7 @@ from kb.search.query import Query
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.rows import Content, Filter, NewChunk, Place, VectorSpace
-from kb.store.sqlite.index import SqliteIndex
-from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
-from tests.support.spaces import space
 
 
 class Model:
@@ -59,10 +56,9 @@ def model(embedder):
 
 
 @pytest.fixture
-def store(tmp_path):
-    opened = SqliteStore(tmp_path / "kb.db", space())
-    yield opened
-    opened.close()
+def store(make_store):
+    with make_store() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -129,10 +125,9 @@ def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search
     near = np.eye(384, dtype=np.float32)[0]
     add(store, [f"apple {number}" for number in range(300)], near)
     fetched = []
-    monkeypatch.setattr(
-        "kb.store.sqlite.index.SqliteIndex.hits",
-        lambda index, ids, hits=SqliteIndex.hits: fetched.append(len(ids)) or hits(index, ids),
-    )
+    with store.read() as tx:
+        kind = type(tx.index)
+    monkeypatch.setattr(kind, "hits", lambda index, ids, hits=kind.hits: fetched.append(len(ids)) or hits(index, ids))
     answer = service.search(Query(None, ("apple",), Filter()), 5, grouped=True)
     assert [len(passage.more) for passage in answer.results] == [2]
     assert fetched == [3]

@@ -15,6 +15,7 @@ from kb.api.access import Limit
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
+from tests.support.stores import TRIED
 
 WAIT = 60
 NOTE = """# Boat
@@ -112,13 +113,14 @@ class Site:
 @pytest.fixture(scope="session")
 def site(start_server, tmp_path_factory):
     """Pages without a key; there are some all the same, from a time when one was set."""
-    folder, backups = tmp_path_factory.mktemp("web"), tmp_path_factory.mktemp("backups")
+    folder, backups = tmp_path_factory.mktemp("web"), str(tmp_path_factory.mktemp("backups"))
     keys = Keyring(KeyFile(folder / FILE))
     keys.make("reader", "read", Limit())
     _, token = keys.make("diary", "write", Limit(("diary",), "/home/ada/diary/"))
     keys.identify(digest_of(token))
     keys.flush()
-    with start_server(folder, KB_APPS=ALL_APPS, KB_BACKUP_DIR=str(backups)) as server:
+    settings = {"KB_BACKUP_DIR": backups} if TRIED[-1] == "sqlite" else {}
+    with start_server(folder, KB_APPS=ALL_APPS, **settings) as server:
         opened = Site(server)
         yield opened
         opened.engine.close()

@@ -252,6 +252,7 @@ def test_the_map_is_moved_with_keys_and_lists_what_is_in_view(browser, site):
     assert find(browser, "article h1")
 
 
+@pytest.mark.sqlite
 def test_a_backup_is_made_and_verified(browser, site):
     browser.get(f"{site.url}/backups")
     before = len(find(browser, "tbody tr"))
@@ -262,6 +263,7 @@ def test_a_backup_is_made_and_verified(browser, site):
     assert find(browser, ".good", "whole")
 
 
+@pytest.mark.sqlite
 def test_what_is_wrong_is_examined_shown_and_mended_after_a_question(browser, site):
     site.data.joinpath("kb.db.new").touch()
     browser.get(f"{site.url}/doctor")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kb.store.prefix import after_prefix
 from kb.store.row_mapping import moment, stored
@@ -22,6 +22,10 @@ EVERY_DOCUMENT: Condition = ("TRUE", ())
 
 RECENT = "COALESCE(updated_at, created_at)"
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"
+CARRIES_ALL = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) @> %s::text[]"
+
+MOST_JOINED: Final = 8
+"""So many tags are each a table to join, which takes the planner the cube of their number; the others are a set."""
 
 STAYS_BELOW = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 """Of a path: it does not lead up again, as `kb.api.access` has it."""
@@ -51,8 +55,10 @@ def page_of(words: FullText, where: Filter, sort: Sort, cursor: str | None) -> C
 def tag_conditions(where: Filter) -> list[Condition]:
     """Return the conditions on tags."""
     anys = [where.tag_any, where.limit.tags if where.limit else ()]
-    wanted = [(tag,) for tag in where.tags] + [tags for tags in anys if tags]
+    wanted = [(tag,) for tag in where.tags[:MOST_JOINED]] + [tags for tags in anys if tags]
     carried: list[Condition] = [(CARRIES, (list(group),)) for group in wanted]
+    if more := where.tags[MOST_JOINED:]:
+        carried.append((CARRIES_ALL, (list(more),)))
     return carried + ([(f"NOT {CARRIES}", (list(where.tag_not),))] if where.tag_not else [])
 
 
