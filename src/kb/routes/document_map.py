@@ -40,7 +40,7 @@ def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
     limit = caller_of(request, services).limit
     positions, is_current = services.map.positions(limit)
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         page = tx.documents.page(Filter(), sort="recent", limit=MOST, cursor=None)
         total = tx.documents.count(Filter())
         tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]

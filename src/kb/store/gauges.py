@@ -48,6 +48,13 @@ class Gauges(Collector):
         yield GaugeMetricFamily("kb_full_text_bytes", "Size of the words in memory.", self._store.words_size)
         faults = self._store.words_faults
         yield CounterMetricFamily("kb_full_text_faults", "How often the words in memory were wrong.", faults)
+        if replica := self._store.replica:
+            meaning = "For how many seconds no replica was good enough to answer."
+            yield GaugeMetricFamily("kb_replica_behind_seconds", meaning, replica.behind)
+            reads = CounterMetricFamily("kb_replica_reads", "Reads that replicas may do, by who did.", labels=["at"])
+            reads.add_metric(["replica"], replica.reads)
+            reads.add_metric(["primary"], replica.passed_on)
+            yield reads
 
     def _by_type(self, counts: Counts) -> dict[str, int]:
         known = {name: count for name, count in counts.documents.items() if name in self._doc_types}
