@@ -25,13 +25,13 @@ MAX_TAGS: Final = 20
 MAX_TITLE: Final = 100
 
 
-async def turn(services: ServicesDep) -> AsyncIterator[None]:
+async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
     """Wait until the map may be answered, in no thread: those are for requests that are at work.
 
     Raises:
         Busy: too many wait already.
     """
-    async with services.map_queue:
+    async with services.map_queue.turn(request.scope):
         yield
 
 

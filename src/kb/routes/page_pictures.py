@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from kb.api.models import DocumentPages
 from kb.documents.lookup import existing_document
@@ -16,13 +16,13 @@ from kb.routes.thread_route import ThreadRoute
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])
 
 
-async def turn(services: ServicesDep) -> AsyncIterator[None]:
+async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
     """Wait until the page may be drawn, in no thread: those are for requests that are at work.
 
     Raises:
         Busy: too many wait already.
     """
-    async with services.picture_queue:
+    async with services.picture_queue.turn(request.scope):
         yield
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
@@ -24,13 +24,13 @@ from kb.search.succession import in_succession
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 
 
-async def turn(services: ServicesDep) -> AsyncIterator[None]:
+async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
     """Wait until the search may run.
 
     Raises:
         Busy: too many searches wait already.
     """
-    async with services.queue:
+    async with services.queue.turn(request.scope):
         yield
 
 
