@@ -271,7 +271,7 @@ async def test_everything_that_is_read_can_be_read_at_the_replica(server):
             "search": lambda: api.search(query="ledgers", explain=True),
             "former moment": lambda: api.search(query="ledgers", as_of=now),
             "words": lambda: api.search(query='"impatient clerks"', fts_only=True),
-            "misspelled": lambda: api.search(query="legders", tags=["old"], after="2001-01-01"),
+            "misspelled": lambda: api.search(query="legders", tags=["old"], after="2001-01-01T00:00:00Z"),
             "exact": lambda: api.search(query="ledgers", vec_only=True, exact=True, group_by="document"),
             "similar": lambda: api.similar(note, top=5),
             "list": lambda: api.documents(source_prefix="/a/", sort="recent", total=True),

@@ -82,7 +82,8 @@ async def services_of(request: Request) -> Services:
     caller = caller_of(request, services)
     at_primary = request.scope.get(AT_PRIMARY, False)
     store = cast("Store", CallerStore(services.store, caller, client_of(request), at_primary=at_primary))
-    return replace(services, store=store, search=services.search.over(store))
+    search = services.search.over(store) if caller.limit or at_primary else services.search
+    return replace(services, store=store, search=search)
 
 
 def caller_of(request: Request, services: Services) -> Caller:
