@@ -80,7 +80,13 @@ def pair(nodes):
 @pytest.fixture
 def paused(pair):
     """The replica takes nothing over as long as the test lasts, once it was told so."""
-    yield lambda: pair.ask_replica("SELECT pg_wal_replay_pause()")
+
+    def pause():
+        pair.ask_replica("SELECT pg_wal_replay_pause()")
+        state = "SELECT pg_get_wal_replay_pause_state()"
+        eventually("it stands still", lambda: pair.ask_replica(state), lambda rows: rows == [("paused",)])
+
+    yield pause
     pair.ask_replica("SELECT pg_wal_replay_resume()")
 
 
@@ -95,8 +101,15 @@ def seen(store, document_id):
         return tx.documents.get(document_id) is not None, tx.connection.execute(PORT).get
 
 
-def answers(store):
-    eventually("the replica answers", lambda: store.replica.answers)
+def is_seen_at(node, store, document_id):
+    """Wait for a server to say that a document is there; each one that is asked says so."""
+
+    def port():
+        is_there, port = seen(store, document_id)
+        assert is_there
+        return port
+
+    eventually("it is read there", port, lambda found: found == node.port)
 
 
 def test_every_write_is_found_at_once_by_the_engine_that_wrote_it_and_by_another_one(pair):
@@ -113,23 +126,20 @@ def test_every_write_is_found_at_once_by_the_engine_that_wrote_it_and_by_another
 
 def test_a_replica_that_is_behind_is_not_asked_until_it_has_caught_up(pair, paused):
     with pair.engine() as store:
-        answers(store)
-        assert seen(store, add(store, "before")) == (True, pair.replica.port)
+        is_seen_at(pair.replica, store, add(store, "before"))
         paused()
         later = add(store, "later")
         assert seen(store, later) == (True, pair.primary.port)
-        assert not store.replica.answers
-        assert eventually("it is told for how long", lambda: store.replica.behind)
+        eventually("it is told for how long", lambda: store.replica.behind and not store.replica.answers)
         pair.ask_replica("SELECT pg_wal_replay_resume()")
-        answers(store)
-        assert store.replica.behind == 0
-        assert seen(store, later) == (True, pair.replica.port)
+        is_seen_at(pair.replica, store, later)
+        eventually("it is told", lambda: store.replica.answers and not store.replica.behind)
 
 
 def test_new_tags_and_deletions_are_seen_as_new_documents_are(pair, paused):
     with pair.engine() as store:
         document_id = add(store, "text")
-        answers(store)
+        is_seen_at(pair.replica, store, document_id)
         paused()
         with store.write() as tx:
             tx.documents.change_tags(document_id, add=["new"], remove=[])
@@ -161,23 +171,20 @@ def test_numbers_of_transactions_are_compared_across_their_end():
 
 def test_what_the_replica_ends_for_what_it_takes_over_is_read_at_the_primary(pair):
     with pair.engine() as store:
-        document_id = add(store, "text")
-        answers(store)
 
         def conflict():
+            document_id = add(store, "text")
             with store.view() as tx:
+                if tx.connection.execute(PORT).get != pair.replica.port:
+                    return
                 assert tx.documents.get(document_id)
-                assert tx.connection.execute(PORT).get == pair.replica.port
                 with store.write() as change:
                     change.documents.delete(document_id)
-                pair.primary.ask("VACUUM kb.documents", dbname=pair.name)
-                eventually(
-                    "the replica ends it", lambda: tx.documents.page(Filter(), sort="id", limit=1, cursor=None), bool
-                )
+                while tx.documents.get(document_id):
+                    pair.primary.ask("VACUUM kb.documents", dbname=pair.name)
 
         with pytest.raises(StoreUnavailable, match="conflict with recovery"):
-            conflict()
-        assert seen(store, document_id)[0] is False
+            eventually("it is read at the replica", conflict)
 
 
 def test_an_engine_starts_without_its_replica_and_asks_it_when_it_comes(pair):
@@ -188,10 +195,7 @@ def test_an_engine_starts_without_its_replica_and_asks_it_when_it_comes(pair):
             assert not store.replica.answers
             assert seen(store, document_id) == (True, pair.primary.port)
             pair.replica.start()
-            answers(store)
-            eventually(
-                "it is asked", lambda: seen(store, document_id), lambda found: found == (True, pair.replica.port)
-            )
+            is_seen_at(pair.replica, store, document_id)
     finally:
         if not pair.replica.process.is_running():
             pair.replica.start()
@@ -201,9 +205,7 @@ def test_of_several_replicas_one_that_is_there_is_asked(pair):
     gone = free_port()
     url = pair.read_url.replace("127.0.0.1:", f"127.0.0.1:{gone},127.0.0.1:")
     with pair.engine(url) as store:
-        document_id = add(store, "text")
-        answers(store)
-        assert seen(store, document_id) == (True, pair.replica.port)
+        is_seen_at(pair.replica, store, add(store, "text"))
 
 
 def test_a_primary_is_no_replica_and_is_asked_as_the_primary(pair):
@@ -384,7 +386,7 @@ async def test_no_search_is_refused_while_the_replica_stands_still(server, pair,
     async with EngineClient(server.url) as api:
         note = await added(api, "It was written while the replica stood still.")
         assert (await api.search(query="stood still", top=1))["results"][0]["document_id"] == note
-        assert not (await api.status())["replica"]["answers"]
+        await eventually_async("it is told", api.status, lambda status: not status["replica"]["answers"])
     await searches.more()
     pair.ask_replica("SELECT pg_wal_replay_resume()")
     await is_read_at_the_replica(server)
