@@ -1,6 +1,8 @@
 """What more engines over one PostgreSQL add: searches a second with 1, 2 and 4 of them, notes a second with 1, 4 and 8.
 
-    python -m bench.engines [--passages N] [--folder FOLDER] [--json FILE] [searches] [notes]      10,000 passages, both
+And what a streaming replica adds that one engine's searches are read at.
+
+    python -m bench.engines [--passages N] [--folder FOLDER] [--json FILE] [searches] [replica] [notes]
 
 Engines are pinned to a core each, in turn; the server and the clients run on all. Each figure is the median of rounds
 that take turns, so that all see the same machine. Beside the rates stands who took how much processor time: that tells
@@ -12,7 +14,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,12 +24,13 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from bench.corpus import load_sentences, queries, write
 from bench.scale import Client
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 
     Figures = dict[str, float]
 
-ACTS: Final = ("searches", "notes")
+ACTS: Final = ("searches", "replica", "notes")
 SEARCHING: Final = (1, 2, 4)
 WORKING: Final = (1, 4, 8)
 PASSAGES: Final = 10_000
@@ -62,6 +67,8 @@ class Database:
 
     url: str
     folder: Path
+    programs: Path
+    account: str | None
 
     @cached_property
     def postmaster(self) -> int:
@@ -103,26 +110,49 @@ def database(folder: Path, name: str) -> Iterator[Database]:
         with closing(psycopg.connect(server.get_uri(), autocommit=True)) as connection:
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
                 connection.execute(f'CREATE DATABASE "{name}"')
-        yield Database(server.get_uri(database=name), folder)
+        yield Database(server.get_uri(database=name), folder, server.bin_path, server.system_user)
     finally:
         server.cleanup()
 
 
 @contextmanager
-def engines(count: int, url: str) -> Iterator[tuple[list[Server], list[ExitStack]]]:
+def replica(primary: Database) -> Iterator[Database]:
+    """A streaming replica of a server."""
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        folder = place / "data"
+        shutil.chown(place, primary.account or os.getuid())
+
+        def run(program: str, *arguments: str | Path) -> None:
+            command = [primary.programs / program, "-D", folder, *arguments]
+            subprocess.run(command, check=True, user=primary.account, cwd=place, stdout=subprocess.DEVNULL)
+
+        run("pg_basebackup", "-d", primary.url, "-R", "-X", "stream", "-c", "fast")
+        run("pg_ctl", "-w", "-l", place / "log", "-o", f'-h "" -k {place}', "start")
+        try:
+            name = conninfo_to_dict(primary.url)["dbname"]
+            url = f"postgresql://postgres@/{name}?host={place}"
+            yield Database(url, folder, primary.programs, primary.account)
+        finally:
+            run("pg_ctl", "-m", "immediate", "stop")
+
+
+@contextmanager
+def engines(count: int, url: str, **settings: str) -> Iterator[tuple[list[Server], list[ExitStack]]]:
     """So many engines over a database, each on a core of its own as long as there are enough, and what ends each."""
     with ExitStack() as stack, ThreadPoolExecutor(len(CORES)) as pool:
         ends = [stack.enter_context(ExitStack()) for _ in range(count)]
-        servers = pool.map(lambda end, core: end.enter_context(_engine(core, url)), ends, islice(cycle(CORES), count))
+        begin = partial(_engine, url=url, **settings)
+        servers = pool.map(lambda end, core: end.enter_context(begin(core)), ends, islice(cycle(CORES), count))
         yield list(servers), ends
 
 
 @contextmanager
-def _engine(core: int, url: str) -> Iterator[Server]:
+def _engine(core: int, url: str, **settings: str) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", folder]
         with _pinned({core}):  # what is started there stays there
-            server = stack.enter_context(launched(command, KB_DATABASE_URL=url))
+            server = stack.enter_context(launched(command, KB_DATABASE_URL=url, **settings))
         yield server
 
 
@@ -146,6 +176,26 @@ def searches(store: Database, texts: Sequence[str]) -> dict[str, Figures]:
         for _ in range(ROUNDS):
             for count in SEARCHING:
                 found[str(count)].append(_searched(store, servers[:count], clients[:count], texts))
+    return _with_ratios(found)
+
+
+def at_replica(store: Database, texts: Sequence[str]) -> dict[str, Figures]:
+    """Return the searches a second of one engine that reads at the primary, and of one that reads at a replica."""
+    found: dict[str, list[Figures]] = {"primary": [], "replica": []}
+    with (
+        replica(store) as beside,
+        engines(1, store.url) as (alone, _),
+        engines(1, store.url, KB_DATABASE_READ_URL=beside.url) as (reading, _),
+    ):
+        clients = {"primary": (alone, [Client(alone[0])]), "replica": (reading, [Client(reading[0])])}
+        for _, [client] in clients.values():
+            for text in texts[:WARM]:
+                client.search(text)
+        for _ in range(ROUNDS):
+            for name, (servers, asked) in clients.items():
+                before = beside.cpu()
+                figures = _searched(store, servers, asked, texts)
+                found[name].append(figures | {"replica ms": (beside.cpu() - before) / SEARCHES * 1000})
     return _with_ratios(found)
 
 
@@ -215,18 +265,21 @@ def _with_ratios(found: dict[str, list[Figures]]) -> dict[str, Figures]:
     return {count: {"ratio": figures["a second"] / first} | figures for count, figures in medians.items()}
 
 
+READING: Final = {"searches": searches, "replica": at_replica}
+
+
 def measure(folder: Path, passages: int, acts: Collection[str]) -> dict[str, dict[str, Figures]]:
     """Return the figures of each act; searches are over a database of so many passages, made if it is not there."""
     files = prepare(Settings.read().model_dir, folder, "auto")
     os.environ["KB_MODEL_DIR"] = str(files.onnx.parent)
     embedder = OnnxEmbedder(files, "cpu")
     found = {}
-    if "searches" in acts:
+    if READING.keys() & acts:
         with database(folder / "postgres", f"kb{passages}") as filled:
             with closing(PostgresStore(filled.url, DEFAULT_SPACE)) as store:
                 if _is_empty(store):
                     write(store, load_sentences(embedder, folder / "sentences.npy"), passages)
-            found["searches"] = searches(filled, queries())
+            found |= {act: READING[act](filled, queries()) for act in READING if act in acts}
     if "notes" in acts:
         with tempfile.TemporaryDirectory() as scratch, database(Path(scratch) / "postgres", "kb") as empty:
             found["notes"] = notes(empty, embedder)

@@ -147,6 +147,7 @@ def create_app(context: Context | None = None) -> FastAPI:
     if settings.backup_dir and is_postgres(settings.database_url):
         raise SettingError("KB_BACKUP_DIR: backups are of a database in a file; of PostgreSQL make them with pg_dump")
     check_workers(settings)
+    check_replicas(settings)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
     keyring = Keyring(None if is_postgres(settings.database_url) else KeyFile(settings.data_dir / FILE))
@@ -243,6 +244,18 @@ def check_workers(settings: Settings) -> None:
         )
 
 
+def check_replicas(settings: Settings) -> None:
+    """Refuse replicas of a database that has none.
+
+    Raises:
+        SettingError: there are such.
+    """
+    if settings.database_read_url and not is_postgres(settings.database_url):
+        raise SettingError(
+            "KB_DATABASE_READ_URL: replicas are of a database in PostgreSQL, which KB_DATABASE_URL has to name"
+        )
+
+
 @asynccontextmanager
 async def lifespan(
     app: Starlette, *, begin: Callable[[ExitStack], Services | Core], stop_tracing: Callable[[], None]
@@ -274,7 +287,9 @@ class Core:
     stop: Stop
 
 
-def open_core(settings: Settings, instruments: Instruments, stack: ExitStack, *, works: bool) -> Core:
+def open_core(
+    settings: Settings, instruments: Instruments, stack: ExitStack, *, works: bool, read_url: str | None = None
+) -> Core:
     """Open the model and the database, and start the worker if this process `works`; `stack` stops them in reverse.
 
     Raises:
@@ -290,7 +305,7 @@ def open_core(settings: Settings, instruments: Instruments, stack: ExitStack, *,
     embedder.embed_passages(["warm"])
     words_limit = settings.words_memory_mb << 20
     store = stack.enter_context(
-        open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings))
+        open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings), read_url)
     )
     blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
     if blobs.is_shared:
@@ -348,7 +363,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
     from kb.embed.onnx.session import available_cores
 
-    core = open_core(settings, instruments, stack, works=settings.workers > 0)
+    core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
     blobs = originals.blobs
     if store.keys:

@@ -134,6 +134,7 @@ class Settings(EngineAccess):
     Args:
         data_dir: where the database, the model and staged files are kept.
         database_url: another database than `sqlite:///<data_dir>/kb.db`.
+        database_read_url: replicas of the database in PostgreSQL, which searches, lists and documents are read from.
         blob_url: where uploaded files are, if not in PostgreSQL itself: `s3://bucket/prefix`, or a folder that all
             engines share, as in `file:///srv/kb`. The variables of Amazon S3 say the rest: `AWS_ACCESS_KEY_ID`,
             `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`.
@@ -178,6 +179,7 @@ class Settings(EngineAccess):
 
     data_dir: UserPath = Field(default_factory=data_folder)
     database_url: str | None = None
+    database_read_url: str | None = None
     blob_url: str | None = None
     model_dir: UserPath | None = None
     device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"

@@ -36,10 +36,12 @@ class CallerStore:
         store: everything.
         caller: who sees and changes it.
         client: what program that is, for the audit log.
+        at_primary: whether no replica is asked.
     """
 
-    def __init__(self, store: Store, caller: Caller, client: str | None = None) -> None:
+    def __init__(self, store: Store, caller: Caller, client: str | None = None, *, at_primary: bool = False) -> None:
         self._store = store
+        self._at_primary = at_primary
         self._caller = caller
         self._author = Author(caller.name, client)
 
@@ -53,12 +55,26 @@ class CallerStore:
         """What answers searches by words."""
         return self._store.full_text
 
+    @property
+    def replica(self) -> rows.ReplicaState | None:
+        """How the replica does."""
+        return self._store.replica
+
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """One moment of what the caller may see."""
         with self._store.read() as tx:
-            mine = CallerTransaction(tx, self._caller, self._author)
-            yield tx if self._caller.limit is None else cast("Transaction", mine)
+            yield self._seen(tx)
+
+    @contextmanager
+    def view(self) -> Iterator[Transaction]:
+        """One moment of what the caller may see, read for an answer."""
+        with self._store.read() if self._at_primary else self._store.view() as tx:
+            yield self._seen(tx)
+
+    def _seen(self, tx: Transaction) -> Transaction:
+        mine = CallerTransaction(tx, self._caller, self._author)
+        return tx if self._caller.limit is None else cast("Transaction", mine)
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[Transaction]:

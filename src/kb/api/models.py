@@ -690,10 +690,17 @@ class Reembedding(Reply):
     error: str | None
 
 
+class ReplicaStatus(Reply):
+    """Whether searches are read at a replica, or for how many seconds none was good enough and the primary answers."""
+
+    answers: bool
+    behind: float
+
+
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words.
+    `full_text` says what answers searches by words; `replica` is null where there is none.
     """
 
     version: str
@@ -709,6 +716,7 @@ class Status(Reply):
     parser: ParserStatus
     history: HistoryStatus
     database_size: int
+    replica: ReplicaStatus | None
 
 
 class Problem(BaseModel):

@@ -31,6 +31,8 @@ from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
 
 MAX_ID = 2**63 - 1
+AT_PRIMARY = "kb.at_primary"
+"""What a request's scope has under this name is true where a replica broke off."""
 
 
 class MaintenanceTasks(Protocol):
@@ -78,8 +80,9 @@ async def services_of(request: Request) -> Services:
     if services is None:
         raise Unavailable
     caller = caller_of(request, services)
-    store = cast("Store", CallerStore(services.store, caller, client_of(request)))
-    search = services.search.over(store) if caller.limit else services.search
+    at_primary = request.scope.get(AT_PRIMARY, False)
+    store = cast("Store", CallerStore(services.store, caller, client_of(request), at_primary=at_primary))
+    search = services.search.over(store) if caller.limit or at_primary else services.search
     return replace(services, store=store, search=search)
 
 

@@ -25,13 +25,13 @@ MAX_TAGS: Final = 20
 MAX_TITLE: Final = 100
 
 
-async def turn(services: ServicesDep) -> AsyncIterator[None]:
+async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
     """Wait until the map may be answered, in no thread: those are for requests that are at work.
 
     Raises:
         Busy: too many wait already.
     """
-    async with services.map_queue:
+    async with services.map_queue.turn(request.scope):
         yield
 
 
@@ -40,7 +40,7 @@ def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Up to 10,000 documents in a plane, the last changed ones: near each other, if they are about the same."""
     limit = caller_of(request, services).limit
     positions, is_current = services.map.positions(limit)
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         page = tx.documents.page(Filter(), sort="recent", limit=MOST, cursor=None)
         total = tx.documents.count(Filter())
         tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]

@@ -110,7 +110,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
     limit = page_size(query.limit, services.settings)
     check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
     where = replace(filter_of(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         check_moment(tx, query.as_of)
         if query.part_of:
             parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []
@@ -132,7 +132,7 @@ def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) 
 )
 def get_document(document_id: Id, services: ServicesDep, query: Annotated[ChunksQuery, Query()]) -> DocumentWithChunks:
     """A document with its text in chunks: all of them, some, or those at a chunk, a page or a heading."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         if query.as_of:
             version = former_document(tx, document_id, query.as_of)
             every = tx.history.chunks(version)
@@ -173,7 +173,7 @@ def _stretch(
 )
 def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery, Query()]) -> DocumentText:
     """Some lines, characters or pages of it."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         document = existing_document(tx, document_id)
         if query.unit == "characters":
             asked = excerpt_of_characters(tx.documents, document_id, query.start, query.end)
@@ -197,7 +197,7 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
 )
 def get_file(document_id: Id, services: ServicesDep) -> StreamingResponse:
     """The file that a document came from, if it came from one and files are kept."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         document = existing_document(tx, document_id)
         path_name = (document.source_path or "").rpartition("/")[2]
         name = path_name or document.filename or document.title
@@ -278,5 +278,5 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
 def list_tags(services: ServicesDep) -> TagList:
     """Every tag in use, and how many documents carry it."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in tx.documents.tags()])

@@ -72,7 +72,7 @@ def list_versions(document_id: Id, services: ServicesDep, query: Annotated[Versi
     """The versions of a document, newest first: as it stands, and as it stood. Those of one in the bin, too."""
     limit = page_size(query.limit, services.settings)
     before = int(query.cursor) if query.cursor else None
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         binned = tx.history.binned(document_id)
         if binned is None:
             existing_document(tx, document_id)
@@ -105,7 +105,7 @@ def compare_versions(
 ) -> VersionDiff:
     """What differs, word by word, between a version and another one, or the newest."""
     if query.to is None:
-        with services.store.read() as tx:
+        with services.store.view() as tx:
             existing_version(tx, document_id, number)
             query.to = tx.history.versions(document_id, limit=1)[0].number
     (_, before), (_, after) = (version_with_text(services, document_id, each) for each in (number, query.to))
@@ -160,7 +160,7 @@ def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) 
 def list_bin(services: ServicesDep, query: Annotated[BinQuery, Query()]) -> BinList:
     """A page of the documents that were deleted and can be restored, the last deleted first."""
     limit = page_size(query.limit, services.settings)
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         page = tx.history.bin(limit=limit + 1, before=bin_place(query.cursor))
     days = services.settings.bin_days
     documents = [binned_model(binned, days) for binned in page[:limit]]
@@ -192,7 +192,7 @@ def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) 
 
 def version_with_text(services: Services, document_id: int, number: int) -> tuple[rows.Version, str]:
     """Return a version and its text."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         version = existing_version(tx, document_id, number)
         return version, "".join(chunk.text for chunk in tx.history.chunks(version))
 

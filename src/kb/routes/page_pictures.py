@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from kb.api.models import DocumentPages
 from kb.documents.lookup import existing_document
@@ -16,13 +16,13 @@ from kb.routes.thread_route import ThreadRoute
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])
 
 
-async def turn(services: ServicesDep) -> AsyncIterator[None]:
+async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
     """Wait until the page may be drawn, in no thread: those are for requests that are at work.
 
     Raises:
         Busy: too many wait already.
     """
-    async with services.picture_queue:
+    async with services.picture_queue.turn(request.scope):
         yield
 
 
@@ -34,7 +34,7 @@ async def turn(services: ServicesDep) -> AsyncIterator[None]:
 )
 def get_pages(document_id: Id, services: ServicesDep) -> DocumentPages:
     """Of a PDF whose file is kept: all of its pages, those without text, too."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         document = existing_document(tx, document_id)
     return DocumentPages(document_id=document_id, pages=services.pages.count(document))
 
@@ -53,6 +53,6 @@ def get_page_picture(
     chunk: Annotated[int | None, Query(ge=0, le=MAX_ID, description="The index of the chunk to be marked.")] = None,
 ) -> Response:
     """A page of a PDF as it looks, with a chunk marked if it stands on that page."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         document = existing_document(tx, document_id)
     return Response(services.pages.draw(document, number, chunk), media_type="image/png")

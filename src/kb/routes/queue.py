@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Busy
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import Scope
+
+HAS_TURN: Final = "kb.has_turn"
+"""What a request's scope has under this name is true once it has waited."""
 
 
 class TurnQueue:
@@ -21,6 +31,20 @@ class TurnQueue:
         self._refusal = refusal
         self._count = 0
         self._turns = asyncio.Semaphore(at_once)
+
+    @asynccontextmanager
+    async def turn(self, scope: Scope) -> AsyncIterator[None]:
+        """Wait for a turn, which lasts as long as the request: one that is tried again has its turn still.
+
+        Raises:
+            Busy: too many wait already.
+        """
+        if HAS_TURN in scope:
+            yield
+            return
+        async with self:
+            scope[HAS_TURN] = True
+            yield
 
     async def __aenter__(self) -> None:
         """Wait for a turn.

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 
 from kb.api.errors import Invalid
 from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
@@ -24,13 +24,13 @@ from kb.search.succession import in_succession
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 
 
-async def turn(services: ServicesDep) -> AsyncIterator[None]:
+async def turn(services: ServicesDep, request: Request) -> AsyncIterator[None]:
     """Wait until the search may run.
 
     Raises:
         Busy: too many searches wait already.
     """
-    async with services.queue:
+    async with services.queue.turn(request.scope):
         yield
 
 
@@ -44,7 +44,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     top = top_of(request.top, services.settings)
     check_tags(services.settings, request.tags, request.tag_any, request.tag_not)
     if request.as_of:
-        with services.store.read() as tx:
+        with services.store.view() as tx:
             check_moment(tx, request.as_of)
     where = replace(filter_of(request.tags, request), document_id=request.document_id)
     query = SearchQuery.parse(
@@ -77,7 +77,7 @@ def find_similar(
     top: Annotated[int, Query(ge=1, le=MAX_ID, description="How many at most.")] = DEFAULT_TOP,
 ) -> SearchReply:
     """The documents nearest to one in meaning. Those with a `vec_score` above 0.95 say nearly the same."""
-    with services.store.read() as tx:
+    with services.store.view() as tx:
         existing_document(tx, document_id)
         answer = services.search.similar(tx, document_id, top_of(top, services.settings))
     return SearchReply.model_validate(answer)

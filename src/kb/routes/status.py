@@ -7,7 +7,16 @@ from typing import Annotated, Any, get_args
 from fastapi import APIRouter, Query, Request
 
 from kb import __version__
-from kb.api.models import HistoryStatus, JobStatus, ModelStatus, ParserStatus, QueueStatus, Status, TagCount
+from kb.api.models import (
+    HistoryStatus,
+    JobStatus,
+    ModelStatus,
+    ParserStatus,
+    QueueStatus,
+    ReplicaStatus,
+    Status,
+    TagCount,
+)
 from kb.api.overview_models import Activity, Minute, Storage, Work
 from kb.routes.dependencies import READ, ServicesDep, caller_of
 from kb.routes.thread_route import ThreadRoute
@@ -77,4 +86,5 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         parser=ParserStatus(confined=services.worker.confined, extracts=services.worker.extracts),
         history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
+        replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
     )

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import StoreUnavailable
-from kb.routes.dependencies import RequiredRight, services_of
+from kb.routes.dependencies import AT_PRIMARY, RequiredRight, services_of
 from kb.routes.limits import check_parameters, json_limits, too_many_values
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ThreadRoute(APIRoute):
     """Runs a plain function in a thread, and renders there the model that it returns.
 
     What FastAPI parses and checks on the event loop is bounded before. A route that does not say which right it needs
-    is none. One that only reads is tried again if the database breaks off.
+    is none. One that only reads is tried again, at the primary, if the database breaks off.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
@@ -54,6 +54,7 @@ class ThreadRoute(APIRoute):
             except StoreUnavailable:
                 if not self._reads_only:
                     raise
+            request.scope[AT_PRIMARY] = True
             return await handle(request)  # what it read had broken off
 
         return handle_bounded

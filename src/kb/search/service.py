@@ -125,7 +125,7 @@ class SearchService:
     def _answer(self, query: Query, top: int, *, grouped: bool, max_tokens: int | None, explain: bool) -> Answer:
         find = best_documents if grouped else best_passages
         embedder = self._embedder.current
-        with self._store.read() as tx:
+        with self._store.view() as tx:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index

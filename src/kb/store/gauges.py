@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from kb.store.protocol import Store
-    from kb.store.rows import Counts
+    from kb.store.rows import Counts, ReplicaState
 
 
 class Gauges(Collector):
@@ -48,11 +48,23 @@ class Gauges(Collector):
         yield GaugeMetricFamily("kb_full_text_bytes", "Size of the words in memory.", self._store.words_size)
         faults = self._store.words_faults
         yield CounterMetricFamily("kb_full_text_faults", "How often the words in memory were wrong.", faults)
+        yield from _of_replica(self._store.replica)
 
     def _by_type(self, counts: Counts) -> dict[str, int]:
         known = {name: count for name, count in counts.documents.items() if name in self._doc_types}
         rest = sum(counts.documents.values()) - sum(known.values())
         return known | ({OTHER: rest} if rest else {})
+
+
+def _of_replica(state: ReplicaState | None) -> Iterable[Metric]:
+    """Yield how replicas do; without any both have no values."""
+    behind = GaugeMetricFamily("kb_replica_behind_seconds", "For how long no replica was good enough.", labels=[])
+    reads = CounterMetricFamily("kb_replica_reads", "Reads that replicas may do, by who did.", labels=["at"])
+    if state:
+        behind.add_metric([], state.behind)
+        reads.add_metric(["replica"], state.reads)
+        reads.add_metric(["primary"], state.passed_on)
+    yield from (behind, reads)
 
 
 def _by(name: str, meaning: str, label: str, values: Mapping[str, int]) -> GaugeMetricFamily:

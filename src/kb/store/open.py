@@ -30,7 +30,12 @@ START_SECONDS = 3
 
 @contextmanager
 def open_store(
-    url: str | None, data_dir: Path, space: VectorSpace, words_limit: int, retention: Retention
+    url: str | None,
+    data_dir: Path,
+    space: VectorSpace,
+    words_limit: int,
+    retention: Retention,
+    read_url: str | None = None,
 ) -> Iterator[Store]:
     """The store at `url`, or `kb.db` in the data directory.
 
@@ -40,13 +45,14 @@ def open_store(
         space: what makes the vectors.
         words_limit: how many bytes the words in memory may take.
         retention: how long what was changed or deleted is kept.
+        read_url: where replicas of it are, if it is in PostgreSQL.
 
     Raises:
         SettingError: no backend serves such a URL.
         StoreError: the database cannot be opened, holds vectors of another space, or another engine has it open.
     """
     if is_postgres(url):
-        with _open_postgres(str(url), space, retention) as store:
+        with closing(postgres("store").PostgresStore(url, space, retention, read_url)) as store:
             yield store
     else:
         with _open_sqlite(database_path(url, data_dir), space, words_limit, retention) as store:
@@ -143,12 +149,6 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
         closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
         Upkeep(store, delay=START_SECONDS),
     ):
-        yield store
-
-
-@contextmanager
-def _open_postgres(url: str, space: VectorSpace, retention: Retention) -> Iterator[Store]:
-    with closing(postgres("store").PostgresStore(url, space, retention)) as store:
         yield store
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         MissingVector,
         NamedKey,
         NewJob,
+        ReplicaState,
         SecondSpace,
         VectorSpace,
         Version,
@@ -444,7 +445,20 @@ class Store(Protocol):
     def keys(self) -> Keys | None:
         """The keys that its engines share; None where there is one engine, which has them in a file."""
 
+    @property
+    def replica(self) -> ReplicaState | None:
+        """How the replica does that `view` asks; None where there is none."""
+
     def read(self) -> AbstractContextManager[Transaction]: ...
+    def view(self) -> AbstractContextManager[Transaction]:
+        """Read for an answer, at a replica where there is one: what `write` committed before is seen, as by `read`.
+
+        What `queue` did may not be seen yet.
+
+        Raises:
+            StoreUnavailable: the replica broke off; `read` does the same.
+        """
+
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:
         """Commit, durably, when the block ends; roll back when it raises.
 

@@ -373,6 +373,19 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """How replicas do: `behind` is for how many seconds none was good enough.
+
+    Of what could be read at one, `reads` were, and the primary did the others: `passed_on`.
+    """
+
+    answers: bool
+    behind: float
+    reads: int
+    passed_on: int
+
+
+@dataclass(frozen=True, slots=True)
 class NamedKey:
     """A key. Until `former_until` the one that it was before it was rotated is good, too."""
 

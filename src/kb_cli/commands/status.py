@@ -33,6 +33,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "documents": format_counts(documents),
             "chunks": answer.get("chunks"),
             "full text": answer.get("full_text"),
+            "replica": format_replica(answer.get("replica")),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
             "parser": format_parser(answer.get("parser")),
             "extractors": ", ".join((answer.get("parser") or {}).get("extracts", [])),
@@ -64,6 +65,17 @@ def format_parser(parser: dict[str, Any] | None) -> str | None:
     if parser is None or parser["confined"] is None:
         return None
     return f"no {', no '.join(parser['confined'])}" if parser["confined"] else "not confined on this system"
+
+
+def format_replica(replica: dict[str, Any] | None) -> str | None:
+    """Return whether replicas answer; None where there are none."""
+    if replica is None:
+        return None
+    return (
+        "answers searches"
+        if replica["answers"]
+        else f"behind or gone for {replica['behind']:.0f} s: the primary answers"
+    )
 
 
 def format_history(history: dict[str, Any] | None) -> str | None:

@@ -30,7 +30,21 @@ PATIENCE: Final[dict[str, Any]] = {
 }
 """Of several servers the one counts that takes changes, and one that is silent is given up; a URL may say otherwise."""
 
+NEARBY: Final[dict[str, Any]] = {
+    "connect_timeout": 2,
+    "target_session_attrs": "standby",
+    "load_balance_hosts": "random",
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "tcp_user_timeout": 3_000,
+}
+"""For replicas: all of them count, and one that is silent is given up sooner, for then the primary answers."""
+
 SCHEMA = "kb"
+READ_SECONDS = 60
+"""How long a statement that reads may take."""
+
+READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{READ_SECONDS}s'"
 
 
 class Rows(Cursor[tuple[Any, ...]]):
@@ -84,7 +98,7 @@ class VectorDumper(Dumper):
         return f"[{','.join(map(repr, obj.tolist()))}]".encode()
 
 
-def checked(url: str) -> str:
+def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
     """Return a URL that can be read as one. What cannot is not told: its password may be in what is wrong with it.
 
     Raises:
@@ -95,7 +109,7 @@ def checked(url: str) -> str:
         if "@" not in parts.get("host", "")[1:] and parts.get("port", "0").replace(",", "0").isdigit():
             return url
     raise SettingError(
-        "KB_DATABASE_URL: it is no postgresql://user:password@host/database that can be read; in a user or a password"
+        f"{setting}: it is no postgresql://user:password@host/database that can be read; in a user or a password"
         " write %40 for @, %2F for /, %25 for % and %20 for a space"
     )
 
@@ -103,6 +117,11 @@ def checked(url: str) -> str:
 def conninfo(url: str) -> str:
     """Return how to connect. Raises as `checked`."""
     return make_conninfo("", **(PATIENCE | conninfo_to_dict(checked(url))))
+
+
+def replica_conninfo(url: str) -> str:
+    """Return how to connect to replicas. Raises as `checked`."""
+    return make_conninfo("", **(PATIENCE | NEARBY | conninfo_to_dict(checked(url, "KB_DATABASE_READ_URL"))))
 
 
 def prepare(connection: Connection) -> None:

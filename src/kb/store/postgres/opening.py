@@ -9,9 +9,10 @@ import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
+from kb.store.postgres.connection import READ
 from kb.store.postgres.destination import PostgresDestination
 from kb.store.postgres.origin import PostgresOrigin
-from kb.store.postgres.store import READ, connect
+from kb.store.postgres.store import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

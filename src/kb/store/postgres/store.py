@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from kb.store.former_index import FormerIndex
 from kb.store.postgres.arrival import settle
 from kb.store.postgres.audit import PostgresAudit
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
-from kb.store.postgres.connection import Rows, conninfo, prepare
+from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
 from kb.store.postgres.faults import BUSY, first_line, told
@@ -29,6 +29,7 @@ from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.presence import Presence
+from kb.store.postgres.replica import Replica, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import bind_space
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Caller
     from kb.store.postgres.connection import Connection
-    from kb.store.rows import VectorSpace
+    from kb.store.rows import ReplicaState, VectorSpace
 
 logger = logging.getLogger(__name__)
 
@@ -61,10 +62,10 @@ PATIENCE_SECONDS, ATTEMPT_SECONDS, PAUSE_SECONDS = 10.0, 2.0, 0.2
 RECONNECT_SECONDS = 2.0
 """How long the pool tries by itself, ever more seldom; after that it does when a connection is asked for."""
 
-LOCK_SECONDS, IDLE_SECONDS, READ_SECONDS = 30, 60, 60
-"""How long a change waits for others, how long an engine may be silent amid a transaction, how long a read may take.
+LOCK_SECONDS, IDLE_SECONDS = 30, 60
+"""How long a change waits for others, how long an engine may be silent amid a transaction.
 
-A change has no such limit: where it waits for a synchronous replica, that would end the wait and not the change.
+How long a change takes has no limit: one that waits for a synchronous replica would be done, and only the wait end.
 """
 
 UNCONFIRMED = (
@@ -72,7 +73,6 @@ UNCONFIRMED = (
     " Look, or send it again with the same Idempotency-Key."
 )
 DEFAULT_RETENTION = Retention()
-READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{READ_SECONDS}s'"
 LOCK = "SELECT pg_advisory_xact_lock(%s), current_setting('transaction_read_only')"
 
 
@@ -137,9 +137,9 @@ class PostgresTransaction:
         )
 
     def publish(self) -> None:
-        """Count the change of chunks or of their vectors, if there was one."""
-        if self.documents.changed or self.second.switched:
-            self._execute(statements("search")["update_generation"])
+        """Count the change of chunks or of their vectors, if there was one; note any other: replicas must have it."""
+        is_new = self.documents.changed or self.second.switched
+        self._execute(statements("search")["update_generation" if is_new else "note_change"])
 
 
 class PostgresStore:
@@ -149,6 +149,7 @@ class PostgresStore:
         url: where it is.
         space: what makes the vectors.
         retention: how long what was changed or deleted is kept.
+        read_url: where replicas are, which answer `view`.
 
     Raises:
         StoreError: the database cannot be opened, or is of another version or model.
@@ -161,29 +162,43 @@ class PostgresStore:
     words_size = 0
     words_faults = 0
 
-    def __init__(self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION) -> None:
+    def __init__(
+        self, url: str, space: VectorSpace, retention: Retention = DEFAULT_RETENTION, read_url: str | None = None
+    ) -> None:
         self._retention = retention
         self.keys = PostgresKeys(self._connection)
         self._write_lock = threading.Lock()
         self._queue_lock = threading.Lock()
+        replicas = replica_conninfo(read_url) if read_url else None
         try:
-            with closing(connect(url)) as connection:
-                prepare_schema(connection)
-                with connection.transaction():
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
-                    settle(connection)
-                    bind_space(connection, space)
-                    self._presence = Presence(partial(connect, url))  # so that no copy begins in between
-            self._pool = self._open_pool(url)
+            with ExitStack() as stack:
+                self._prepare(url, space, stack)
+                self._pool = stack.enter_context(closing(open_pool(conninfo(url))))
+                self._pool.wait(PATIENCE_SECONDS)
+                self._replica = stack.enter_context(closing(self._open_replica(replicas))) if replicas else None
+                self._parts = stack.pop_all()
         except (psycopg.Error, PoolTimeout) as error:
             raise StoreError(f"The database cannot be opened: {first_line(error)}.") from error
 
-    def _open_pool(self, url: str) -> ConnectionPool[Connection]:
-        try:
-            return open_pool(url)
-        except BaseException:
-            self._presence.close()
-            raise
+    def _prepare(self, url: str, space: VectorSpace, stack: ExitStack) -> None:
+        with closing(connect(url)) as connection:
+            prepare_schema(connection)
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+                settle(connection)
+                bind_space(connection, space)
+                presence = Presence(partial(connect, url))  # so that no copy begins in between
+                self._presence = stack.enter_context(closing(presence))
+
+    def _open_replica(self, info: str) -> Replica:
+        with self._connection() as connection:
+            identity = identity_of(connection)
+        return Replica(partial(connect_by, info), partial(open_pool, info), identity, self._last_change)
+
+    @property
+    def replica(self) -> ReplicaState | None:
+        """How the replica does; None where there is none."""
+        return self._replica.state if self._replica else None
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
         """Have `wake` called when any engine queued a job, and `ended` with one that ended."""
@@ -195,6 +210,16 @@ class PostgresStore:
         with self._connection(lambda connection: connection.execute(READ, prepare=False)) as connection:
             engine = self._presence.number
             yield PostgresTransaction(connection, self._retention, engine)
+
+    @contextmanager
+    def view(self) -> Iterator[PostgresTransaction]:
+        """One moment of the database, at a replica if one has all that was written before."""
+        with self._replica.moment() if self._replica else nullcontext() as connection:
+            if connection:
+                yield PostgresTransaction(connection, self._retention, self._presence.number)
+            else:
+                with self.read() as tx:
+                    yield tx
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -240,8 +265,12 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
-        self._presence.close()
-        self._pool.close()
+        self._parts.close()
+
+    def _last_change(self) -> int:
+        found: list[int] = []
+        with self._connection(lambda connection: found.append(last_change(connection))):
+            return found[-1]
 
     @contextmanager
     def _change(self, lock: int, checkpoint: Callable[[], None] = lambda: None) -> Iterator[PostgresTransaction]:
@@ -347,34 +376,38 @@ def connect(url: str) -> Connection:
         SettingError: it is no URL.
         psycopg.Error: none can be made.
     """
-    connection = psycopg.connect(conninfo(url), autocommit=True, cursor_factory=Rows)
+    return connect_by(conninfo(url))
+
+
+def connect_by(info: str) -> Connection:
+    """Return such a connection by what libpq is told.
+
+    Raises:
+        psycopg.Error: none can be made.
+    """
+    connection = psycopg.connect(info, autocommit=True, cursor_factory=Rows)
     with connection.transaction():
         connection.execute("SELECT 1")
     prepare(connection)
     return connection
 
 
-def open_pool(url: str) -> ConnectionPool[Connection]:
-    """Return a pool of such connections, which wait for locks and for the engine only so long.
-
-    Raises:
-        psycopg.Error: none could be made.
-    """
+def open_pool(info: str, check: Callable[[Connection], None] = lambda _: None) -> ConnectionPool[Connection]:
+    """Return a pool of such connections, which wait for locks and for the engine only so long, and pass a check."""
 
     def configure(connection: Connection) -> None:
         prepare(connection)
         connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
         connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
+        check(connection)
 
-    pool = ConnectionPool(
-        conninfo(url),
+    return ConnectionPool(
+        info,
         min_size=2,
         max_size=CONNECTIONS,
         kwargs={"autocommit": True, "cursor_factory": Rows},
         configure=configure,
         reconnect_timeout=RECONNECT_SECONDS,
-        open=False,
+        open=True,
         name="kb",
     )
-    pool.open(wait=True, timeout=PATIENCE_SECONDS)
-    return pool

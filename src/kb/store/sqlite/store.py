@@ -132,6 +132,7 @@ class SqliteStore:
 
     schema_version = SCHEMA_VERSION
     keys = None
+    replica = None
     is_shared = False
     full_text = "BM25 over FTS5, in memory"
 
@@ -193,6 +194,8 @@ class SqliteStore:
             self._readers.put(connection)
             if self._vectors.is_damaged:
                 self._keeper.notice()
+
+    view = read
 
     @contextmanager
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> Iterator[SqliteTransaction]:

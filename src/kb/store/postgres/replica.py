@@ -1,0 +1,210 @@
+"""Replicas of the database: they answer what only reads, as long as they have all that was written before."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager, suppress
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import psycopg
+from psycopg_pool import PoolTimeout
+
+from kb.api.errors import KbError, StoreError, StoreUnavailable
+from kb.store.postgres.connection import READ
+from kb.store.postgres.faults import first_line
+from kb.store.postgres.statements import statements
+from kb.store.rows import ReplicaState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from psycopg_pool import ConnectionPool
+
+    from kb.store.postgres.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+WAIT_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.001, 0.01
+"""How long a read waits until a replica has what was written before it, and how often it looks."""
+
+LOOK_SECONDS = 1.0
+"""How often it is looked whether a replica answers."""
+
+TRANSACTIONS = 1 << 32
+"""Their numbers begin anew after so many."""
+
+BEHIND = "it is behind"
+BROKE_OFF = "A replica broke off: {reason}. Try again in a few seconds."
+OTHER_DATABASE = "what answers is no replica of the database in KB_DATABASE_URL"
+
+
+Identity = tuple[int, int]
+"""Of a server and its replicas, and of a database on them."""
+
+
+class OtherDatabase(psycopg.OperationalError):
+    """What answers is no replica of this database."""
+
+
+class Replica:
+    """Lends connections to replicas. While none is good enough it lends none, and looks every second.
+
+    Args:
+        connect: makes a connection to one of them.
+        open_pool: opens a pool of such connections, each of which is passed to a function first.
+        identity: what the primary says in `identity_of`.
+        newest: asks the primary for the number of the last change.
+
+    Raises:
+        StoreError: what answers is no replica of this database.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        open_pool: Callable[[Callable[[Connection], None]], ConnectionPool[Connection]],
+        identity: Identity,
+        newest: Callable[[], int],
+    ) -> None:
+        self._connect, self._identity, self._newest = connect, identity, newest
+        self._watching: Connection | None = None
+        self._lock = threading.Lock()
+        self._trouble: str | None = None
+        self._level_at = monotonic()
+        self._reads = self._passed_on = 0
+        self._look()
+        if self._trouble == OTHER_DATABASE:
+            raise StoreError(f"KB_DATABASE_READ_URL: {OTHER_DATABASE}.")
+        self._pool = open_pool(self._check)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="kb-replica", daemon=True)
+        self._thread.start()
+
+    @property
+    def state(self) -> ReplicaState:
+        """How it does."""
+        answers = self._trouble is None
+        behind = 0.0 if answers else monotonic() - self._level_at
+        return ReplicaState(answers, behind, self._reads, self._passed_on)
+
+    @contextmanager
+    def moment(self) -> Iterator[Connection | None]:
+        """Lend a connection that sees all that was written before; None where the primary has to answer.
+
+        Raises:
+            StoreUnavailable: the replica broke off; or the primary does not answer.
+        """
+        connection = None if self._trouble else self._take()
+        with self._lock:
+            self._reads += connection is not None
+            self._passed_on += connection is None
+        if connection is None:
+            yield None
+            return
+        try:
+            yield connection
+        except psycopg.Error as error:
+            logger.warning("a replica broke off (%s): the primary is asked", first_line(error))
+            if connection.closed:
+                self._leave(first_line(error))
+            raise StoreUnavailable(BROKE_OFF.format(reason=first_line(error))) from error
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._closing.set()
+        self._thread.join()
+        self._pool.close()
+        self._close_watching()
+
+    def _take(self) -> Connection | None:
+        newest = self._newest()
+        try:
+            connection = self._pool.getconn(timeout=WAIT_SECONDS)
+        except PoolTimeout:  # all are in use
+            return None
+        try:
+            if reaches(connection, newest):
+                return connection
+            trouble = BEHIND
+        except psycopg.Error as error:
+            trouble = first_line(error)
+        connection.close()  # the next one may be to another replica
+        self._give_back(connection)
+        self._leave(trouble)
+        return None
+
+    def _give_back(self, connection: Connection) -> None:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        self._pool.putconn(connection)
+
+    def _watch(self) -> None:
+        while not self._closing.wait(LOOK_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            self._watching = self._watching or self._connect()
+            self._check(self._watching)
+        except psycopg.Error as error:
+            self._close_watching()
+            self._leave(first_line(error))
+        except KbError as error:  # the primary's; of the replica it tells nothing
+            logger.debug("it is not known what a replica should have: %s", error)
+        else:
+            if self._trouble:
+                logger.info("a replica answers")
+            self._trouble, self._level_at = None, monotonic()
+
+    def _check(self, connection: Connection) -> None:
+        """Refuse a connection that is to no replica of the database, or to one that is behind."""
+        if identity_of(connection) != self._identity:
+            raise OtherDatabase(OTHER_DATABASE)
+        if not reaches(connection, self._newest()):
+            raise psycopg.OperationalError(BEHIND)
+        connection.rollback()
+
+    def _leave(self, trouble: str) -> None:
+        if not self._trouble:
+            logger.warning("no replica answers (%s): the primary does", trouble)
+        self._trouble = trouble
+
+    def _close_watching(self) -> None:
+        if self._watching:
+            self._watching.close()
+        self._watching = None
+
+
+def reaches(connection: Connection, newest: int) -> bool:
+    """Begin to read when the server has this change; return False, without a transaction, if it soon has not."""
+    deadline, pause = monotonic() + WAIT_SECONDS, SHORTEST_PAUSE
+    while True:
+        connection.execute(READ, prepare=False)
+        if is_at_least(last_change(connection), newest):
+            return True
+        connection.rollback()
+        if monotonic() + pause >= deadline:
+            return False
+        sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def is_at_least(number: int, other: int) -> bool:
+    """Return whether a transaction is the same as another one, or came after it."""
+    return (number - other) % TRANSACTIONS < TRANSACTIONS // 2
+
+
+def last_change(connection: Connection) -> int:
+    """Return the number of the last transaction that changed something."""
+    [(number,)] = connection.execute(statements("search")["select_change"]).fetchall()
+    return int(number)
+
+
+def identity_of(connection: Connection) -> Identity:
+    """Return what a database and its replicas have in common, and others have not."""
+    [(system, database)] = connection.execute(statements("search")["select_identity"]).fetchall()
+    return system, database
