@@ -324,12 +324,12 @@ def open_core(
         stop=stop,
         ends=JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None),
     )
+    stack.callback(worker.stop)  # before it starts: an interruption may come in between
     if works:
         queue_outdated(store, blobs, reads_pictures=extractors.of_kind("image") is not None)
         worker.start()
     else:
         worker.tidy()
-    stack.callback(worker.stop)
     store.listen(worker.wake, worker.ends.publish)
     return Core(store, embedder, wanted, originals, worker, stop)
 

@@ -193,6 +193,8 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
+        if self._stop.is_requested:  # while the thread was started: who stops does not wait for one that was not
+            return
         with self._cutter, self._reader, self._heartbeat:
             try:
                 self._reader.submit(self._sandbox.start).result()
