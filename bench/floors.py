@@ -39,6 +39,7 @@ STATUS = Status.model_validate(
         "queue": {"queued": 0, "running": 0, "done": 150, "failed": 0},
         "parser": {"confined": ["network"]},
         "database_size": 12345678,
+        "replica": None,
         "history": {"versions": 40, "size": 65536, "begins": None, "bin": 3},
     }
 ).model_dump()

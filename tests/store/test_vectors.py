@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import apsw
@@ -26,7 +27,7 @@ from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
 from kb.telemetry.instruments import Instruments
 from kb.vectors.coded import CodedIndex
 from kb.vectors.scores import ScoredChunks
-from tests.store.test_in_step import Documents
+from tests.store.test_in_step import DocumentsInFile
 from tests.support.eventually import eventually
 from tests.support.spaces import space
 
@@ -620,11 +621,11 @@ def test_a_query_that_comes_after_the_end_is_not_measured(open_store):
             monitor.observe(unit(7), Filter(), space(8))
 
 
-class CodedDocuments(Documents):
+class CodedDocuments(DocumentsInFile):
     """The same with codes from the third vector on, and without below."""
 
     def open_store(self):
-        return SqliteStore(self.path, space(8), flat_limit=3)
+        self.opened = self.store = SqliteStore(Path(self.folder.name, "kb.db"), space(8), flat_limit=3)
 
 
 TestCodedDocuments = pytest.mark.requirement("D-1")(CodedDocuments.TestCase)

@@ -16,7 +16,7 @@ from kb_mcp.settings import Settings as GatewaySettings
 from tests.conftest import ROOT
 from tests.images.conftest import fresh_copy, output_of
 
-IN_THE_IMAGE = {"data_dir", "model_dir", "database_url", "blob_url"}
+IN_THE_IMAGE = {"data_dir", "model_dir", "database_url", "database_read_url", "blob_url"}
 
 
 @pytest.mark.requirement("R-3")

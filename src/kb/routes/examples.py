@@ -230,5 +230,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "parser": {"confined": ["files", "network", "processes", "writing"], "extracts": [".jpg", ".pdf", ".png"]},
         "history": {"versions": 12, "size": 18230, "begins": None, "bin": 1},
         "database_size": 1421312,
+        "replica": None,
     },
 }
