@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from io import BytesIO
 from itertools import count, cycle
@@ -161,6 +162,38 @@ def test_a_write_that_changes_nothing_is_none_that_replicas_must_have(pair):
         assert is_at_least(last_change(connection), before + 1)
 
 
+def test_a_change_that_the_primary_does_not_show_yet_is_not_shown_either(pair):
+    with pair.engine() as writer, pair.engine() as reader, ThreadPoolExecutor(1) as thread:
+        is_seen_at(pair.replica, reader, add(writer, "text"))
+        set_primary(pair, "SET synchronous_standby_names = 'absent'")
+        try:
+            waiting = thread.submit(add, writer, "it waits for a replica")
+            documents = "SELECT count(*) FROM kb.documents"
+            eventually("it has it", lambda: pair.ask_replica(documents), lambda rows: rows == [(2,)])
+            assert pair.primary.ask(documents, dbname=pair.name) == [(1,)]
+            with reader.view() as tx:
+                assert tx.documents.count(Filter()) == 1
+        finally:
+            set_primary(pair, "RESET synchronous_standby_names")
+        is_seen_at(pair.replica, reader, waiting.result())
+
+
+def set_primary(pair, change):
+    pair.primary.ask(f"ALTER SYSTEM {change}")
+    pair.primary.ask("SELECT pg_reload_conf()")
+
+
+def test_the_model_of_an_empty_database_is_seen_as_documents_are(pair, paused):
+    with pair.engine() as store:
+        is_seen_at(pair.replica, store, document_id := add(store, "text"))
+        with store.write() as tx:
+            tx.documents.delete(document_id)
+        assert seen(store, document_id) == (False, pair.replica.port)
+    paused()
+    with closing(PostgresStore(pair.url, space(16), read_url=pair.read_url)) as store, store.view() as tx:
+        assert tx.space == space(16)
+
+
 def test_numbers_of_transactions_are_compared_across_their_end():
     assert is_at_least(5, 5)
     assert is_at_least(6, 5)
@@ -199,6 +232,24 @@ def test_an_engine_starts_without_its_replica_and_asks_it_when_it_comes(pair):
     finally:
         if not pair.replica.process.is_running():
             pair.replica.start()
+
+
+@pytest.fixture
+def frozen(pair):
+    yield pair.replica.freeze
+    pair.replica.thaw()
+
+
+def test_a_replica_that_stands_still_is_left_and_an_engine_that_asked_it_ends(pair, frozen):
+    with pair.engine() as store:
+        document_id = add(store, "text")
+        is_seen_at(pair.replica, store, document_id)
+        frozen()
+        assert seen(store, document_id) == (True, pair.primary.port)
+        eventually("it is told", lambda: not store.replica.answers)
+        pair.replica.thaw()
+        is_seen_at(pair.replica, store, document_id)
+        frozen()
 
 
 def test_of_several_replicas_one_that_is_there_is_asked(pair):
@@ -369,6 +420,17 @@ async def test_no_search_is_refused_while_the_replica_is_killed_and_comes_back(s
     finally:
         if not pair.replica.process.is_running():
             pair.replica.start()
+
+
+async def test_no_search_is_refused_while_the_replica_is_frozen(server, pair, frozen, searches):
+    for _ in range(2):
+        await is_read_at_the_replica(server)
+        frozen()
+        async with EngineClient(server.url) as api:
+            await eventually_async("it is told", api.status, lambda status: not status["replica"]["answers"])
+        await searches.more()
+        pair.replica.thaw()
+    await is_read_at_the_replica(server)
 
 
 async def test_no_search_is_refused_while_the_replica_ends_statements_and_connections(server, pair, searches):

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from kb.store.postgres.store import PostgresTransaction
 from kb.store.rows import Content, Filter, NewChunk, Place
 from tests.support import stores
 
@@ -119,6 +120,8 @@ def test_the_nearest_vectors_are_the_same_and_never_too_few(both, where, is_inde
     vector = np.ones(DIMENSIONS, np.float32) / 4
 
     def nearest(tx):
+        if is_indexed and isinstance(tx, PostgresTransaction):
+            tx.connection.execute("SET LOCAL enable_seqscan = off")
         found = tx.index.select(where).nearest(vector, 10)
         return places(tx, found.ids), found.scores.tolist()
 

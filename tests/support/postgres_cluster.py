@@ -58,6 +58,16 @@ class Node:
                 each.kill()
         psutil.wait_procs(family, SECONDS)
 
+    def freeze(self):
+        """Have none of its processes do anything more; its machine goes on answering for them."""
+        for each in (self.process, *self.process.children()):
+            each.suspend()
+
+    def thaw(self):
+        """Let them go on."""
+        for each in (self.process, *self.process.children()):
+            each.resume()
+
     def promote(self):
         """Make a replica a server that takes changes."""
         self._run("pg_ctl", "promote", "-w", "-D", self._data)

@@ -456,7 +456,7 @@ class Store(Protocol):
         What `queue` did may not be seen yet.
 
         Raises:
-            StoreUnavailable: the replica broke off; `read` does the same.
+            StoreUnavailable: the replica broke off; ask `read` instead.
         """
 
     def write(self, checkpoint: Callable[[], None] = lambda: None) -> AbstractContextManager[Transaction]:

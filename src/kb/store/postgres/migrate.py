@@ -10,6 +10,7 @@ import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.postgres.connection import SCHEMA
+from kb.store.postgres.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +53,7 @@ def prepare_schema(connection: Connection) -> None:
             except psycopg.Error as error:
                 raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
             connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
+        connection.execute(statements("search")["note_change"])
 
 
 def require_server(connection: Connection) -> None:

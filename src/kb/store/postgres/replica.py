@@ -6,9 +6,10 @@ import logging
 import threading
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg_pool import PoolTimeout
 
 from kb.api.errors import KbError, StoreError, StoreUnavailable
@@ -20,6 +21,7 @@ from kb.store.rows import ReplicaState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from psycopg.abc import RV, PQGen
     from psycopg_pool import ConnectionPool
 
     from kb.store.postgres.connection import Connection
@@ -32,10 +34,14 @@ WAIT_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 0.001, 0.01
 LOOK_SECONDS = 1.0
 """How often it is looked whether a replica answers."""
 
+QUESTION_SECONDS, STATEMENT_SECONDS = 1.0, 10.0
+"""How long a replica may be silent when it is asked how it does, and when it reads."""
+
 TRANSACTIONS = 1 << 32
 """Their numbers begin anew after so many."""
 
-BEHIND = "it is behind"
+OUT_OF_STEP = "it lacks changes of the primary, or has some that the primary has not"
+SILENT = "it has been silent for {seconds:.0f} s"
 BROKE_OFF = "A replica broke off: {reason}. Try again in a few seconds."
 OTHER_DATABASE = "what answers is no replica of the database in KB_DATABASE_URL"
 
@@ -46,6 +52,26 @@ Identity = tuple[int, int]
 
 class OtherDatabase(psycopg.OperationalError):
     """What answers is no replica of this database."""
+
+
+class ReplicaConnection(psycopg.Connection[tuple[Any, ...]]):
+    """Gives up a server that is silent: one that stands still keeps its connections, and so do its own limits."""
+
+    patience = QUESTION_SECONDS
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """Wait as psycopg does, but not for ever.
+
+        Raises:
+            psycopg.OperationalError: the server was silent; the connection is closed.
+        """
+        try:
+            return super().wait(gen, interval, timeout or self.patience)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(SILENT.format(seconds=timeout or self.patience)) from None
 
 
 class Replica:
@@ -63,13 +89,13 @@ class Replica:
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
-        open_pool: Callable[[Callable[[Connection], None]], ConnectionPool[Connection]],
+        connect: Callable[[], ReplicaConnection],
+        open_pool: Callable[[Callable[[Connection], None]], ConnectionPool[ReplicaConnection]],
         identity: Identity,
         newest: Callable[[], int],
     ) -> None:
         self._connect, self._identity, self._newest = connect, identity, newest
-        self._watching: Connection | None = None
+        self._watching: ReplicaConnection | None = None
         self._lock = threading.Lock()
         self._trouble: str | None = None
         self._level_at = monotonic()
@@ -103,6 +129,7 @@ class Replica:
         if connection is None:
             yield None
             return
+        connection.patience = STATEMENT_SECONDS
         try:
             yield connection
         except psycopg.Error as error:
@@ -120,24 +147,27 @@ class Replica:
         self._pool.close()
         self._close_watching()
 
-    def _take(self) -> Connection | None:
-        newest = self._newest()
+    def _take(self) -> ReplicaConnection | None:
         try:
             connection = self._pool.getconn(timeout=WAIT_SECONDS)
         except PoolTimeout:  # all are in use
             return None
         try:
-            if reaches(connection, newest):
+            if catch_up(connection, self._newest):
                 return connection
-            trouble = BEHIND
+            trouble = OUT_OF_STEP
         except psycopg.Error as error:
             trouble = first_line(error)
+        except KbError:  # the primary's
+            self._give_back(connection)
+            raise
         connection.close()  # the next one may be to another replica
         self._give_back(connection)
         self._leave(trouble)
         return None
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: ReplicaConnection) -> None:
+        connection.patience = QUESTION_SECONDS
         with suppress(psycopg.Error):
             connection.rollback()
         self._pool.putconn(connection)
@@ -154,6 +184,7 @@ class Replica:
             self._close_watching()
             self._leave(first_line(error))
         except KbError as error:  # the primary's; of the replica it tells nothing
+            self._close_watching()
             logger.debug("it is not known what a replica should have: %s", error)
         else:
             if self._trouble:
@@ -161,11 +192,11 @@ class Replica:
             self._trouble, self._level_at = None, monotonic()
 
     def _check(self, connection: Connection) -> None:
-        """Refuse a connection that is to no replica of the database, or to one that is behind."""
+        """Refuse a connection that is to no replica of the database, or to one that is not level with the primary."""
         if identity_of(connection) != self._identity:
             raise OtherDatabase(OTHER_DATABASE)
-        if not reaches(connection, self._newest()):
-            raise psycopg.OperationalError(BEHIND)
+        if not catch_up(connection, self._newest):
+            raise psycopg.OperationalError(OUT_OF_STEP)
         connection.rollback()
 
     def _leave(self, trouble: str) -> None:
@@ -179,12 +210,18 @@ class Replica:
         self._watching = None
 
 
-def reaches(connection: Connection, newest: int) -> bool:
-    """Begin to read when the server has this change; return False, without a transaction, if it soon has not."""
+def catch_up(connection: Connection, newest: Callable[[], int]) -> bool:
+    """Wait until the server has the primary's last change, and none that the primary has not; begin to read there.
+
+    It has such changes while they wait for a synchronous replica; or for good, if a failover has lost them elsewhere.
+    If that is not so soon, return False, without a transaction.
+    """
+    oldest = newest()
     deadline, pause = monotonic() + WAIT_SECONDS, SHORTEST_PAUSE
     while True:
         connection.execute(READ, prepare=False)
-        if is_at_least(last_change(connection), newest):
+        found = last_change(connection)
+        if found == oldest or (is_at_least(found, oldest) and is_at_least(newest(), found)):
             return True
         connection.rollback()
         if monotonic() + pause >= deadline:

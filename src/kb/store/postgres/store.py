@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -29,7 +29,7 @@ from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.presence import Presence
-from kb.store.postgres.replica import Replica, identity_of, last_change
+from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import bind_space
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection
     from kb.store.rows import ReplicaState, VectorSpace
 
+C = TypeVar("C", bound=psycopg.Connection[tuple[Any, ...]])
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 10
@@ -173,7 +174,7 @@ class PostgresStore:
         try:
             with ExitStack() as stack:
                 self._prepare(url, space, stack)
-                self._pool = stack.enter_context(closing(open_pool(conninfo(url))))
+                self._pool = stack.enter_context(closing(open_pool("kb", psycopg.Connection, conninfo(url))))
                 self._pool.wait(PATIENCE_SECONDS)
                 self._replica = stack.enter_context(closing(self._open_replica(replicas))) if replicas else None
                 self._parts = stack.pop_all()
@@ -187,13 +188,16 @@ class PostgresStore:
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
                 settle(connection)
                 bind_space(connection, space)
+                connection.execute(statements("search")["note_change"])
                 presence = Presence(partial(connect, url))  # so that no copy begins in between
                 self._presence = stack.enter_context(closing(presence))
 
     def _open_replica(self, info: str) -> Replica:
         with self._connection() as connection:
             identity = identity_of(connection)
-        return Replica(partial(connect_by, info), partial(open_pool, info), identity, self._last_change)
+        connect = partial(open_connection, ReplicaConnection, info)
+        pool = partial(open_pool, "kb-replica", ReplicaConnection, info)
+        return Replica(connect, pool, identity, self._last_change)
 
     @property
     def replica(self) -> ReplicaState | None:
@@ -258,10 +262,13 @@ class PostgresStore:
         """Read something.
 
         Raises:
+            StoreError: it cannot be read.
             StoreUnavailable: the database does not answer.
         """
-        with self._connection():
-            pass
+        try:
+            self._last_change()
+        except psycopg.Error as error:
+            raise StoreError(f"The database cannot be read: {first_line(error)}.") from error
 
     def close(self) -> None:
         """Close every connection. No transaction may be open."""
@@ -376,23 +383,25 @@ def connect(url: str) -> Connection:
         SettingError: it is no URL.
         psycopg.Error: none can be made.
     """
-    return connect_by(conninfo(url))
+    return open_connection(psycopg.Connection, conninfo(url))
 
 
-def connect_by(info: str) -> Connection:
-    """Return such a connection by what libpq is told.
+def open_connection(connection_class: type[C], info: str) -> C:
+    """Return such a connection, of a class, by what libpq is told.
 
     Raises:
         psycopg.Error: none can be made.
     """
-    connection = psycopg.connect(info, autocommit=True, cursor_factory=Rows)
+    connection = connection_class.connect(info, autocommit=True, cursor_factory=Rows)
     with connection.transaction():
         connection.execute("SELECT 1")
     prepare(connection)
     return connection
 
 
-def open_pool(info: str, check: Callable[[Connection], None] = lambda _: None) -> ConnectionPool[Connection]:
+def open_pool(
+    name: str, connection_class: type[C], info: str, check: Callable[[Connection], None] = lambda _: None
+) -> ConnectionPool[C]:
     """Return a pool of such connections, which wait for locks and for the engine only so long, and pass a check."""
 
     def configure(connection: Connection) -> None:
@@ -403,11 +412,12 @@ def open_pool(info: str, check: Callable[[Connection], None] = lambda _: None) -
 
     return ConnectionPool(
         info,
+        connection_class=connection_class,
         min_size=2,
         max_size=CONNECTIONS,
         kwargs={"autocommit": True, "cursor_factory": Rows},
         configure=configure,
         reconnect_timeout=RECONNECT_SECONDS,
         open=True,
-        name="kb",
+        name=name,
     )
