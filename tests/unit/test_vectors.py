@@ -148,8 +148,14 @@ def test_vectors_of_any_length_are_coded(dimensions):
     centred = vectors - quantizer.mean
     deviations = np.sqrt((centred**2).mean(1, keepdims=True))
     meant = np.where(signs, 1, -1) * np.where(np.abs(centred) > 0.98 * deviations, 1.5104, 0.4528)
-    for estimates, values in (quantizer.estimates, np.where(signs, 1, -1)), (quantizer.refined, meant):
-        expected = (centred**2).sum(1) / (centred * values).sum(1) * (values @ query)
+    step = (query.max() - query.min()) / 63
+    rounded = query.min() + np.rint((query - query.min()) / step) * step
+    rough, fine = 2 * signs @ rounded - query.sum(), meant @ query
+    for estimates, values, product in (
+        (quantizer.estimates, np.where(signs, 1, -1), rough),
+        (quantizer.refined, meant, fine),
+    ):
+        expected = (centred**2).sum(1) / (centred * values).sum(1) * product
         assert estimates(query, codes, ids - 1) == pytest.approx(expected, rel=1e-3, abs=1e-4)
     assert 4 in best(coded(ids, vectors).snapshot(Reader(ids, vectors)).nearest(query, 10), 1)
 

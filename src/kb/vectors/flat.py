@@ -62,12 +62,16 @@ class FlatIndex:
         self, query: NDArray[np.float32], limit: int, among: Among = None, *, exact: bool = False
     ) -> ScoredChunks:
         """Return the `limit` chunks nearest to a unit vector, the older one of equals."""
-        rows = np.flatnonzero(self.rows.mask(among))
-        if rows.size > GATHERED * self.ids.size:
-            scores = np.vecdot(self.rows.data, query)[rows]
+        allowed = self.rows.mask(among)
+        count = np.count_nonzero(allowed)
+        if count == allowed.size:
+            ids, scores = self.ids, np.vecdot(self.rows.data, query)
+        elif count > GATHERED * allowed.size:
+            ids, scores = self.ids[allowed], np.vecdot(self.rows.data, query)[allowed]
         else:
-            scores = np.vecdot(self.rows.data[rows], query)
-        return ScoredChunks(self.ids[rows], scores.astype(np.float64)).best(limit)
+            ids, scores = self.ids[allowed], np.vecdot(self.rows.data[allowed], query)
+        best = ScoredChunks(ids, scores).best(limit)
+        return ScoredChunks(best.ids, best.scores.astype(np.float64))
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""

@@ -21,6 +21,9 @@ WORD = 64
 BLOCK = 32_768
 LOW = np.uint64(0xFFFFFFFF)
 HIGH = np.uint64(32)
+PLANES = 6
+"""In so many bits a query's numbers are taken for the first estimate."""
+
 SUMMED = 4096
 """Of how many codes an estimate is made at once."""
 
@@ -97,8 +100,11 @@ class Quantizer:
         self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]
     ) -> NDArray[np.float32]:
         """Return estimates of the cosines of these rows' vectors, each less one and the same number; shape (n,)."""
-        signs = _bytes(codes[:, : self.words], rows)
-        return _sums(self._table(query, SIGNS), signs) * _factors_in(codes, rows)[:, 0]
+        signs = _words(codes[:, : self.words], rows)
+        least, step, planes = self._planes(query)
+        above = sum(_popcounts(signs & plane[:, None]) << number for number, plane in enumerate(planes))
+        sums: NDArray[np.float32] = (2 * (least * _popcounts(signs) + step * above) - query.sum()).astype(np.float32)
+        return sums * _factors_in(codes, rows)[:, 0]
 
     def refined(
         self, query: NDArray[np.float32], codes: NDArray[np.uint64], rows: NDArray[np.intp]
@@ -108,25 +114,29 @@ class Quantizer:
         halves = np.empty((*signs.shape, 2), np.uint8)  # each with the signs of four dimensions, then their sizes
         halves[..., 0] = signs & 0xF0 | sizes >> 4
         halves[..., 1] = signs << 4 | sizes & 0x0F
-        return _sums(self._table(query, SIZES), halves.reshape(rows.size, -1)) * _factors_in(codes, rows)[:, 1]
+        return _sums(self._table(query), halves.reshape(rows.size, -1)) * _factors_in(codes, rows)[:, 1]
 
     def _packed(self, bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
         packed = np.zeros((len(bits), self.words * 8), np.uint8)
         packed[:, : -(-self.mean.size // 8)] = np.packbits(bits, axis=1)
         return packed.view(np.uint64)
 
-    def _table(self, query: NDArray[np.float32], meanings: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what each byte adds, of which each place has another: its meaning times the query's numbers."""
-        padded = np.zeros((self.words * WORD // len(meanings), len(meanings)), np.float32)
+    def _planes(self, query: NDArray[np.float32]) -> tuple[float, float, NDArray[np.uint64]]:
+        """Return the least number of a query, a step, and the bits of how many each is above it, the low ones first."""
+        least, highest = float(query.min()), float(query.max())
+        step = (highest - least) / (2**PLANES - 1) or 1.0
+        steps = np.rint((query - least) / step).astype(np.uint8)
+        return least, step, self._packed(steps >> np.arange(PLANES, dtype=np.uint8)[:, None] & 1 > 0)
+
+    def _table(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what each byte adds, of which each place has another: its numbers times the query's."""
+        padded = np.zeros((self.words * WORD // len(SIZES), len(SIZES)), np.float32)
         padded.ravel()[: query.size] = query
-        table: NDArray[np.float32] = padded @ meanings
+        table: NDArray[np.float32] = padded @ SIZES
         return table
 
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-SIGNS = np.where(BITS, 1, -1).astype(np.float32).T
-"""The signs that a byte stands for, shape (8, 256)."""
-
 SIZES = (np.where(BITS[:, :4], 1, -1) * np.where(BITS[:, 4:], LARGE, SMALL)).astype(np.float32).T
 """The numbers that four signs and four sizes stand for, shape (4, 256)."""
 
@@ -141,10 +151,20 @@ def _factors(centred: NDArray[np.float32], products: NDArray[np.float32]) -> NDA
     return np.divide(np.vecdot(centred, centred), products, out=np.zeros_like(products), where=products > 0)
 
 
-def _bytes(words: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint8]:
+def _words(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Return the columns of some rows, shape (words, n)."""
     # Column by column, as they are in memory: from all at once `take` would copy every code first.
-    columns = np.array([column.take(rows) for column in words.T])
-    return np.ascontiguousarray(columns.T).view(np.uint8)
+    return np.array([column.take(rows) for column in codes.T])
+
+
+def _popcounts(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return how many bits are set in each column."""
+    counts: NDArray[np.uint32] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)
+    return counts
+
+
+def _bytes(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(_words(codes, rows).T).view(np.uint8)
 
 
 def _factors_in(codes: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.float16]:

@@ -24,8 +24,10 @@ class ScoredChunks:
             return self
         # A partition first: sorting everything takes longer.
         threshold = np.partition(self.scores, -limit)[-limit]
-        above, equal = np.flatnonzero(self.scores > threshold), np.flatnonzero(self.scores == threshold)
-        rows = np.sort(np.concatenate([above, equal[: limit - above.size]]))
+        rows = np.flatnonzero(self.scores >= threshold)
+        if rows.size > limit:
+            equal = np.flatnonzero(self.scores[rows] == threshold)
+            rows = np.delete(rows, equal[limit - rows.size :])
         return ScoredChunks(self.ids[rows], self.scores[rows])
 
     def scores_for(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
