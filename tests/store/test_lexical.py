@@ -565,6 +565,17 @@ def damage(folder, sql):
         connection.execute(sql)
 
 
+@pytest.mark.parametrize("block", [1, 3, 4, 20])
+def test_lengths_are_the_same_however_many_are_read_at_a_time(tmp_path, monkeypatch, block):
+    with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:
+        Writer(store, 1, phrases=0).add(20)
+        with store.read() as tx:
+            together = read_snapshot(tx.connection).lengths
+            monkeypatch.setattr("kb.store.sqlite.words.BLOCK", block)
+            assert read_snapshot(tx.connection).lengths.tolist() == together.tolist()
+    assert len(set(together.tolist())) > 1
+
+
 @pytest.mark.parametrize("sql", LENGTHS.values(), ids=LENGTHS)
 def test_damaged_lengths_leave_the_full_text_to_sqlite_and_say_so(tmp_path, caplog, sql):
     with closing(SqliteStore(tmp_path / "kb.db", space(DIMENSIONS))) as store:

@@ -119,17 +119,19 @@ class Matches:
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""
         size = self._snapshot.size
-        # Of so many rows each the best is compared first: then the blocks and the rows of the best of them are few.
-        width = max(1, math.isqrt(size // limit))
-        blocks = self._summed(-(-size // width) * width)
+        # Of so many rows each the best is compared first: then the groups and the rows of the best of them are few. A
+        # group's rows are far apart, for numpy finds the highest of each column several times as fast as of each row.
+        height = max(1, math.isqrt(size // limit))
+        width = -(-size // height)
+        sums = self._summed(height * width)
         if admitted is not None:
-            blocks[:size] *= admitted.mask
-        blocks = blocks.reshape(-1, width)
-        highest = blocks.max(axis=1)
+            sums[:size] *= admitted.mask
+        groups = sums.reshape(height, width)
+        highest = groups.max(axis=0)
         near = np.flatnonzero(highest >= _bound(highest, limit))
-        scores = blocks[near]
-        rows, columns = np.nonzero((scores > 0) & (scores >= _bound(scores.ravel(), limit)))
-        return (near[rows] * width + columns).astype(np.int32)
+        scores = groups[:, near]
+        lines, columns = np.nonzero((scores > 0) & (scores >= _bound(scores.ravel(), limit)))
+        return (lines * width + near[columns]).astype(np.int32)
 
     def _summed(self, size: int) -> NDArray[np.float32]:
         """Return every row's score in single precision, and zeros behind them."""

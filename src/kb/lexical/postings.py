@@ -56,8 +56,10 @@ class Postings:
 
     def counts_of(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return how often the word, which stands in some row, stands in these."""
-        places = np.minimum(np.searchsorted(self.rows, rows), self.size - 1)
-        return np.where(self.rows[places] == rows, self.counts[places], 0).astype(np.float64)
+        places = self.rows.searchsorted(rows)
+        is_there = self.rows.take(places, mode="clip") == rows
+        counts: NDArray[np.float64] = np.multiply(self.counts.take(places, mode="clip"), is_there, dtype=np.float64)
+        return counts
 
     def before(self, row: int) -> Postings:
         """Return the postings in the rows before this one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 import numpy as np
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+Integer = TypeVar("Integer", np.int32, np.int64)
+
 DEFAULT_LIMIT = 256 << 20
 
 MAX_TOKENS = 8
@@ -46,6 +48,9 @@ MAX_VARINT = 4
 
 COLUMNS = 2
 """How many `chunks_fts` has: each length of a chunk is as many numbers."""
+
+BLOCK = 65_536
+"""Of how many chunks the lengths are read at a time: what that takes meanwhile is many times what it leaves."""
 
 
 class Words:
@@ -151,7 +156,7 @@ class WordReader:
     def begun(self, beginning: str) -> Postings:
         """Return in which rows tokens stand that begin so, all as one word."""
         blob = self._connection.execute(statements("postings")["select_begun"], (beginning, beginning + LAST)).get
-        values = np.sort(_numbers(blob, ">u4"))
+        values = np.sort(_numbers(blob, ">u4", np.int64))
         ids, counts = _counted(values >> 1, values & 1)
         rows, found = self.snapshot.rows_of(ids)
         return Postings.of(rows, counts[found])
@@ -167,7 +172,8 @@ class WordReader:
         return Postings.of(rows, counts[found])
 
     def _token(self, token: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        values = _numbers(self._connection.execute(statements("postings")["select_token"], (token,)).get, ">u4")
+        blob = self._connection.execute(statements("postings")["select_token"], (token,)).get
+        values = _numbers(blob, ">u4", np.int64)
         return _counted(values >> 1, values & 1)
 
     def _phrase(self, key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -185,7 +191,8 @@ class WordReader:
         return _counted(starts >> 32, starts & 1)
 
     def _places(self, token: str) -> NDArray[np.int64]:
-        return _numbers(self._connection.execute(statements("postings")["select_places"], (token,)).get, ">u8")
+        blob = self._connection.execute(statements("postings")["select_places"], (token,)).get
+        return _numbers(blob, ">u8", np.int64)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -211,14 +218,16 @@ def read_snapshot(connection: apsw.Connection) -> LexicalSnapshot:
         ValueError: the lengths of the chunks are damaged.
     """
     [(ids_blob, lengths_blob, sizes_blob)] = connection.execute(statements("postings")["select_lengths"])
-    ids, lengths = _numbers(ids_blob, ">u4"), _lengths(lengths_blob or b"", _numbers(sizes_blob, ">u4"))
-    pairs = _numbers(connection.execute(statements("postings")["select_document_ids"]).get, ">u4").reshape(-1, 2)
+    ids, sizes = (_numbers(blob, ">u4", np.int32) for blob in (ids_blob, sizes_blob))
+    lengths = _lengths(lengths_blob or b"", sizes)
+    pairs_blob = connection.execute(statements("postings")["select_document_ids"]).get
+    pairs = _numbers(pairs_blob, ">u4", np.int32).reshape(-1, 2)
     order = np.argsort(ids, kind="stable")
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     if not np.array_equal(ids[order], pairs[:, 0]):
         raise ValueError("the full text has other chunks than there are")
     columns = (pairs[:, 0], pairs[:, 1], lengths[order])
-    return LexicalSnapshot.of(generation(connection), *(column.astype(np.int32) for column in columns))
+    return LexicalSnapshot.of(generation(connection), *(np.ascontiguousarray(column) for column in columns))
 
 
 def indexed_chunks(connection: apsw.Connection, ids: Sequence[int]) -> list[NewChunk]:
@@ -241,21 +250,31 @@ def _counted(ids: NDArray[np.int64], in_header: NDArray[np.int64]) -> tuple[NDAr
     return ids[first], np.add.reduceat(np.where(in_header, HEADER_WEIGHT, 1), first)
 
 
-def _numbers(blob: bytes | None, dtype: str) -> NDArray[np.int64]:
-    return np.frombuffer(blob or b"", dtype).astype(np.int64)
+def _numbers(blob: bytes | None, dtype: str, number: type[Integer]) -> NDArray[Integer]:
+    return np.frombuffer(blob or b"", dtype).astype(number)
 
 
-def _lengths(blob: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _lengths(blob: bytes, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the length of each chunk, of which so many bytes are.
 
     Raises:
         ValueError: they are not what FTS5 writes.
     """
-    if len(blob) != sizes.sum():
+    if len(blob) != sizes.sum(dtype=np.int64):
         raise ValueError("the lengths of chunks are no bytes")
-    ends = np.cumsum(sizes)
+    lengths, start = np.empty(sizes.size, np.int32), 0
+    for first in range(0, sizes.size, BLOCK):
+        block = slice(first, first + BLOCK)
+        ends = np.cumsum(sizes[block], dtype=np.int64)
+        lengths[block] = _lengths_of(blob[start : start + ends[-1]], ends)
+        start += int(ends[-1])
+    return lengths
+
+
+def _lengths_of(blob: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the lengths of some chunks, of which each is written up to one of these ends; raises as `_lengths`."""
     lasts = np.flatnonzero(np.frombuffer(blob, np.uint8) < 0x80)  # of each number
-    if lasts.size != COLUMNS * sizes.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
+    if lasts.size != COLUMNS * ends.size or not np.array_equal(lasts[COLUMNS - 1 :: COLUMNS], ends - 1):
         raise ValueError("the lengths of chunks are of other columns")
     if np.diff(lasts, prepend=-1).max(initial=0) > MAX_VARINT:
         raise ValueError("the lengths of chunks are no lengths")
