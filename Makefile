@@ -103,7 +103,7 @@ test-docs: .venv/dev.stamp
 
 # The pages in that browser, and for those who do not see them (axe-core, from npm); pictures of each are in build/pages.
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
-	$(BIN)/pytest -n 2 --dist loadfile -m "(web or not web)$(if $(findstring postgres,$(KB_TEST_STORES)), and not sqlite)" tests/web
+	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
 
 # The pictures in the README.
 pictures: .venv/dev.stamp
@@ -135,7 +135,7 @@ test-offline: .venv/dev.stamp
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
-# What opens a store or asks a server, over PostgreSQL; what is about a file (`sqlite`) is left out.
+# Nearly all that opens a store or asks a server, over PostgreSQL; what is about a file (`sqlite`) is left out.
 OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
@@ -146,7 +146,7 @@ OVER_HTTP = tests/http tests/mcp
 OVER_REST = tests/access tests/cli tests/client tests/watching tests/schema tests/hostile tests/e2e \
   --ignore tests/e2e/test_make.py --ignore tests/e2e/test_bench.py --ignore tests/e2e/test_extras.py
 test-postgres: .venv/dev.stamp
-	KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "not sqlite and not long and (postgres or not hostile)" \
+	KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)" \
 	  tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
 
 # 100 times an engine, a worker or PostgreSQL itself is killed under load, 1,000 times a worker while jobs are done, and a primary fails

@@ -196,8 +196,12 @@ def pytest_make_parametrize_id(val, argname):
     return argname if isinstance(val, bytes) else None
 
 
-def pytest_collection_modifyitems(items):
-    """Let each report carry the requirements its test proves."""
+def pytest_collection_modifyitems(config, items):
+    """Let each report carry the requirements its test proves; leave out what another store than the tried one has."""
+    if TRIED[-1] != "sqlite":
+        about_files = [item for item in items if item.get_closest_marker("sqlite")]
+        config.hook.pytest_deselected(items=about_files)
+        items[:] = [item for item in items if item not in about_files]
     for item in items:
         numbers = [mark.args[0] for mark in item.iter_markers("requirement")]
         for group, number in (each.split("-") for each in numbers):

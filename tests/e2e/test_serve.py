@@ -283,7 +283,6 @@ async def test_alive_and_ready_are_open_and_say_nothing_more(server):
     assert nothing.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.sqlite
 @pytest.mark.requirement("E-9")
 def test_an_engine_whose_database_cannot_be_read_is_alive_but_not_ready(start_server, tmp_path):
     with start_server(tmp_path) as server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,6 +16,7 @@ from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.store.rows import NOBODY, Author, Filter, Retention
 from kb.store.sqlite.rebuild import rebuild
+from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import content
 from tests.support.blobs import kept_at
 from tests.support.spaces import space
@@ -179,24 +181,34 @@ def test_files_of_versions_and_of_the_bin_stay_until_these_go(make_store, tmp_pa
         assert kept() == [False, False]
 
 
-def test_a_search_as_of_a_moment_works_with_few_vectors_and_with_many(make_store):
+@pytest.mark.sqlite
+def test_a_search_as_of_a_moment_works_with_many_vectors_in_a_file(tmp_path):
+    with closing(SqliteStore(tmp_path / "kb.db", space(8), flat_limit=10)) as store:
+        finds_what_was_there(store)
+
+
+def test_a_search_as_of_a_moment_works(make_store):
     with opened(make_store) as store:
-        ids = [add(store, f"apple {number}", seed=number) for number in range(30)]
-        time.sleep(0.003)
-        then = datetime.now(UTC)
-        time.sleep(0.003)
-        for id_ in ids[::2]:
-            update(store, id_, "pear", Author("k"))
-        with store.read() as tx:
-            selection = tx.index_at(then).select(Filter(as_of=then))
-            vector = content("x", seed=4).vectors[0]
-            near = selection.nearest(vector, 1)
-            [hit] = tx.index_at(then).hits(near.ids.tolist())
-            assert (hit.text, hit.document_id) == ("apple 4", ids[4])
-            every = selection.nearest(vector, 100).ids
-            assert sorted(tx.index_at(then).documents_of(every)) == ids
-            assert near.scores[0] == pytest.approx(1, abs=1e-3)
-            assert selection.full_text(("apple",), 100).ids.size == 30
+        finds_what_was_there(store)
+
+
+def finds_what_was_there(store):
+    ids = [add(store, f"apple {number}", seed=number) for number in range(30)]
+    time.sleep(0.003)
+    then = datetime.now(UTC)
+    time.sleep(0.003)
+    for id_ in ids[::2]:
+        update(store, id_, "pear", Author("k"))
+    with store.read() as tx:
+        selection = tx.index_at(then).select(Filter(as_of=then))
+        vector = content("x", seed=4).vectors[0]
+        near = selection.nearest(vector, 1)
+        [hit] = tx.index_at(then).hits(near.ids.tolist())
+        assert (hit.text, hit.document_id) == ("apple 4", ids[4])
+        every = selection.nearest(vector, 100).ids
+        assert sorted(tx.index_at(then).documents_of(every)) == ids
+        assert near.scores[0] == pytest.approx(1, abs=1e-3)
+        assert selection.full_text(("apple",), 100).ids.size == 30
 
 
 @pytest.mark.parametrize(
