@@ -26,7 +26,8 @@ SERVICES = ["engine", "gateway"]
 MOST = {"kb-engine": 450, "kb-mcp": 200}
 """Megabytes of an image."""
 
-LONG = "Many words about ledgers keep the engine busy for a long while. " * 9_000
+LONG = b"Many words about ledgers keep the engine busy for a long while. " * 65_536
+"""It takes several times as long as Docker, which looks every ten seconds, takes to find a new engine healthy."""
 
 FIND = """
 import importlib.util, shutil, sys
@@ -64,13 +65,18 @@ async def test_an_agent_adds_a_note_and_finds_it_also_after_the_stack_went_down_
     assert found["results"][0]["document_id"] == document
 
 
+async def upload(agent, filename, content):
+    """The id of a new file's job."""
+    started = await call(agent, "kb_upload_start", filename=filename, total_size=len(content))
+    for index, begin in enumerate(range(0, len(content), 1 << 20)):
+        data = base64.b64encode(content[begin : begin + (1 << 20)]).decode()
+        await call(agent, "kb_upload_chunk", upload_id=started["upload_id"], data=data, chunk_index=index)
+    return (await call(agent, "kb_upload_finish", upload_id=started["upload_id"]))["job_id"]
+
+
 async def uploaded(agent, filename, content):
     """The id of a new file's document."""
-    upload = await call(agent, "kb_upload_start", filename=filename, total_size=len(content))
-    data = base64.b64encode(content).decode()
-    await call(agent, "kb_upload_chunk", upload_id=upload["upload_id"], data=data, chunk_index=0)
-    job = await call(agent, "kb_upload_finish", upload_id=upload["upload_id"])
-    return await done(agent, job["job_id"])
+    return await done(agent, await upload(agent, filename, content))
 
 
 async def test_a_file_is_parsed_in_the_locked_container(stack):
@@ -278,7 +284,7 @@ async def test_a_job_that_ends_the_engine_ends_itself_in_a_container_of_a_gibiby
     stack.compose(*up)
     assert stack.inspected("engine")["HostConfig"]["Memory"] == 1 << 30
     async with stack.agent() as agent:
-        deadly = (await call(agent, "kb_addnote", text=LONG))["job_id"]
+        deadly = await upload(agent, "ledgers.txt", LONG)
         notes = (call(agent, "kb_addnote", text=f"Parcel {number} waits.") for number in range(100))
         behind = [accepted["job_id"] for accepted in await asyncio.gather(*notes)]
 
