@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+import ctypes
+import mmap
+import sys
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
 
 from bench import corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from bench.corpus import Sentences
@@ -41,6 +45,9 @@ class Database(Protocol):
     def disk(self) -> int:
         """Return how many bytes it takes."""
 
+    def held(self) -> AbstractContextManager[None]:
+        """Have the system keep it in memory meanwhile."""
+
 
 class SqliteDatabase:
     """See `Database`."""
@@ -62,6 +69,15 @@ class SqliteDatabase:
     def disk(self) -> int:
         """Return the bytes of its files."""
         return sum(file.stat().st_size for file in self.folder.glob("kb.db*"))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Lock its pages in the system's cache: a machine that shares its memory may forget them within minutes."""
+        with (self.folder / "kb.db").open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as pages:
+            begin = np.frombuffer(pages, np.uint8).ctypes.data
+            if ctypes.CDLL(None).mlock(ctypes.c_void_p(begin), ctypes.c_size_t(len(pages))):
+                print(f"{file.name} is not held in memory: raise `ulimit -l`", file=sys.stderr)
+            yield
 
 
 class PostgresDatabase:
@@ -88,6 +104,10 @@ class PostgresDatabase:
     def disk(self) -> int:
         """Return the bytes of its tables and indexes."""
         return self._ask(self._url, "SELECT pg_database_size(%s)", self._name)
+
+    def held(self) -> AbstractContextManager[None]:
+        """Leave that to the server."""
+        return nullcontext()
 
     def _ask(self, url: str, sql: str, *parameters: str) -> int:
         from kb.store.postgres.store import connect

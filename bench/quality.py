@@ -35,7 +35,7 @@ FLOORS: Final = {"scifact": 0.72}
 APART: Final = 0.01
 """So far apart may the same collection's figures be over two stores."""
 
-ORDER: Final = ("words", "meaning", "both")
+MODES: Final = ("words", "meaning", "both")
 STORES: Final = {"sqlite": ["sqlite"], "postgres": ["postgres"], "both": ["sqlite", "postgres"]}
 
 
@@ -54,7 +54,7 @@ async def measure(url: str, wanted: Collection) -> Scores:
         seconds = time.perf_counter() - begun
         print(f"{wanted.name}: {len(wanted.documents)} documents, {status['chunks']} chunks, in after {seconds:.0f} s")
         found: Scores = {}
-        for mode in ORDER:
+        for mode in MODES:
             found[mode] = ndcg, recall = await scores(client, wanted, mode)
             interval = f"({ndcg.low:.3f} to {ndcg.high:.3f})"
             print(f"  {mode:8}  nDCG@10 {ndcg.value:.4f} {interval}  recall@100 {recall.value:.4f}", flush=True)

@@ -176,6 +176,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    if any(size % CHUNKS for size in arguments.sizes):
+        parser.error(f"PASSAGES: {CHUNKS} are in a document")
     found = run(arguments.folder, arguments.sizes, arguments.store)
     print(table(found))
     if arguments.json:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kb.client.client import EngineClient
 
 CONNECTIONS = 8
+PLACES = ("KB_DATABASE_URL", "KB_DATABASE_READ_URL", "KB_BLOB_URL")
+"""What the user's own knowledge base is found by, and a server that is measured must not."""
 
 
 @contextmanager
@@ -69,8 +71,9 @@ def launched(command: Sequence[str], **environment: str) -> Iterator[Server]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
+        inherited = {name: value for name, value in os.environ.items() if name not in PLACES}
         process = subprocess.Popen(
-            [*command, "--port", str(port)], stderr=subprocess.DEVNULL, env=os.environ | environment
+            [*command, "--port", str(port)], stderr=subprocess.DEVNULL, env=inherited | environment
         )
         begun = time.perf_counter()
         try:
