@@ -1,0 +1,108 @@
+"""Searches of 16 clients beside ingestion: what each takes from the other.
+
+    python -m bench.beside [PASSAGES]      100,000 when not given
+
+Abstracts are added alone, queries are asked alone, then both at once, in turn and several times, over a database of
+`bench.corpus`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bench.collection import collection
+from bench.corpus import load_sentences, queries
+from bench.databases import SqliteDatabase
+from bench.scale import Client, settle, together
+from bench.serving import add_all, launched
+from kb.client.client import EngineClient
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Documents = list[tuple[str, dict[str, str]]]
+
+PASSAGES: Final = 100_000
+PORTIONS, PORTION = 7, 200
+"""Of so many abstracts each; the first portion only warms up."""
+
+MOST_WAITING, LEAST_KEPT = 3.0, 0.6
+"""How many times as long the 95th of a hundred searches may take, and what ingestion shall keep of its rate."""
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """Return how long it took."""
+    begun = time.perf_counter()
+    act()
+    return time.perf_counter() - begun
+
+
+def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequence[str]) -> dict[str, list[float]]:
+    """Return how many abstracts a second were added, and each search's milliseconds, alone and beside each other."""
+
+    async def added(documents: Documents) -> None:
+        async with EngineClient(url) as engine:
+            await add_all(engine, documents)
+
+    def add() -> float:
+        documents = next(portions)
+        return len(documents) / seconds(partial(asyncio.run, added(documents)))
+
+    found: dict[str, list[float]] = {name: [] for name in ("alone", "beside", "searches alone", "searches beside")}
+    with ThreadPoolExecutor(1) as thread:
+        add()
+        for _ in range((PORTIONS - 1) // 2):
+            found["alone"].append(add())
+            found["searches alone"] += together(client.search, texts)[1]
+            adding = thread.submit(add)
+            while not adding.done():
+                found["searches beside"] += together(client.search, texts[:64])[1]
+            found["beside"].append(adding.result())
+    return found
+
+
+def report(found: dict[str, list[float]]) -> bool:
+    """Print both and their ratios; return whether they are within the limits."""
+    alone, beside = (statistics.quantiles(found[f"searches {name}"], n=20)[18] for name in ("alone", "beside"))
+    rates = [statistics.median(found[name]) for name in ("alone", "beside")]
+    print(f"searches, p95: alone {alone:.0f} ms, beside ingestion {beside:.0f} ms")
+    print(f"  ratio {beside / alone:.2f} (at most {MOST_WAITING})")
+    print(f"abstracts a second: alone {rates[0]:.1f}, beside searches {rates[1]:.1f}")
+    print(f"  ratio {rates[1] / rates[0]:.2f} (at least {LEAST_KEPT})")
+    return beside <= MOST_WAITING * alone and rates[1] >= LEAST_KEPT * rates[0]
+
+
+def main() -> int:
+    """Return 0 if both are within their limits."""
+    parser = argparse.ArgumentParser(description="Measure searches beside ingestion.")
+    parser.add_argument("passages", metavar="PASSAGES", type=int, nargs="?", default=PASSAGES)
+    size = parser.parse_args().passages
+    documents = iter(collection("scifact").documents.items())
+    portions = (list(islice(documents, PORTION)) for _ in range(PORTIONS))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        embedder = OnnxEmbedder(prepare(Settings.read().model_dir, folder, "auto"), "cpu")
+        database = SqliteDatabase(folder, size)
+        database.fill(load_sentences(embedder, folder / "sentences.npy"), size)
+        command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(database.folder)]
+        with launched(command) as server:
+            client = Client(server)
+            settle(server)
+            return int(not report(measure(server.url, client, portions, queries())))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
