@@ -15,15 +15,14 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import islice
+from itertools import chain, cycle, islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench.collection import collection
 from bench.corpus import load_sentences, queries
 from bench.databases import SqliteDatabase
-from bench.scale import Client, settle, together
+from bench.scale import CLIENTS, Client, settle, timed
 from bench.serving import add_all, launched
 from kb.client.client import EngineClient
 from kb.embed.models.prepare import prepare
@@ -39,15 +38,22 @@ PASSAGES: Final = 100_000
 PORTIONS, PORTION = 7, 200
 """Of so many abstracts each; the first portion only warms up."""
 
+SECONDS: Final = 20
+"""How long is searched at a time without ingestion."""
+
 MOST_WAITING, LEAST_KEPT = 3.0, 0.6
 """How many times as long the 95th of a hundred searches may take, and what ingestion shall keep of its rate."""
 
 
-def seconds(act: Callable[[], object]) -> float:
-    """Return how long it took."""
-    begun = time.perf_counter()
-    act()
-    return time.perf_counter() - begun
+def searched(client: Client, texts: Sequence[str], is_over: Callable[[], bool]) -> list[float]:
+    """Search from every client without a pause until it is over; return each search's milliseconds."""
+
+    def ask(number: int) -> list[float]:
+        asked = takewhile(lambda _: not is_over(), cycle([*texts[number:], *texts[:number]]))
+        return [timed(lambda text=text: client.search(text)) for text in asked]  # type: ignore[misc]
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return list(chain.from_iterable(pool.map(ask, range(0, len(texts), -(-len(texts) // CLIENTS)))))
 
 
 def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequence[str]) -> dict[str, list[float]]:
@@ -59,17 +65,17 @@ def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequ
 
     def add() -> float:
         documents = next(portions)
-        return len(documents) / seconds(partial(asyncio.run, added(documents)))
+        return 1000 * len(documents) / timed(lambda: asyncio.run(added(documents)))
 
     found: dict[str, list[float]] = {name: [] for name in ("alone", "beside", "searches alone", "searches beside")}
     with ThreadPoolExecutor(1) as thread:
         add()
         for _ in range((PORTIONS - 1) // 2):
             found["alone"].append(add())
-            found["searches alone"] += together(client.search, texts)[1]
+            waiting = thread.submit(time.sleep, SECONDS)
+            found["searches alone"] += searched(client, texts, waiting.done)
             adding = thread.submit(add)
-            while not adding.done():
-                found["searches beside"] += together(client.search, texts[:64])[1]
+            found["searches beside"] += searched(client, texts, adding.done)
             found["beside"].append(adding.result())
     return found
 
