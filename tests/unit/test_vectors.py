@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.vectors.cache import VectorCache
 from kb.vectors.coded import CodedIndex, StoredIndex
 from kb.vectors.flat import FlatIndex
 from kb.vectors.quantize import Quantizer
@@ -48,7 +50,7 @@ def random_units(count, dimensions, seed=0):
 
 def coded(ids, vectors):
     quantizer = Quantizer(vectors.mean(0))
-    return CodedIndex(Rows.of(ids, np.asfortranarray(quantizer.encode(ids, vectors))), quantizer)
+    return CodedIndex.of(Rows.of(ids, np.asfortranarray(quantizer.encode(ids, vectors))), quantizer)
 
 
 def best(found, limit=10):
@@ -95,12 +97,50 @@ def test_codes_of_real_vectors_find_what_every_vector_compared_finds(many):
     assert reader.read <= 350
 
 
-def test_scores_are_those_of_the_vectors(many):
+def test_scores_are_those_of_the_vectors_whether_read_now_or_before(many):
     snapshot, reader, queries = many
     for query in queries[:10]:
         found = snapshot.nearest(query, 100)
         assert (found.scores == np.vecdot(reader.vectors(found.ids), query)).all()
+        reader.read = 0
         assert (found.scores == snapshot.cosines(query, found.ids)).all()
+        assert not reader.read, "what was read a moment ago is read again"
+
+
+def test_a_vector_gives_its_place_to_another():
+    ids, vectors = np.arange(50), random_units(50, 16)
+    cache = VectorCache(16, 20 * 4 * 16)
+    cache.put(ids[:20], vectors[:20])
+    cache.put(ids[20:], vectors[20:])
+    found, are_there = cache.get(ids)
+    assert np.count_nonzero(are_there) == 20
+    assert (found[are_there] == vectors[are_there]).all()
+    assert cache.size == 20 * 4 * 16
+
+
+def test_a_chunk_without_a_vector_is_asked_for_again():
+    cache = VectorCache(16, 1 << 20)
+    cache.put(np.array([7]), np.zeros((1, 16), np.float32))
+    assert not cache.get(np.array([7]))[1].any()
+    assert cache.size == 0
+
+
+def test_threads_get_the_vectors_of_their_chunks_while_others_put_theirs_in_the_same_places():
+    vectors = random_units(4000, 384)
+    cache = VectorCache(384, 100 * 4 * 384)
+
+    def ask(seed):
+        random, hits = np.random.default_rng(seed), 0
+        for _ in range(300):
+            ids = np.unique(random.integers(0, 4000, 100))
+            found, are_there = cache.get(ids)
+            assert (found[are_there] == vectors[ids[are_there]]).all()
+            cache.put(ids[~are_there], vectors[ids[~are_there]])
+            hits += np.count_nonzero(are_there)
+        return hits
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(4)))
 
 
 def test_a_filter_of_any_selectivity_never_comes_back_short_and_finds_the_same(many):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.vectors.cache import VectorCache
 from kb.vectors.flat import columns
 from kb.vectors.rows import RowIndex
 from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,6 +36,9 @@ GATHERED = 0.25
 
 BLOCK = 8192
 """How many vectors are read at a time."""
+
+CACHED = 96 << 20
+"""How many bytes of vectors that were read stay in memory: 65,536 of 384 dimensions."""
 
 SAMPLED = 16_384
 FARTHEST = np.iinfo(np.uint16).max
@@ -77,11 +81,7 @@ class StoredSnapshot:
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
-        scores = np.empty(ids.size)
-        for start in range(0, ids.size, BLOCK):
-            block = slice(start, start + BLOCK)
-            scores[block] = np.vecdot(self.reader.vectors(ids[block]), query)
-        return scores
+        return _cosines(self.vectors, query, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
@@ -95,9 +95,21 @@ class CodedIndex(RowIndex):
     Args:
         rows: the codes, in Fortran order.
         quantizer: what made them.
+        cache: vectors that were read; later indexes of the same vectors share it.
     """
 
     quantizer: Quantizer
+    cache: VectorCache
+
+    @classmethod
+    def of(cls, rows: Rows, quantizer: Quantizer) -> CodedIndex:
+        """Return an index for which no vector was read yet."""
+        return cls(rows, quantizer, VectorCache(quantizer.mean.size, CACHED))
+
+    @property
+    def size(self) -> int:
+        """The bytes of the rows, without the room to grow, and of the vectors that were read."""
+        return self.rows.data.nbytes + self.rows.ids.nbytes + self.cache.size
 
     def snapshot(self, reader: VectorReader) -> CodedSnapshot:
         """Return the snapshot for a reader of the same moment."""
@@ -106,7 +118,7 @@ class CodedIndex(RowIndex):
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> CodedIndex:
         """Return the next index."""
         ids, vectors = columns(added, self.quantizer.mean.size)
-        return CodedIndex(self.rows.changed(ids, self.quantizer.encode(ids, vectors), removed), self.quantizer)
+        return replace(self, rows=self.rows.changed(ids, self.quantizer.encode(ids, vectors), removed))
 
     def candidates(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], limit: int) -> NDArray[np.intp]:
         """Return the `limit` rows, ascending, that seem nearest to a unit vector; all that are allowed if no more."""
@@ -159,17 +171,33 @@ class CodedSnapshot:
 
     def cosines(self, query: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how near these chunks, which are alive, are to a unit vector; 0 for one without a vector."""
-        return self.stored.cosines(query, ids)
+        return _cosines(self.vectors, query, ids)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these chunks by ascending id; zeros for one without a vector."""
-        return self.stored.vectors(ids)
+        vectors, are_known = self.index.cache.get(ids)
+        if not are_known.all():
+            unknown = ids[~are_known]
+            vectors[~are_known] = read = self.stored.vectors(unknown)
+            self.index.cache.put(unknown, read)
+        return vectors
 
 
 def rescored(limit: int, count: int) -> int:
     """Return how many of `count` chunks to compare exactly when `limit` are wanted."""
     wanted = min(RESCORED * limit * count**0.25, OF_LONG * math.sqrt(limit * count))
     return max(MIN_RESCORED, 2 * limit, int(wanted))
+
+
+def _cosines(
+    read: Callable[[NDArray[np.int64]], NDArray[np.float32]], query: NDArray[np.float32], ids: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how near the vectors of these chunks, a block of which is read at a time, are to a unit vector."""
+    scores = np.empty(ids.size)
+    for start in range(0, ids.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        scores[block] = np.vecdot(read(ids[block]), query)
+    return scores
 
 
 def _best(rows: NDArray[np.intp], estimates: NDArray[np.float32], limit: int) -> NDArray[np.intp]:

@@ -121,7 +121,7 @@ class VectorKeeper:
                     return
                 rows = read_codes(tx.connection, quantizer)
                 if rows.alive.all():  # else once more
-                    self._vectors.adopt(CodedIndex(rows, quantizer))
+                    self._vectors.adopt(CodedIndex.of(rows, quantizer))
 
     def _quantizer(self) -> Quantizer | None:
         """Return what makes the codes; from its beginning every new vector gets one. None if other vectors came."""

@@ -201,7 +201,7 @@ class Vectors:
         if quantizer:
             rows = read_codes(connection, quantizer)
             if rows.alive.all():
-                return CodedIndex(rows, quantizer)
+                return CodedIndex.of(rows, quantizer)
         return stored_index(connection)
 
     def _era_at(self, number: int) -> Era:
