@@ -378,7 +378,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         stack.enter_context(inbox)
     at_once = min(available_cores() + 1, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
-    queue = TurnQueue(settings.max_searches, at_once)
+    queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     search_service = SearchService(store, embedder, pool, instruments, recall)
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from itertools import pairwise
 
 import httpx2
 import pytest
@@ -17,7 +19,7 @@ async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came():
 
     async def search(number):
         nonlocal running, most
-        async with searches:
+        async with searches.turn({}):
             running += 1
             most = max(most, running)
             order.append(number)
@@ -35,7 +37,7 @@ async def test_one_search_too_many_is_refused_and_the_others_are_not():
     searches, go = TurnQueue(2, 1), asyncio.Event()
 
     async def search():
-        async with searches:
+        async with searches.turn({}):
             await go.wait()
 
     first, second = asyncio.create_task(search()), asyncio.create_task(search())
@@ -50,6 +52,26 @@ async def test_one_search_too_many_is_refused_and_the_others_are_not():
     await third
     assert second.cancelled()
     await search()
+
+
+async def test_beside_other_work_the_next_of_many_begins_as_much_later_as_the_last_one_took():
+    searches, began = TurnQueue(9, 1, gives_way=lambda: True), []
+
+    async def search():
+        async with searches.turn({}):
+            began.append(time.perf_counter())
+            await asyncio.sleep(0.05)
+
+    await asyncio.gather(*(search() for _ in range(3)))
+    assert all(later - before >= 0.1 for before, later in pairwise(began))
+
+
+async def test_beside_other_work_who_finds_nobody_else_does_not_wait():
+    searches = TurnQueue(9, 1, gives_way=lambda: True)
+    async with searches.turn({}):
+        await asyncio.sleep(1)
+    async with asyncio.timeout(0.5), searches.turn({}):
+        pass
 
 
 async def test_who_is_refused_learns_when_to_come_again(start_server, tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Busy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.types import Scope
 
@@ -24,11 +25,16 @@ class TurnQueue:
         limit: how many may run or wait.
         at_once: how many may run: more would only take the interpreter's lock from each other.
         refusal: what those are told who come when there are so many.
+        gives_way: whether there is other work, for which a queue that is never empty would leave too little time.
     """
 
-    def __init__(self, limit: int, at_once: int, refusal: str | None = None) -> None:
+    def __init__(
+        self, limit: int, at_once: int, refusal: str | None = None, gives_way: Callable[[], bool] = lambda: False
+    ) -> None:
         self._limit = limit
+        self._at_once = at_once
         self._refusal = refusal
+        self._gives_way = gives_way
         self._count = 0
         self._turns = asyncio.Semaphore(at_once)
 
@@ -42,16 +48,15 @@ class TurnQueue:
         if HAS_TURN in scope:
             yield
             return
-        async with self:
+        await self._begin()
+        begun = time.perf_counter()
+        try:
             scope[HAS_TURN] = True
             yield
+        finally:
+            self._end(time.perf_counter() - begun)
 
-    async def __aenter__(self) -> None:
-        """Wait for a turn.
-
-        Raises:
-            Busy: too many wait already.
-        """
+    async def _begin(self) -> None:
         if self._count >= self._limit:
             raise Busy(self._refusal)
         self._count += 1
@@ -61,7 +66,10 @@ class TurnQueue:
             self._count -= 1
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        """Let the next one in."""
+    def _end(self, seconds: float) -> None:
+        """Let the next one in; while turns give way to something else, as many seconds later as this one took."""
         self._count -= 1
-        self._turns.release()
+        if self._count >= self._at_once and self._gives_way():
+            asyncio.get_running_loop().call_later(seconds, self._turns.release)
+        else:
+            self._turns.release()

@@ -14,7 +14,7 @@ import logging
 import shutil
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -135,6 +135,7 @@ class Worker:
         self._files_at = time.monotonic()
         self._stalled_seconds = STALLED_SECONDS
         self._wake = threading.Event()
+        self._is_busy = False
         self._thread = threading.Thread(target=self._run, name="kb-worker")
 
     def start(self) -> None:
@@ -177,6 +178,11 @@ class Worker:
         if self._thread.ident:
             self._thread.join()
         (self._staging / STOPPED).unlink(missing_ok=True)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are jobs that it works on."""
+        return self._is_busy
 
     @property
     def confined(self) -> list[Restriction] | None:
@@ -246,7 +252,7 @@ class Worker:
             jobs = tx.jobs.claim(CLAIM, files=self._has_files) if is_ready else []
         self._stalled_seconds = STALLED_SECONDS
         if jobs:
-            with self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
+            with self._at_work(), self._instruments.ingestion(len(jobs)), closing(self._do(jobs)) as slices:
                 for _ in slices:
                     rounds = SHORT_ROUNDS
                     while rounds and self._do_short_jobs(files=not self._sandbox.is_extracting):
@@ -256,6 +262,14 @@ class Worker:
             self._sweep()
             self._reclaim()
         return bool(jobs)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._is_busy = False
 
     def _leave_files(self, error: FilesUnavailable) -> None:
         """Do without files for a while."""
