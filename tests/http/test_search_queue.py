@@ -66,6 +66,19 @@ async def test_beside_other_work_the_next_of_many_begins_as_much_later_as_the_la
     assert all(later - before >= 0.1 for before, later in pairwise(began))
 
 
+async def test_beside_other_work_a_long_search_does_not_let_the_next_one_wait_as_long_again(monkeypatch):
+    monkeypatch.setattr("kb.routes.queue.LONGEST_PAUSE", 0.05)
+    searches, began = TurnQueue(9, 1, gives_way=lambda: True), []
+
+    async def search():
+        async with searches.turn({}):
+            began.append(time.perf_counter())
+            await asyncio.sleep(3)
+
+    await asyncio.gather(search(), search())
+    assert began[1] - began[0] < 5
+
+
 async def test_beside_other_work_who_finds_nobody_else_does_not_wait():
     searches = TurnQueue(9, 1, gives_way=lambda: True)
     async with searches.turn({}):

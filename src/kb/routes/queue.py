@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 HAS_TURN: Final = "kb.has_turn"
 """What a request's scope has under this name is true once it has waited."""
 
+LONGEST_PAUSE: Final = 1.0
+"""How many seconds a turn gives way at most: after an exact search of a million chunks the others wait no longer."""
+
 
 class TurnQueue:
     """A context that a request runs in; the others wait outside, first come, first served.
@@ -67,9 +70,9 @@ class TurnQueue:
             raise
 
     def _end(self, seconds: float) -> None:
-        """Let the next one in; while turns give way to something else, as many seconds later as this one took."""
+        """Let the next one in; while turns give way, as many seconds later as this one took, but not too many."""
         self._count -= 1
         if self._count >= self._at_once and self._gives_way():
-            asyncio.get_running_loop().call_later(seconds, self._turns.release)
+            asyncio.get_running_loop().call_later(min(seconds, LONGEST_PAUSE), self._turns.release)
         else:
             self._turns.release()
