@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 HAS_TURN: Final = "kb.has_turn"
 """What a request's scope has under this name is true once it has waited."""
 
-LONGEST_PAUSE: Final = 1.0
-"""How many seconds a turn gives way at most: after an exact search of a million chunks the others wait no longer."""
+PAUSE, LONGEST_PAUSE = 1.7, 1.0
+"""A turn gives way for so many times as long as it took, and for so many seconds at most: an exact search of a million
+chunks takes some.
+"""
 
 
 class TurnQueue:
@@ -70,9 +72,9 @@ class TurnQueue:
             raise
 
     def _end(self, seconds: float) -> None:
-        """Let the next one in; while turns give way, as many seconds later as this one took, but not too many."""
+        """Let the next one in; while turns give way, after a pause in proportion to this one."""
         self._count -= 1
         if self._count >= self._at_once and self._gives_way():
-            asyncio.get_running_loop().call_later(min(seconds, LONGEST_PAUSE), self._turns.release)
+            asyncio.get_running_loop().call_later(min(PAUSE * seconds, LONGEST_PAUSE), self._turns.release)
         else:
             self._turns.release()
