@@ -24,7 +24,7 @@ BEGIN, END = "<!-- bench.scale: begin -->", "<!-- bench.scale: end -->"
 
 ROWS: Final[dict[str, tuple[str, ...]]] = {
     "start until ready, s": ("start s",),
-    "resident when ready / peak at start / after 16 clients, MB": (
+    "resident when ready / peak at start / after all of this, MB": (
         "resident MB",
         "peak at start MB",
         "resident after MB",
