@@ -376,11 +376,14 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         most_bytes = settings.max_upload_mb << 20
         inbox = Inbox(settings.inbox_dir, store, blobs, settings.data_dir, most_bytes, worker.wake)
         stack.enter_context(inbox)
-    at_once = min(available_cores() + 1, MAX_SEARCHES)
+    cores = available_cores()
+    at_once = min(cores + is_postgres(settings.database_url), MAX_SEARCHES)  # one of them waits for the server
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
-    search_service = SearchService(store, embedder, pool, instruments, recall)
+    search_service = SearchService(
+        store, embedder, pool, instruments, recall, is_alone=lambda: not (queue.is_crowded or worker.is_busy)
+    )
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     reembedder = start_reembedder(core, settings, instruments, stack)
     return Services(

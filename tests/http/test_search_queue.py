@@ -54,6 +54,25 @@ async def test_one_search_too_many_is_refused_and_the_others_are_not():
     await search()
 
 
+async def test_it_is_crowded_as_soon_as_one_waits():
+    searches, go, crowded = TurnQueue(2, 1), asyncio.Event(), []
+
+    async def search():
+        async with searches.turn({}):
+            crowded.append(searches.is_crowded)
+            await go.wait()
+            crowded.append(searches.is_crowded)
+
+    first = asyncio.create_task(search())
+    await asyncio.sleep(0)
+    second = asyncio.create_task(search())
+    await asyncio.sleep(0)
+    go.set()
+    await asyncio.gather(first, second)
+    assert crowded == [False, True, False, False]
+    assert not searches.is_crowded
+
+
 async def test_beside_other_work_the_next_of_many_begins_as_much_later_as_the_last_one_took():
     searches, began = TurnQueue(9, 1, gives_way=lambda: True), []
 

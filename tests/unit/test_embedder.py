@@ -101,6 +101,17 @@ def test_of_a_text_beyond_the_window_the_beginning_is_read_as_the_tokenizer_itse
         assert np.array_equal(embedder.embed_passages([text]), embedder.embed_passages([shortened]))
 
 
+@pytest.mark.requirement("S-6")
+def test_vectors_are_the_same_to_the_last_bit_on_one_core_and_on_several(model_files):
+    one, three = (OnnxEmbedder(model_files, "cpu", threads) for threads in (1, 3))
+    passages = [*TEXTS, *(f"word {'and ' * number}" for number in range(60))]
+    assert np.array_equal(three.embed_passages(passages), one.embed_passages(passages))
+    for text in TEXTS:
+        expected = one.embed_queries([text])
+        assert np.array_equal(three.embed_queries([text]), expected)
+        assert np.array_equal(three.embed_queries([text], alone=False), expected)
+
+
 def test_several_threads_get_what_one_gets(embedder):
     expected = embedder.embed_passages(TEXTS)
     with ThreadPoolExecutor(4) as threads:

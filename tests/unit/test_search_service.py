@@ -30,6 +30,7 @@ class Model:
         self.begun = threading.Semaphore(0)
         self.go = threading.Event()
         self.broken = False
+        self.were_alone = []
 
     def __getattr__(self, name):
         return getattr(self._embedder, name)
@@ -42,12 +43,13 @@ class Model:
     def models(self):
         return [self]
 
-    def embed_queries(self, texts):
+    def embed_queries(self, texts, *, alone=True):
+        self.were_alone.append(alone)
         self.begun.release()
         self.go.wait()
         if self.broken:
             raise MemoryError
-        return self._embedder.embed_queries(texts)
+        return self._embedder.embed_queries(texts, alone=alone)
 
 
 @pytest.fixture
@@ -103,6 +105,21 @@ def test_a_model_that_fails_fails_its_search_and_no_later_one(store, service, mo
             service.search(Query.parse("lamp", Filter()), 1)
     model.broken = False
     assert len(service.search(Query.parse("lamp", Filter()), 1).results) == 1
+
+
+def test_a_query_leaves_other_cores_to_others_where_there_are_such_and_is_answered_alike(store, model, embedder):
+    add(store, ["The lamp is lit at dusk."], embedder.embed_queries(["lamp"])[0])
+    model.go.set()
+    are_alone = [True, False]
+    with FollowingPool(1) as pool, closing(RecallMonitor(store, Instruments())) as recall:
+        service = SearchService(store, model, pool, Instruments(), recall, is_alone=lambda: are_alone[0])
+        alone = service.search(Query.parse("a lamp", Filter()), 1)
+        del are_alone[0]
+        assert service.search(Query.parse("a lamp", Filter()), 1) == alone
+        model.broken = True
+        with pytest.raises(MemoryError):
+            service.search(Query.parse("a lamp", Filter()), 1)
+    assert model.were_alone == [True, False, False]
 
 
 def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, service, model, embedder):

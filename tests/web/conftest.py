@@ -18,6 +18,8 @@ from tests.support.pdf import pdf
 from tests.support.stores import TRIED
 
 WAIT = 60
+GONE = "does not belong to the document"
+"""What the browser may say, instead of that it is stale, of an element whose page gives way to another at that moment."""
 NOTE = """# Boat
 
 Winter work on the **Wanderer**: the carburettor is cleaned each spring, before the moorings are renewed.
@@ -205,16 +207,18 @@ def places_asked(browser, url):
 
 def find(browser, selector, text=""):
     """What a person sees there, once it is there."""
-    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
     def shown(_):
-        return [
-            each
-            for each in browser.find_elements(By.CSS_SELECTOR, selector)
-            if each.is_displayed() and text in each.text
-        ]
+        found = browser.find_elements(By.CSS_SELECTOR, selector)
+        try:
+            return [each for each in found if each.is_displayed() and text in each.text]
+        except WebDriverException as error:
+            if GONE in str(error):
+                return []
+            raise
 
     return WebDriverWait(browser, WAIT, ignored_exceptions=[StaleElementReferenceException]).until(shown)
 

@@ -75,8 +75,11 @@ class Embedder(Tokenizer, Protocol):
     def provider(self) -> str:
         """The execution provider that is really active, in ONNX Runtime's words."""
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`."""
+    def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
+        """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
+
+        Who is not `alone` leaves other cores to others; the vectors are the same.
+        """
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of what queries are to find, likewise."""

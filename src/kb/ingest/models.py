@@ -73,9 +73,9 @@ class ActiveModel:
         """Return where each token of a text begins."""
         return self.current.token_starts(text)
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return the vectors of queries."""
-        return self.current.embed_queries(texts)
+        return self.current.embed_queries(texts, alone=alone)
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of passages."""

@@ -43,6 +43,11 @@ class TurnQueue:
         self._count = 0
         self._turns = asyncio.Semaphore(at_once)
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more than one request runs or waits."""
+        return self._count > 1
+
     @asynccontextmanager
     async def turn(self, scope: Scope) -> AsyncIterator[None]:
         """Wait for a turn, which lasts as long as the request: one that is tried again has its turn still.

@@ -22,7 +22,7 @@ from kb.search.token_budget import TokenBudget
 from kb.store.rows import Filter, VectorSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
     from datetime import datetime
 
@@ -78,6 +78,7 @@ class SearchService:
         pool: where the model works while the full-text leg does.
         instruments: the instruments.
         recall: what checks the vector leg.
+        is_alone: whether nothing else wants the cores.
     """
 
     def __init__(
@@ -87,16 +88,18 @@ class SearchService:
         pool: Executor,
         instruments: Instruments,
         recall: RecallMonitor,
+        is_alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._pool = pool
         self._instruments = instruments
         self._recall = recall
+        self._is_alone = is_alone
 
     def over(self, store: Store) -> SearchService:
         """Return the same service over another store, such as what one caller may see of it."""
-        return SearchService(store, self._embedder, self._pool, self._instruments, self._recall)
+        return SearchService(store, self._embedder, self._pool, self._instruments, self._recall, self._is_alone)
 
     def search(
         self,
@@ -132,7 +135,7 @@ class SearchService:
             unknown = self._unknown(index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
-            vector = None if query.text is None else self._pool.submit(self._embed, embedder, query.text)
+            vector = None if query.text is None else self._vector(embedder, query.text)
             successors = successors_in(tx, query.where.as_of)
             retriever = Retriever(index, query, vector, self._instruments, successors)
             found = find(retriever, top)
@@ -173,9 +176,17 @@ class SearchService:
                 return embedder
         raise ModelChanged(NOT_LOADED.format(space=space))
 
-    def _embed(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
+    def _vector(self, embedder: Embedder, text: str) -> Future[NDArray[np.float32]]:
+        """Return the vector of a text: made while other cores do other things, or now if these have enough to do."""
+        if self._is_alone():
+            return self._pool.submit(self._embed, embedder, text)
+        vector = Future[NDArray[np.float32]]()
+        vector.set_result(self._embed(embedder, text, alone=False))
+        return vector
+
+    def _embed(self, embedder: Embedder, text: str, *, alone: bool = True) -> NDArray[np.float32]:
         with self._instruments.search("embed"):
-            vector: NDArray[np.float32] = embedder.embed_queries([text])[0]
+            vector: NDArray[np.float32] = embedder.embed_queries([text], alone=alone)[0]
             return vector
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,13 @@ from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
 from kb.embed.onnx.batching import batches
+from kb.embed.onnx.core_pool import CorePool
 from kb.embed.onnx.providers import candidates
-from kb.embed.onnx.session import available_cores, detect_machine, open_session
+from kb.embed.onnx.session import CPU, available_cores, detect_machine, open_session
 from kb.embed.protocol import ModelSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from kb.embed.onnx.requirements import Machine
 
     OnBatch = Callable[[int, float], None]
+    Batch = Sequence[Sequence[int]]
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +40,10 @@ MIN_TOKENS = 16
 class OnnxEmbedder:
     """A model on a device: `auto`, `cpu`, `cuda` or `rocm`. Safe to call from several threads.
 
-    `threads` is how many cores one call uses on the CPU; all that the process may use when not given. `cache` is
-    a folder for what is compiled, `machine` what it runs on; this one when not given. `on_batch` is told of each batch
-    how many texts were in it and how many seconds it took.
+    `threads` is how many cores are used on the CPU; all that the process may use when not given. A lone query has all
+    of them, several batches are computed side by side, each on one. `cache` is a folder for what is compiled, `machine`
+    what it runs on; this one when not given. `on_batch` is told of each batch how many texts were in it and how many
+    seconds it took.
 
     Raises:
         ModelError: The device is not there, the files cannot be loaded, or the window is too small.
@@ -56,9 +60,11 @@ class OnnxEmbedder:
         on_batch: OnBatch = lambda *_: None,
     ) -> None:
         self._on_batch = on_batch
-        self._device, self._session = select_device(
-            files, device, machine or detect_machine(), threads or available_cores(), cache
-        )
+        machine, cores = machine or detect_machine(), threads or available_cores()
+        self._device, self._session = select_device(files, device, machine, cores, cache)
+        self._cores: CorePool | None = None
+        if self._device.provider == CPU and cores > 1:
+            self._cores = CorePool(partial(open_session, files, self._device, machine, 1), cores)
         self._tokenizer = _load_tokenizer(files.tokenizer)
         self._tail = _special_tokens_behind(self._tokenizer)
         self.spec = _spec(files, self._tokenizer.num_special_tokens_to_add(is_pair=False))
@@ -93,31 +99,42 @@ class OnnxEmbedder:
         """Return where each token of `text` begins, in characters, special tokens excluded."""
         return [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 
-        Of a longer text only what fits the window after the prefix counts.
+        Of a longer text only what fits the window after the prefix counts. Who is not `alone` leaves other cores to
+        others; the vectors are the same.
         """
-        return self._embed(self.spec.query_prefix, texts)
+        return self._embed(self.spec.query_prefix, texts, alone=alone)
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of what queries are to find, likewise."""
         return self._embed(self.spec.passage_prefix, texts)
 
-    def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, prefix: str, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         prefixed = [prefix + text for text in texts] if prefix else list(texts)
         tokens = [self._truncated(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(prefixed)]
         vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
-        for batch in batches([len(ids) for ids in tokens], self._device):
-            vectors[batch] = self._run([tokens[index] for index in batch])
+        found = [*batches([len(ids) for ids in tokens], self._device)]
+        found.reverse()  # of several at once the last ones shall be short
+        rows = ([tokens[index] for index in batch] for batch in found)
+        for batch, computed in zip(found, self._computed(rows, len(found), alone=alone), strict=True):
+            vectors[batch] = computed
         return vectors
+
+    def _computed(self, rows: Iterable[Batch], count: int, *, alone: bool) -> Iterable[NDArray[np.float32]]:
+        """Yield the vectors of so many batches."""
+        if self._cores and count > 1:
+            return self._cores.map(self._run, rows)
+        session = self._session if alone or not self._cores else self._cores.session
+        return (self._run(session, batch) for batch in rows)
 
     def _truncated(self, ids: list[int]) -> list[int]:
         """Return what fits the window, and the special tokens behind it."""
         window = self.spec.window
         return ids if len(ids) <= window else ids[: window - self._tail] + ids[len(ids) - self._tail :]
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    def _run(self, session: InferenceSession, rows: Batch) -> NDArray[np.float32]:
         """Return the vectors of a batch of token ids."""
         ids = np.zeros(self._device.shape(len(rows), max(map(len, rows))), np.int64)
         mask = np.zeros_like(ids)
@@ -126,7 +143,7 @@ class OnnxEmbedder:
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
         start = perf_counter()
-        (vectors,) = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
+        (vectors,) = session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
         self._on_batch(len(rows), perf_counter() - start)
         return vectors[: len(rows)]  # type: ignore[no-any-return]
 

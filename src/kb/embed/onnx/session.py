@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kb.embed.models.artifact import ModelFiles
     from kb.embed.onnx.providers import Device
 
+CPU = "CPUExecutionProvider"
+
 SPIN = "20"
 """For how many microseconds a thread looks for its next task before it sleeps."""
 
@@ -52,7 +54,7 @@ def open_session(
         # It would otherwise print the error and go on, on the CPU.
         session = onnxruntime.InferenceSession(files.onnx, _options(threads), providers=providers, enable_fallback=0)
     except LOAD_ERRORS as error:
-        if device.provider == "CPUExecutionProvider":
+        if device.provider == CPU:
             raise ModelError(f"The model {files.onnx} cannot be loaded: {' '.join(str(error).split())}") from error
         raise _refusal(device, machine, " ".join(str(error).split())) from error
     # A provider that fails to load leaves the session to the CPU without a word.
