@@ -377,7 +377,7 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         inbox = Inbox(settings.inbox_dir, store, blobs, settings.data_dir, most_bytes, worker.wake)
         stack.enter_context(inbox)
     cores = available_cores()
-    at_once = min(cores + is_postgres(settings.database_url), MAX_SEARCHES)  # one of them waits for the server
+    at_once = min(cores + is_postgres(settings.database_url), MAX_SEARCHES)  # over PostgreSQL one waits for the server
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HAS_TURN: Final = "kb.has_turn"
 """What a request's scope has under this name is true once it has waited."""
 
-PAUSE, LONGEST_PAUSE = 1.7, 1.0
+PAUSE, LONGEST_PAUSE = 0.3, 1.0
 """A turn gives way for so many times as long as it took, and for so many seconds at most: an exact search of a million
 chunks takes some.
 """
