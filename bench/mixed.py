@@ -1,0 +1,157 @@
+"""Ingestion of mixed documents against the embedder alone, which makes the same vectors, in turn and in one run.
+
+    python -m bench.mixed [NUMBER_OF_DOCUMENTS]      9,679 when not given
+
+The texts of all collections are notes, text, Markdown, HTML, mail and Word files, one as often as another. They are
+added by eight clients in several portions; after each the embedder alone embeds what the engine made of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import sqlite3
+import sys
+import tempfile
+import time
+from email.message import EmailMessage
+from html import escape
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import docx
+
+from bench.collection import collection
+from bench.serving import CONNECTIONS, launched
+from kb.client.client import EngineClient
+from kb.embed.models.prepare import prepare
+from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.ingest.chunk import Chunker
+from kb.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kb.embed.protocol import Embedder
+
+    Document = dict[str, str]
+
+COLLECTIONS: Final = ("scifact", "cranfield", "locomo_turns", "locomo_sessions")
+PORTIONS: Final = 5
+LEAST_KEPT: Final = 0.97
+CHUNKS: Final = "SELECT id, header, text FROM source_texts WHERE id > ? ORDER BY id"
+
+
+def markdown(title: str, text: str) -> bytes:
+    """Return a Markdown file."""
+    return f"# {title}\n\n{text}\n".encode()
+
+
+def html(title: str, text: str) -> bytes:
+    """Return a page."""
+    body = f"<h1>{escape(title)}</h1><p>{escape(text)}</p>"
+    return f"<!doctype html><html><head><title>{escape(title)}</title></head><body>{body}</body></html>".encode()
+
+
+def mail(title: str, text: str) -> bytes:
+    """Return a message."""
+    message = EmailMessage()
+    message["Subject"], message["From"], message["To"] = title, "anna@example.org", "ben@example.org"
+    message.set_content(text)
+    return message.as_bytes()
+
+
+def word(title: str, text: str) -> bytes:
+    """Return a Word file."""
+    document, file = docx.Document(), io.BytesIO()
+    document.add_heading(title)
+    document.add_paragraph(text)
+    document.save(file)
+    return file.getvalue()
+
+
+MAKERS: Final[dict[str, Callable[[str, str], bytes] | None]] = {
+    "note": None,
+    "txt": lambda title, text: f"{title}\n\n{text}\n".encode(),
+    "md": markdown,
+    "html": html,
+    "eml": mail,
+    "docx": word,
+}
+
+
+def documents() -> Iterator[Document]:
+    """Yield the documents of the collections, in turn."""
+    shelves = [collection(name).documents.values() for name in COLLECTIONS]
+    return (each for each in chain.from_iterable(zip_longest(*shelves)) if each and each["text"].strip())
+
+
+async def add(client: EngineClient, portion: Sequence[tuple[int, Document]]) -> None:
+    """Add documents from several connections, and wait until all are done."""
+    todo = iter(portion)
+
+    async def send() -> None:
+        for number, document in todo:
+            kind = list(MAKERS)[number % len(MAKERS)]
+            title, text, make = document.get("title") or f"Document {number}", document["text"], MAKERS[kind]
+            if make is None:
+                await client.add_note(title=title, text=text)
+            else:
+                await client.add_file(f"{number}.{kind}", io.BytesIO(make(title, text)), source_path=f"{number}.{kind}")
+
+    await asyncio.gather(*(send() for _ in range(CONNECTIONS)))
+    while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
+        await asyncio.sleep(0.05)
+    if queue["failed"]:
+        raise RuntimeError(f"{queue['failed']} documents failed")
+
+
+def inputs(database: Path, last: int, chunker: Chunker) -> tuple[int, list[str]]:
+    """Return the highest id, and what the model reads of the chunks with ids above the last."""
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    rows = connection.execute(CHUNKS, (last,)).fetchall()
+    connection.close()
+    return rows[-1][0], [chunker.passage(header, text) for _, header, text in rows]
+
+
+async def measure(url: str, database: Path, embedder: Embedder, count: int) -> float:
+    """Print and return what the engine keeps of the embedder's rate."""
+    numbered = list(enumerate(islice(documents(), count)))
+    size, last, chunker = -(-len(numbered) // PORTIONS), 0, Chunker(embedder)
+    engine = alone = 0.0
+    chunks = 0
+    async with EngineClient(url) as client:
+        await add(client, [(len(numbered) + number, {"text": f"Warm {number}."}) for number in range(20)])
+        last, _ = inputs(database, last, chunker)
+        for start in range(0, len(numbered), size):
+            begun = time.perf_counter()
+            await add(client, numbered[start : start + size])
+            engine += time.perf_counter() - begun
+            last, texts = inputs(database, last, chunker)
+            begun = time.perf_counter()
+            embedder.embed_passages(texts)
+            alone += time.perf_counter() - begun
+            chunks += len(texts)
+            print(f"{start + size} documents: engine {engine:.1f} s, embedder alone {alone:.1f} s", flush=True)
+    print(f"{len(numbered)} documents, {chunks} chunks: {chunks / engine:.1f} a second, alone {chunks / alone:.1f}")
+    print(f"  kept {alone / engine:.3f} (at least {LEAST_KEPT})")
+    return alone / engine
+
+
+def main() -> int:
+    """Return 0 if the engine keeps enough of the embedder's rate."""
+    parser = argparse.ArgumentParser(description="Measure the ingestion of mixed documents.")
+    parser.add_argument("documents", metavar="DOCUMENTS", type=int, nargs="?")
+    count = parser.parse_args().documents
+    with tempfile.TemporaryDirectory() as scratch:
+        files = prepare(Settings.read().model_dir, Path(scratch), "auto")
+        embedder = OnnxEmbedder(files, "cpu")
+        command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", scratch]
+        with launched(command, KB_MODEL_DIR=str(files.onnx.parent)) as server:
+            return int(asyncio.run(measure(server.url, Path(scratch) / "kb.db", embedder, count)) < LEAST_KEPT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
