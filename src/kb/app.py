@@ -377,15 +377,19 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         inbox = Inbox(settings.inbox_dir, store, blobs, settings.data_dir, most_bytes, worker.wake)
         stack.enter_context(inbox)
     cores = available_cores()
-    at_once = min(cores + is_postgres(settings.database_url), MAX_SEARCHES)  # over PostgreSQL one waits for the server
+    has_gpu = embedder.device != "cpu"
+    at_once = max(2, cores) + (has_gpu or is_postgres(settings.database_url))  # one waits for it
+    at_once = min(at_once, MAX_SEARCHES)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
-    search_service = SearchService(
-        store, embedder, pool, instruments, recall, is_alone=lambda: not (queue.is_crowded or worker.is_busy)
-    )
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     reembedder = start_reembedder(core, settings, instruments, stack)
+
+    def is_alone() -> bool:
+        return has_gpu or not (queue.is_crowded or worker.is_busy or reembedder.is_busy)
+
+    search_service = SearchService(store, embedder, pool, instruments, recall, is_alone)
     return Services(
         settings,
         store,

@@ -82,6 +82,7 @@ async def test_beside_other_work_the_next_of_many_begins_after_a_pause_in_propor
             await asyncio.sleep(0.2)
 
     await asyncio.gather(*(search() for _ in range(3)))
+    assert PAUSE > 0.1
     assert all(later - before >= 0.2 * (1 + PAUSE) for before, later in pairwise(began))
 
 

@@ -343,6 +343,13 @@ def test_in_int8_a_vector_does_not_depend_on_the_texts_beside_it(int8):
     assert np.abs(rounded.embed_passages(texts) - alone).max() < 1e-5
 
 
+def test_in_int8_vectors_are_the_same_to_the_last_bit_on_one_core_and_on_several(int8):
+    one, three = (OnnxEmbedder(int8, "cpu", threads) for threads in (1, 3))
+    texts = [f"The ferryman's dog {'and his heron ' * number}" for number in range(40)]
+    assert np.array_equal(three.embed_passages(texts), one.embed_passages(texts))
+    assert np.array_equal(three.embed_queries(texts[:1]), one.embed_queries(texts[:1]))
+
+
 def test_bf16_is_the_same_files(model_files, tmp_path):
     assert prepare(model_files.onnx.parent, tmp_path, "bf16") == replace(model_files, precision="bf16")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,10 +16,12 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from kb.api.errors import ModelError
+from kb.embed.models.artifact import load_model
 from kb.embed.onnx.batching import batches
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.onnx.providers import DEVICES
 
+MANY = [f"word {'and ' * number}" for number in range(60)]
 TEXTS = ["The cat sits on the mat.", "", "Where do I put the key?", "word " * 300, "猫がマットの上に座っている", "🐈"]
 
 
@@ -104,12 +108,38 @@ def test_of_a_text_beyond_the_window_the_beginning_is_read_as_the_tokenizer_itse
 @pytest.mark.requirement("S-6")
 def test_vectors_are_the_same_to_the_last_bit_on_one_core_and_on_several(model_files):
     one, three = (OnnxEmbedder(model_files, "cpu", threads) for threads in (1, 3))
-    passages = [*TEXTS, *(f"word {'and ' * number}" for number in range(60))]
-    assert np.array_equal(three.embed_passages(passages), one.embed_passages(passages))
+    assert np.array_equal(three.embed_passages(MANY), one.embed_passages(MANY))
     for text in TEXTS:
         expected = one.embed_queries([text])
         assert np.array_equal(three.embed_queries([text]), expected)
         assert np.array_equal(three.embed_queries([text], alone=False), expected)
+
+
+def test_several_batches_are_computed_by_a_thread_for_each_core_and_one_by_who_asks(model_files):
+    threads = []
+    embedder = OnnxEmbedder(
+        model_files, "cpu", 3, on_batch=lambda *_: threads.append(threading.current_thread().name.rpartition("_")[0])
+    )
+    embedder.embed_passages(MANY)
+    assert len(threads) > 3
+    assert {*threads} == {"kb-model"}
+    threads.clear()
+    embedder.embed_passages(["Where is the key?"])
+    embedder.embed_queries(["Where is the key?"])
+    embedder.embed_queries(["Where is the key?"], alone=False)
+    assert len(threads) == 3
+    assert "kb-model" not in threads
+
+
+@pytest.mark.parametrize("change", [shutil.rmtree, lambda folder: (folder / "model.onnx").write_bytes(b"another")])
+def test_a_model_whose_files_were_changed_or_removed_goes_on_as_it_is(model_files, tmp_path, caplog, change):
+    folder = shutil.copytree(model_files.onnx.parent, tmp_path / "model")
+    embedder = OnnxEmbedder(load_model(folder), "cpu", 2)
+    expected = embedder.embed_queries(["Where is the key?"])
+    change(folder)
+    assert np.array_equal(embedder.embed_queries(["Where is the key?"], alone=False), expected)
+    assert np.abs(embedder.embed_passages([*MANY, "Where is the key?"])[-1] - expected[0]).max() < 1e-5
+    assert "was changed or removed while it was in use" in caplog.text
 
 
 def test_several_threads_get_what_one_gets(embedder):

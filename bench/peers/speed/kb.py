@@ -62,7 +62,7 @@ class GivenVector:
         """Itself."""
         return self
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return the vector for each text."""
         return np.stack([self.vector] * len(texts))
 
@@ -73,7 +73,7 @@ class Engine:
     def __init__(self, folder: Path) -> None:
         self._stack = ExitStack()
         store = self._stack.enter_context(opened(folder))
-        pool = self._stack.enter_context(FollowingPool(min(available_cores() + 1, MAX_SEARCHES), "kb-search"))
+        pool = self._stack.enter_context(FollowingPool(min(available_cores(), MAX_SEARCHES), "kb-search"))
         instruments = Instruments()
         recall = self._stack.enter_context(closing(RecallMonitor(store, instruments)))
         self._model = GivenVector()

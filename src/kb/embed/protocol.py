@@ -78,7 +78,7 @@ class Embedder(Tokenizer, Protocol):
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 
-        Who is not `alone` leaves other cores to others; the vectors are the same.
+        On the CPU one core does if it is not `alone`, for others have something to do; the vectors are the same.
         """
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:

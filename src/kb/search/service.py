@@ -78,7 +78,7 @@ class SearchService:
         pool: where the model works while the full-text leg does.
         instruments: the instruments.
         recall: what checks the vector leg.
-        is_alone: whether nothing else wants the cores.
+        is_alone: whether the model's cores have nothing else to do.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class SearchService:
         raise ModelChanged(NOT_LOADED.format(space=space))
 
     def _vector(self, embedder: Embedder, text: str) -> Future[NDArray[np.float32]]:
-        """Return the vector of a text: made while other cores do other things, or now if these have enough to do."""
+        """Return the vector of a text: made in another thread meanwhile, or at once if there are no cores for that."""
         if self._is_alone():
             return self._pool.submit(self._embed, embedder, text)
         vector = Future[NDArray[np.float32]]()

@@ -56,7 +56,11 @@ class Instruments:
         ingest = self._histogram("kb_ingest_step_seconds", "Time of a step of ingestion.", INGEST_SECONDS, "step")
         self._search = {step: search.labels(step) for step in get_args(SearchStep)}
         self._ingest = {step: ingest.labels(step) for step in get_args(IngestStep)}
-        self._batch_seconds = self._histogram("kb_embedding_batch_seconds", "Time of a model's batch.", BATCH_SECONDS)
+        self._batch_seconds = self._histogram(
+            "kb_embedding_batch_seconds",
+            "Time of a model's batch, of which there may be several at once.",
+            BATCH_SECONDS,
+        )
         self._batch_texts = self._histogram("kb_embedding_batch_texts", "Texts in a model's batch.", BATCH_TEXTS)
         self._recall = Summary("kb_vector_recall", "Share of the nearest ten that was found.", registry=self.registry)
         self._ingested = Counter("kb_ingested", "Jobs that ended.", ["doc_type", "outcome"], registry=self.registry)

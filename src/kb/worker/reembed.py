@@ -207,6 +207,11 @@ class Reembedder:
         self._builder: VectorBuilder | None = None
         self._error: str | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether vectors are being made."""
+        return self._builder is not None
+
     def progress(self) -> Progress:
         """Return how far it is."""
         with self._store.read() as tx:

@@ -88,6 +88,11 @@ class ModelFiles:
         """Whether the weights are in a file of their own."""
         return self.onnx.with_name(DATA).exists()
 
+    def stamps(self) -> list[tuple[int, int, int]]:
+        """Return what is another one as soon as a file that is loaded was changed or removed."""
+        found = [path.stat() for path in (self.onnx, self.onnx.with_name(DATA)) if path.exists()]
+        return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in found]
+
 
 def load_model(folder: Path) -> ModelFiles:
     """Return the model in `folder`.

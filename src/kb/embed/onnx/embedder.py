@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -61,10 +60,16 @@ class OnnxEmbedder:
     ) -> None:
         self._on_batch = on_batch
         machine, cores = machine or detect_machine(), threads or available_cores()
+        before = files.stamps()
         self._device, self._session = select_device(files, device, machine, cores, cache)
-        self._cores: CorePool | None = None
-        if self._device.provider == CPU and cores > 1:
-            self._cores = CorePool(partial(open_session, files, self._device, machine, 1), cores)
+
+        def open_on(count: int) -> InferenceSession:
+            if files.stamps() != before:  # its vectors might be others
+                raise ModelError(f"The model {files.onnx} was changed or removed while it was in use.")
+            return open_session(files, self._device, machine, count)
+
+        is_spread = self._device.provider == CPU and cores > 1
+        self._core_pool = CorePool(open_on, cores, self._session) if is_spread else None
         self._tokenizer = _load_tokenizer(files.tokenizer)
         self._tail = _special_tokens_behind(self._tokenizer)
         self.spec = _spec(files, self._tokenizer.num_special_tokens_to_add(is_pair=False))
@@ -102,8 +107,8 @@ class OnnxEmbedder:
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), dimensions), each of length 1, in the order of `texts`.
 
-        Of a longer text only what fits the window after the prefix counts. Who is not `alone` leaves other cores to
-        others; the vectors are the same.
+        Of a longer text only what fits the window after the prefix counts. On the CPU one core does if it is not
+        `alone`, for others have something to do; the vectors are the same.
         """
         return self._embed(self.spec.query_prefix, texts, alone=alone)
 
@@ -115,18 +120,18 @@ class OnnxEmbedder:
         prefixed = [prefix + text for text in texts] if prefix else list(texts)
         tokens = [self._truncated(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(prefixed)]
         vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
-        found = [*batches([len(ids) for ids in tokens], self._device)]
-        found.reverse()  # of several at once the last ones shall be short
-        rows = ([tokens[index] for index in batch] for batch in found)
-        for batch, computed in zip(found, self._computed(rows, len(found), alone=alone), strict=True):
+        places = [*batches([len(ids) for ids in tokens], self._device)]
+        places.reverse()  # of several at once the last ones shall be short
+        rows = [[tokens[index] for index in batch] for batch in places]
+        for batch, computed in zip(places, self._computed(rows, alone=alone), strict=True):
             vectors[batch] = computed
         return vectors
 
-    def _computed(self, rows: Iterable[Batch], count: int, *, alone: bool) -> Iterable[NDArray[np.float32]]:
-        """Yield the vectors of so many batches."""
-        if self._cores and count > 1:
-            return self._cores.map(self._run, rows)
-        session = self._session if alone or not self._cores else self._cores.session
+    def _computed(self, rows: Sequence[Batch], *, alone: bool) -> Iterable[NDArray[np.float32]]:
+        """Yield the vectors of batches."""
+        if self._core_pool and len(rows) > 1:
+            return self._core_pool.map(self._run, rows)
+        session = self._session if alone or not self._core_pool else self._core_pool.session
         return (self._run(session, batch) for batch in rows)
 
     def _truncated(self, ids: list[int]) -> list[int]:
