@@ -20,6 +20,7 @@ from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_SNAPSHOTS
 from kb.lexical.postings import Postings
 from kb.store.rows import Content, Filter, NewChunk, Place
+from kb.store.sqlite import words as sqlite_words
 from kb.store.sqlite.index import MemoryLeg, TableLeg, chunk_ids_of
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
@@ -308,6 +309,21 @@ def test_a_word_of_many_tokens_is_left_to_sqlite(store):
     assert assert_same(store, words, FILTERS[1])
     kept = store.words._index._words
     assert not [key for key in kept if len(key) > 8]
+
+
+def test_of_chunks_that_may_have_a_phrase_a_few_are_read_instead_of_each_place_of_a_common_word(store, monkeypatch):
+    monkeypatch.setattr(sqlite_words, "READ", 0)
+    monkeypatch.setattr(sqlite_words, "READ_AT_ONCE", 3)
+    read = []
+    indexed = sqlite_words.indexed_chunks
+    monkeypatch.setattr(sqlite_words, "indexed_chunks", lambda at, ids: read.append(len(ids)) or indexed(at, ids))
+    writer = Writer(store, 4, phrases=0.5)
+    writer.add(60)
+    read.clear()
+    assert sum(assert_same(store, (phrase,), limit=500) for phrase in PHRASES)
+    assert assert_same(store, PHRASES, FILTERS[1])
+    assert len(read) > 3
+    assert max(read) == 3
 
 
 def test_each_token_of_a_phrase_is_looked_up_once_and_none_when_one_stands_nowhere(store):

@@ -103,7 +103,7 @@ class Pending:
 
     def _count(self, row: int, key: Key) -> int:
         text, header = self._chunks[row - self.first]
-        return _occurrences(text, key) + HEADER_WEIGHT * _occurrences(header, key)
+        return occurrences(text, key) + HEADER_WEIGHT * occurrences(header, key)
 
     def _between(self, token: str, start: int, end: int) -> dict[int, int]:
         counts = self._counts.get(token, [])
@@ -296,7 +296,7 @@ def _size(key: Key, word: Word) -> int:
     return word.postings.nbytes + sum(map(getsizeof, key))
 
 
-def _occurrences(tokens: list[str], key: Key) -> int:
+def occurrences(tokens: list[str], key: Key) -> int:
     """Return how often the tokens of a phrase follow each other."""
     starts = range(len(tokens) - len(key) + 1) if key[0] in tokens else ()
     return sum(tuple(tokens[start : start + len(key)]) == key for start in starts)

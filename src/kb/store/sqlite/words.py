@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 import numpy as np
 
-from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
+from kb.lexical.index import HEADER_WEIGHT, LexicalIndex, occurrences
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import MAX_ID, LexicalSnapshot, NewChunk
@@ -42,6 +42,12 @@ LAST = chr(0x10FFFF)
 
 TERMS = 20_000
 """How many tokens are read at a time."""
+
+READ = 80
+"""Reading a chunk and cutting it into tokens costs about as much as finding out where so many chunks have a token."""
+
+READ_AT_ONCE = 256
+"""How many chunks are read at a time."""
 
 MAX_VARINT = 4
 """In how many bytes the length of a column is written at most."""
@@ -180,6 +186,8 @@ class WordReader:
         """Return where the tokens follow each other in one column."""
         starts: NDArray[np.int64] | None = None
         for token in sorted(set(key), key=lambda token: self.postings((token,)).size):
+            if starts is not None and READ * starts.size < self.postings((token,)).size:
+                return self._counted_in(np.unique(starts >> 32), key)
             places = self._places(token)
             for offset in (offset for offset, each in enumerate(key) if each == token):
                 moved = places - 2 * offset
@@ -189,6 +197,16 @@ class WordReader:
         assert starts is not None  # noqa: S101 - a key has a token
         starts.sort()
         return _counted(starts >> 32, starts & 1)
+
+    def _counted_in(self, ids: NDArray[np.int64], key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the same of those chunks alone that may have the phrase, after reading each."""
+        counts = [
+            occurrences(chunk.text, key) + HEADER_WEIGHT * occurrences(chunk.header, key)
+            for start in range(0, ids.size, READ_AT_ONCE)
+            for chunk in indexed_chunks(self._connection, ids[start : start + READ_AT_ONCE].tolist())
+        ]
+        found = np.array(counts, np.int64)
+        return ids[found > 0], found[found > 0]
 
     def _places(self, token: str) -> NDArray[np.int64]:
         blob = self._connection.execute(statements("postings")["select_places"], (token,)).get
