@@ -88,18 +88,23 @@ def documents() -> Iterator[Document]:
     return (each for each in chain.from_iterable(zip_longest(*shelves)) if each and each["text"].strip())
 
 
-async def add(client: EngineClient, portion: Sequence[tuple[int, Document]]) -> None:
+def made(number: int, document: Document) -> tuple[str, str, str | bytes]:
+    """Return a document's name, its title, and a note's text or a file's content."""
+    kind = list(MAKERS)[number % len(MAKERS)]
+    title, text, make = document.get("title") or f"Document {number}", document["text"], MAKERS[kind]
+    return f"{number}.{kind}", title, make(title, text) if make else text
+
+
+async def add(client: EngineClient, portion: Sequence[tuple[str, str, str | bytes]]) -> None:
     """Add documents from several connections, and wait until all are done."""
     todo = iter(portion)
 
     async def send() -> None:
-        for number, document in todo:
-            kind = list(MAKERS)[number % len(MAKERS)]
-            title, text, make = document.get("title") or f"Document {number}", document["text"], MAKERS[kind]
-            if make is None:
-                await client.add_note(title=title, text=text)
+        for name, title, content in todo:
+            if isinstance(content, str):
+                await client.add_note(title=title, text=content)
             else:
-                await client.add_file(f"{number}.{kind}", io.BytesIO(make(title, text)), source_path=f"{number}.{kind}")
+                await client.add_file(name, io.BytesIO(content), source_path=name)
 
     await asyncio.gather(*(send() for _ in range(CONNECTIONS)))
     while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
@@ -118,12 +123,12 @@ def inputs(database: Path, last: int, chunker: Chunker) -> tuple[int, list[str]]
 
 async def measure(url: str, database: Path, embedder: Embedder, count: int) -> float:
     """Print and return what the engine keeps of the embedder's rate."""
-    numbered = list(enumerate(islice(documents(), count)))
+    numbered = [made(*each) for each in enumerate(islice(documents(), count))]
     size, last, chunker = -(-len(numbered) // PORTIONS), 0, Chunker(embedder)
     engine = alone = 0.0
     chunks = 0
     async with EngineClient(url) as client:
-        await add(client, [(len(numbered) + number, {"text": f"Warm {number}."}) for number in range(20)])
+        await add(client, [("", f"Warm {number}", f"It is note {number}.") for number in range(20)])
         last, _ = inputs(database, last, chunker)
         for start in range(0, len(numbered), size):
             begun = time.perf_counter()
