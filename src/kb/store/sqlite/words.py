@@ -43,7 +43,7 @@ LAST = chr(0x10FFFF)
 TERMS = 20_000
 """How many tokens are read at a time."""
 
-READ = 80
+READ = 200
 """Reading a chunk and cutting it into tokens costs about as much as finding out where so many chunks have a token."""
 
 READ_AT_ONCE = 256
