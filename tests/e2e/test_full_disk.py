@@ -38,6 +38,13 @@ async def on_a_small_disk(start_server, tmp_path):
             yield client, disk, server
 
 
+async def settled(api, disk):
+    """Wait until the worker has emptied the log: a full disk would get that room back."""
+    await until_idle(api)
+    log = disk / "kb.db-wal"
+    await eventually_async("the log is empty", lambda: log.stat().st_size, lambda size: not size)
+
+
 async def found(api, words):
     return [result["document_id"] for result in (await api.search(query=words, fts_only=True))["results"]]
 
@@ -47,6 +54,7 @@ async def found(api, words):
 async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_disk, tmp_path):
     api, disk, server = on_a_small_disk
     note = await added(api, "The old lighthouse")
+    await settled(api, disk)
     with filled(disk):
         for attempt in (
             api.update_note(note, LONG),
@@ -66,6 +74,7 @@ async def test_a_delete_that_does_not_fit_leaves_the_document_and_its_file(on_a_
     api, disk, _ = on_a_small_disk
     many = "\n\n".join(f"# Part {number}\n\nThe keeper counts ship {number}." for number in range(600))
     job = await finished(api, await api.add_file("ships.md", many.encode()))
+    await settled(api, disk)
     with filled(disk):
         with pytest.raises(DiskFull):
             await api.delete_document(job["document_id"])
@@ -192,7 +201,7 @@ async def test_purging_keys_and_jobs_are_done_or_refused_whole(start_server, tmp
             note = await added(api, "The old lighthouse")
             dropped = await finished(api, await api.add_file("torn.pdf", b"%PDF-1.4 torn"))
             assert dropped["status"] == "failed"
-            await until_idle(api)
+            await settled(api, disk)
             tries = {
                 "purge": lambda: api.delete_document(kept, purge=True),
                 "key": lambda: api.make_key("reader", right="read"),
@@ -229,7 +238,7 @@ async def test_undoing_takes_each_document_back_whole_or_says_why_not(on_a_small
     kept = (await finished(api, await api.add_file("ships.md", SHIPS)))["document_id"]
     note = await added(api, "The old lighthouse")
     await api.update_note(note, "The new lighthouse")
-    await until_idle(api)
+    await settled(api, disk)
     before = await documents(api)
     with filled(disk):
         steps = (await api.undo(since))["steps"]
@@ -245,7 +254,7 @@ async def test_undoing_takes_each_document_back_whole_or_says_why_not(on_a_small
 async def test_purging_makes_room_where_there_is_a_little(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     job = await finished(api, await api.add_file("ships.md", SHIPS))
-    await until_idle(api)
+    await settled(api, disk)
     with filled(disk, but=5 << 20):
         await api.delete_document(job["document_id"], purge=True)
         await eventually_async(
