@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic_core import from_json
 
+from kb_mcp.middleware.direct import DirectMiddleware
+
 if TYPE_CHECKING:
+    from fastmcp.server.middleware import CallNext, MiddlewareContext
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
 
@@ -25,7 +27,7 @@ NAMED_ID: Final = re.compile(
 JSON_STARTS: Final = ("[", "{")
 
 
-class NormalizeArguments(Middleware):
+class NormalizeArguments(DirectMiddleware):
     async def on_call_tool(
         self,
         context: MiddlewareContext[CallToolRequestParams],
