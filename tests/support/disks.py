@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,11 +63,15 @@ def read_only(folder):
 
 @contextmanager
 def filled(folder, but=0):
-    """No room on the disk, but for so many bytes."""
+    """No room on the disk, but for so many bytes; what is yielded takes the room that was given back meanwhile."""
     other = folder / "other"
-    with suppress(OSError), other.open("wb", buffering=0) as file:
+    fill(other)
+    os.truncate(other, other.stat().st_size - but)
+    yield partial(fill, other)
+    other.unlink()
+
+
+def fill(path):
+    with suppress(OSError), path.open("ab", buffering=0) as file:
         while True:
             file.write(bytes(4096))
-    os.truncate(other, other.stat().st_size - but)
-    yield
-    other.unlink()

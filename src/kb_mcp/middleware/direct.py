@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class DirectMiddleware(Middleware):
-    """Takes a tool call straight to its hook: no other one, of which FastMCP asks two more, may mind calls."""
+    """Takes a tool call straight to `on_call_tool`; FastMCP would ask `on_message` and `on_request` first.
+
+    A subclass must not have those.
+    """
 
     async def __call__(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
         """Run the hooks that the message has."""
