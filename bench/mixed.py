@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 import docx
 
 from bench.collection import collection
-from bench.serving import CONNECTIONS, launched
+from bench.serving import CONNECTIONS, launched, until_done
 from kb.client.client import EngineClient
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -107,10 +107,7 @@ async def add(client: EngineClient, portion: Sequence[tuple[str, str, str | byte
                 await client.add_file(name, io.BytesIO(content), source_path=name)
 
     await asyncio.gather(*(send() for _ in range(CONNECTIONS)))
-    while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
-        await asyncio.sleep(0.05)
-    if queue["failed"]:
-        raise RuntimeError(f"{queue['failed']} documents failed")
+    await until_done(client)
 
 
 def inputs(database: Path, last: int, chunker: Chunker) -> tuple[int, list[str]]:

@@ -103,6 +103,15 @@ async def add_all(
             )
 
     await asyncio.gather(*(send() for _ in range(connections)))
+    await until_done(client)
+
+
+async def until_done(client: EngineClient) -> None:
+    """Wait until no job is left.
+
+    Raises:
+        RuntimeError: a job has failed.
+    """
     while (queue := (await client.status())["queue"])["queued"] + queue["running"]:
         await asyncio.sleep(0.05)
     if queue["failed"]:
