@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import shutil
+import socket
 import ssl
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -290,6 +292,25 @@ async def test_a_body_is_read_no_faster_than_it_is_taken():
         assert (await ask(request)).status == 200
     assert read_before_taken < parts / 4
     assert read == parts
+
+
+async def test_no_more_is_sent_over_a_connection_that_ended_while_the_event_loop_was_held_up(caplog):
+    def serve_one():
+        connection, _ = server.accept()
+        connection.recv(65_536)
+        connection.sendall(OK)
+        connection.close()
+
+    parts = iter([b"part"] * 1_000)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        served = pool.submit(serve_one)
+        async with asking(f"http://127.0.0.1:{server.getsockname()[1]}") as ask:
+            assert (await ask()).status == 200
+            served.result()
+            with pytest.raises(BrokenOff):
+                await ask(Request("POST", "/x", {"content-length": "4000"}, parts))
+    assert len(list(parts)) > 990
+    assert not caplog.records
 
 
 async def test_who_gives_up_takes_the_connection_along():

@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
             left -= len(part)
             self._transport.write(b"%x\r\n%b\r\n" % (len(part), part) if is_chunked else part)
             await self._may_write.wait()
-            if incoming.answer.done():
+            if incoming.answer.done() or self._transport.is_closing():
                 return False
             self._extend_deadline()
         if left and not is_chunked:
