@@ -38,8 +38,6 @@ class FolderBlobs:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._synced: set[Path] = set()
-        """Folders that are on the disk by name."""
 
     def path(self, name: str) -> Path:
         """Return where a blob is, if it is there."""
@@ -57,7 +55,7 @@ class FolderBlobs:
         """Give a blob another name, too, as a hard link where there can be one."""
         with self._reaching():
             path = self.path(to)
-            self._make(path.parent)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
                 os.link(self.path(name), path)
             except FileExistsError:
@@ -67,6 +65,7 @@ class FolderBlobs:
                     shutil.copyfile(self.path(name), part)
                     sync(part)
             sync(path.parent)
+            sync(path.parent.parent)
 
     def open(self, name: str) -> OpenBlob:
         """Read a blob."""
@@ -117,16 +116,6 @@ class FolderBlobs:
             if DiskFull.is_why(error):
                 raise DiskFull from error
             raise
-
-    def _make(self, folder: Path) -> None:
-        """Make a folder that stays; one that is there may have been made by who did not live to sync it."""
-        try:
-            folder.mkdir(parents=True, mode=0o700)
-        except FileExistsError:
-            if folder in self._synced:
-                return
-        sync(folder.parent)
-        self._synced.add(folder)
 
     @contextmanager
     def _written(self, name: str) -> Iterator[Path]:

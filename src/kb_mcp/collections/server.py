@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.server.providers import FastMCPProvider
 from pydantic_core import to_json
 
@@ -13,7 +14,6 @@ from kb.settings import listed
 from kb_mcp.collections.membership import Membership
 from kb_mcp.collections.tags import PREFIX, tags_to_field
 from kb_mcp.collections.tools import CollectionTransform, MembershipTools
-from kb_mcp.middleware.direct import DirectMiddleware
 from kb_mcp.server import DESTRUCTIVE, create_server, register_tool
 from kb_mcp.tools import schemas
 from kb_mcp.tools.prompts import create_completer
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from fastmcp import FastMCP
     from fastmcp.resources import ResourceResult
     from fastmcp.server.completions import CompletionReference
-    from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
     from mcp_types import CompletionArgument, CompletionContext, ReadResourceRequestParams
 
     from kb.client.client import EngineClient
     from kb_mcp.tools.prompts import Completer
 
 
-class CollectionResources(DirectMiddleware):
+class CollectionResources(Middleware):
     """Shows the collection in documents that are read as resources."""
 
     async def on_read_resource(

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from fastmcp.exceptions import NotFoundError, PromptError, ToolError, ValidationError
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as PydanticError
 
 from kb.api.errors import KbError
 from kb_mcp.errors import one_line
 from kb_mcp.middleware.arguments import parse_id
-from kb_mcp.middleware.direct import DirectMiddleware
 from kb_mcp.tools.paths import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fastmcp.prompts import PromptResult
-    from fastmcp.server.middleware import CallNext, MiddlewareContext
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams, GetPromptRequestParams
     from pydantic_core import ErrorDetails
@@ -49,7 +48,7 @@ DOCUMENT_PARAMETERS: Final = {"document_id", "replaces"}
 """Those that take the id of a document."""
 
 
-class FriendlyArgumentErrors(DirectMiddleware):
+class FriendlyArgumentErrors(Middleware):
     """Says what is wrong with a call, and what would be right.
 
     Args:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic_core import from_json
 
-from kb_mcp.middleware.direct import DirectMiddleware
-
 if TYPE_CHECKING:
-    from fastmcp.server.middleware import CallNext, MiddlewareContext
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
 
@@ -27,7 +25,7 @@ NAMED_ID: Final = re.compile(
 JSON_STARTS: Final = ("[", "{")
 
 
-class NormalizeArguments(DirectMiddleware):
+class NormalizeArguments(Middleware):
     async def on_call_tool(
         self,
         context: MiddlewareContext[CallToolRequestParams],

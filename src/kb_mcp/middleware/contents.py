@@ -6,14 +6,13 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+
 from kb.api.errors import KbError
 from kb_mcp.auth import current_name
-from kb_mcp.middleware.direct import DirectMiddleware
 from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
 
 if TYPE_CHECKING:
-    from fastmcp.server.middleware import CallNext, MiddlewareContext
-
     from kb.client.client import EngineClient
 
 MAX_TAGS: Final = 20
@@ -24,7 +23,7 @@ SECONDS: Final = 30
 """How long what was counted is good enough."""
 
 
-class Contents(DirectMiddleware):
+class Contents(Middleware):
     """Adds types and tags with their counts to the instructions before a client reads them, as its key may see them.
 
     Args:

@@ -7,14 +7,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from fastmcp.exceptions import NotFoundError, ToolError
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from opentelemetry.trace import SpanKind
 from prometheus_client import CollectorRegistry, Histogram
 
 from kb.telemetry.tracing import span_of
-from kb_mcp.middleware.direct import DirectMiddleware
 
 if TYPE_CHECKING:
-    from fastmcp.server.middleware import CallNext, MiddlewareContext
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams
     from opentelemetry.trace import Tracer
@@ -26,7 +25,7 @@ UNKNOWN_TOOL: Final = "(other)"
 """Stands for every name that is no tool's: clients make up any number of them."""
 
 
-class CallMetrics(DirectMiddleware):
+class CallMetrics(Middleware):
     """Records every tool call, but neither its arguments nor its result."""
 
     def __init__(self, registry: CollectorRegistry, tracer: Tracer) -> None:

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 from fastmcp.exceptions import ResourceError, ToolError
 from fastmcp.server.dependencies import get_http_request
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 
 from kb.asgi.bearer import CALLER
-from kb_mcp.middleware.direct import DirectMiddleware
 
 if TYPE_CHECKING:
     from fastmcp.resources import ResourceResult
-    from fastmcp.server.middleware import CallNext, MiddlewareContext
     from fastmcp.tools import ToolResult
     from mcp_types import CallToolRequestParams, ReadResourceRequestParams
 
     from kb.asgi.rate import GCRA
 
 
-class RateLimit(DirectMiddleware):
+class RateLimit(Middleware):
     """Refuses tool calls and reads of documents above the limit."""
 
     def __init__(self, limiter: GCRA) -> None:

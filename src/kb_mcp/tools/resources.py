@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from fastmcp.exceptions import FastMCPError, ResourceError, ValidationError
 from fastmcp.resources import ResourceContent, ResourceResult, TextResource
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb_mcp.errors import error_text
-from kb_mcp.middleware.direct import DirectMiddleware
 from kb_mcp.tools.lean import date_of
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from fastmcp import FastMCP
     from fastmcp.resources import Resource
-    from fastmcp.server.middleware import CallNext, MiddlewareContext
     from mcp_types import ListResourcesRequest
 
     from kb.client.client import JSON, EngineClient
@@ -128,7 +127,7 @@ class DocumentResources:
         return ResourceResult([ResourceContent(list_text(self._limiter.document_list(reply)))])
 
 
-class RecentDocuments(DirectMiddleware):
+class RecentDocuments(Middleware):
     """Lists the files and the notes that were added or changed last, of each half as many.
 
     There are none while the engine is away, so that clients connect.
