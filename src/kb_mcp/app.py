@@ -27,10 +27,10 @@ from kb.settings import listed, reveal
 from kb.telemetry.tracing import start_tracing
 from kb_mcp.auth import CallerMiddleware, key_verifier, on_behalf, with_named_keys
 from kb_mcp.clients import for_client
-from kb_mcp.middleware.argument_errors import FriendlyArgumentErrors
-from kb_mcp.middleware.arguments import NormalizeArguments
+from kb_mcp.middleware.argument_errors import ArgumentErrors
+from kb_mcp.middleware.arguments import ArgumentNormalizer
 from kb_mcp.middleware.body import BoundedBody
-from kb_mcp.middleware.contents import Contents
+from kb_mcp.middleware.faceted_instructions import FacetedInstructions
 from kb_mcp.middleware.json_responses import JSONResponses
 from kb_mcp.middleware.jsonrpc_errors import FriendlyJSONRPCErrors
 from kb_mcp.middleware.metrics import CallMetrics
@@ -80,7 +80,11 @@ def create_app(context: Context | None = None) -> Starlette:
             stack.callback(expiry.cancel)
             yield
 
-    middleware = [CallMetrics(registry, tracer), Contents(client, INSTRUCTIONS), *call_middleware(settings, client)]
+    middleware = [
+        CallMetrics(registry, tracer),
+        FacetedInstructions(client, INSTRUCTIONS),
+        *call_middleware(settings, client),
+    ]
     server = create_server(middleware, lifespan=lifespan)
     register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
     own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
@@ -148,7 +152,7 @@ def configure_fastmcp() -> None:
 
 def call_middleware(settings: Settings, engine: EngineClient) -> list[CallMiddleware]:
     limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
-    return [*limit, NormalizeArguments(), FriendlyArgumentErrors(engine)]
+    return [*limit, ArgumentNormalizer(), ArgumentErrors(engine)]
 
 
 def upload_limits(settings: Settings) -> UploadLimits:

@@ -48,7 +48,7 @@ DOCUMENT_PARAMETERS: Final = {"document_id", "replaces"}
 """Those that take the id of a document."""
 
 
-class FriendlyArgumentErrors(Middleware):
+class ArgumentErrors(Middleware):
     """Says what is wrong with a call, and what would be right.
 
     Args:

@@ -25,7 +25,7 @@ NAMED_ID: Final = re.compile(
 JSON_STARTS: Final = ("[", "{")
 
 
-class NormalizeArguments(Middleware):
+class ArgumentNormalizer(Middleware):
     async def on_call_tool(
         self,
         context: MiddlewareContext[CallToolRequestParams],

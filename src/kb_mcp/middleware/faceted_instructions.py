@@ -23,7 +23,7 @@ SECONDS: Final = 30
 """How long what was counted is good enough."""
 
 
-class Contents(Middleware):
+class FacetedInstructions(Middleware):
     """Adds types and tags with their counts to the instructions before a client reads them, as its key may see them.
 
     Args:
@@ -37,16 +37,16 @@ class Contents(Middleware):
         self._counted_at, self._counted = float("-inf"), ""
 
     async def on_initialize(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        return self._with_contents(await call_next(context), await self._contents())
+        return self._with_facets(await call_next(context), await self._facets())
 
     async def on_discover(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:  # noqa: ANN401 - the protocol's
-        return self._with_contents(await call_next(context), await self._contents())
+        return self._with_facets(await call_next(context), await self._facets())
 
-    def _with_contents(self, result: Any, contents: str) -> Any:  # noqa: ANN401 - the protocol's
-        """Return an answer with these contents in its instructions. The server's own are the same for all keys."""
-        return result.model_copy(update={"instructions": f"{self._instructions}{contents}"})
+    def _with_facets(self, result: Any, facets: str) -> Any:  # noqa: ANN401 - the protocol's
+        """Return an answer with these facets in its instructions. The server's own are the same for all keys."""
+        return result.model_copy(update={"instructions": f"{self._instructions}{facets}"})
 
-    async def _contents(self) -> str:
+    async def _facets(self) -> str:
         """Return what the caller may know of, nothing while the engine is away; for the gateway's keys as of lately."""
         is_own = current_name() is None
         if is_own and time.monotonic() - self._counted_at < SECONDS:
@@ -58,10 +58,10 @@ class Contents(Middleware):
             return self._counted if is_own else ""
         words = {quoted(each["tag"]): each["documents"] for each in tags if WORD.fullmatch(each["tag"])}
         notice = f" {QUOTES_NOTICE}" if words else ""
-        contents = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
+        facets = f"{_counts('Types', types)}{_counts('Tags', words)}{notice}"
         if is_own:
-            self._counted_at, self._counted = time.monotonic(), contents
-        return contents
+            self._counted_at, self._counted = time.monotonic(), facets
+        return facets
 
 
 def _counts(name: str, counts: dict[str, int]) -> str:
