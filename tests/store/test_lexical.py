@@ -20,7 +20,6 @@ from kb.lexical.bm25 import Matches
 from kb.lexical.index import KEPT_SNAPSHOTS
 from kb.lexical.postings import Postings
 from kb.store.rows import Content, Filter, NewChunk, Place
-from kb.store.sqlite import words as sqlite_words
 from kb.store.sqlite.index import MemoryLeg, TableLeg, chunk_ids_of
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
@@ -311,22 +310,20 @@ def test_a_word_of_many_tokens_is_left_to_sqlite(store):
     assert not [key for key in kept if len(key) > 8]
 
 
-def test_of_chunks_that_may_have_a_phrase_a_few_are_read_instead_of_each_place_of_a_common_word(store, monkeypatch):
-    monkeypatch.setattr(sqlite_words, "READ", 0)
-    monkeypatch.setattr(sqlite_words, "READ_AT_ONCE", 3)
-    read = []
-    indexed = sqlite_words.indexed_chunks
-    monkeypatch.setattr(sqlite_words, "indexed_chunks", lambda at, ids: read.append(len(ids)) or indexed(at, ids))
+def test_phrases_count_as_often_as_sqlite_counts_them(store):
     writer = Writer(store, 4, phrases=0.5)
     writer.add(60)
-    read.clear()
     assert sum(assert_same(store, (phrase,), limit=500) for phrase in PHRASES)
     assert assert_same(store, PHRASES, FILTERS[1])
-    assert len(read) > 3
-    assert max(read) == 3
+    vectors = np.eye(1, DIMENSIONS, dtype=np.float32)
+    for times in (1, 2, 3, 7, 40, 700):
+        chunk = NewChunk("the of " * times, "the of " * (times % 3), Place(1, 1, 0, 7 * times))
+        with store.write() as tx:
+            tx.documents.add(Content("note", "title", str(times), [chunk], vectors), None, ())
+    assert assert_same(store, ("the\u093fof", "of\u093fthe"), limit=500)
 
 
-def test_each_token_of_a_phrase_is_looked_up_once_and_none_when_one_stands_nowhere(store):
+def test_a_phrase_is_looked_up_once_and_none_of_its_tokens_is_read(store):
     Writer(store, 4).add(20)
 
     def lookups(word):
@@ -337,11 +334,11 @@ def test_each_token_of_a_phrase_is_looked_up_once_and_none_when_one_stands_nowhe
                 tx.index.select(Filter()).full_text((word,), 10)
             finally:
                 tx.connection.exec_trace = None
-        return sum("'%08x%08x', doc, offset" in sql for sql in statements)
+        assert not any("instances" in sql for sql in statements)
+        return sum("MATCH" in sql for sql in statements)
 
-    assert lookups("the\u093f" * 8) == 1
-    assert lookups("the\u093fof\u093fthe\u093f") == 2
-    assert lookups("the\u093fof\u093fnowhere") <= 1
+    assert lookups("the\u093fof\u093fthe\u093f") == 1
+    assert lookups("the\u093fof\u093fthe\u093f") == 0
     assert assert_same(store, ("the\u093f" * 2, "the\u093fof\u093fthe"), limit=500)
 
 

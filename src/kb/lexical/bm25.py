@@ -113,8 +113,7 @@ class Matches:
             frequency = self._snapshot.alive(postings.rows)
             if self._snapshot.dead.size:  # else there was nothing to count
                 frequencies[key] = frequency
-        idf = math.log((self._snapshot.count - frequency + 0.5) / (frequency + 0.5)) if self._snapshot.count else 0.0
-        return idf if idf > 0 else LEAST_IDF
+        return idf_of(frequency, self._snapshot.count)
 
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""
@@ -144,6 +143,21 @@ class Matches:
             counts /= norms
             np.add.at(sums, postings.rows, counts)
         return sums
+
+
+def idf_of(frequency: int, count: int) -> float:
+    """Return how much a word counts that stands in so many of all chunks."""
+    idf = math.log((count - frequency + 0.5) / (frequency + 0.5)) if count else 0.0
+    return idf if idf > 0 else LEAST_IDF
+
+
+def frequencies(snapshot: LexicalSnapshot, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how often a word stands in the rows that have it, which score so for it alone: BM25, solved for that."""
+    lengths = snapshot.lengths[rows]
+    norms = K1 * (1 - B + B * lengths / snapshot.mean_length)
+    shares = scores / (idf_of(rows.size, snapshot.count) * (K1 + 1))
+    counts: NDArray[np.int64] = np.rint(norms * shares / (1 - shares)).astype(np.int64)
+    return counts
 
 
 def _bound(scores: NDArray[np.float32], limit: int) -> float:

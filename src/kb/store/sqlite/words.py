@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 import numpy as np
 
-from kb.lexical.index import HEADER_WEIGHT, LexicalIndex, occurrences
+from kb.lexical.bm25 import frequencies
+from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
 from kb.lexical.snapshot import MAX_ID, LexicalSnapshot, NewChunk
 from kb.store.analyzer import Tokenizer
+from kb.store.sqlite.document_query import quoted
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import generation
 
@@ -43,11 +45,9 @@ LAST = chr(0x10FFFF)
 TERMS = 20_000
 """How many tokens are read at a time."""
 
-READ = 200
-"""Reading a chunk and cutting it into tokens costs about as much as finding out where so many chunks have a token."""
-
-READ_AT_ONCE = 256
-"""How many chunks are read at a time."""
+PHRASE_ROW = np.dtype([("id", ">u4"), ("score", ">u8")])
+SCORE_BITS = 57
+"""A row of `select_phrase`: a chunk's id, and its score times two to so many."""
 
 MAX_VARINT = 4
 """In how many bytes the length of a column is written at most."""
@@ -141,6 +141,7 @@ class WordReader:
         self._connection = connection
         self._index = index
         self._keys: dict[str, Key] = {}
+        self._phrases: dict[Key, str] = {}
         self.snapshot = snapshot
 
     def keys(self, words: Iterable[str]) -> list[Key]:
@@ -169,48 +170,29 @@ class WordReader:
 
     def _key(self, word: str) -> Key:
         if word not in self._keys:
-            self._keys[word] = tuple(self._tokenizer.tokens(as_phrase(word)))
+            text = word.removesuffix("*")
+            self._keys[word] = tuple(self._tokenizer.tokens(as_phrase(text)))
+            self._phrases[self._keys[word]] = text
         return self._keys[word]
 
     def _load(self, key: Key) -> Postings:
-        ids, counts = self._phrase(key) if len(key) > 1 else self._token(key[0])
+        return self._phrase(key) if len(key) > 1 else self._token(key[0])
+
+    def _token(self, token: str) -> Postings:
+        blob = self._connection.execute(statements("postings")["select_token"], (token,)).get
+        values = _numbers(blob, ">u4", np.int64)
+        ids, counts = _counted(values >> 1, values & 1)
         rows, found = self.snapshot.rows_of(ids)
         return Postings.of(rows, counts[found])
 
-    def _token(self, token: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        blob = self._connection.execute(statements("postings")["select_token"], (token,)).get
-        values = _numbers(blob, ">u4", np.int64)
-        return _counted(values >> 1, values & 1)
-
-    def _phrase(self, key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the tokens follow each other in one column."""
-        starts: NDArray[np.int64] | None = None
-        for token in sorted(set(key), key=lambda token: self.postings((token,)).size):
-            if starts is not None and READ * starts.size < self.postings((token,)).size:
-                return self._counted_in(np.unique(starts >> 32), key)
-            places = self._places(token)
-            for offset in (offset for offset, each in enumerate(key) if each == token):
-                moved = places - 2 * offset
-                starts = moved if starts is None else np.intersect1d(starts, moved, assume_unique=True)
-            if starts is not None and not starts.size:
-                break
-        assert starts is not None  # noqa: S101 - a key has a token
-        starts.sort()
-        return _counted(starts >> 32, starts & 1)
-
-    def _counted_in(self, ids: NDArray[np.int64], key: Key) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the same of those chunks alone that may have the phrase, after reading each."""
-        counts = [
-            occurrences(chunk.text, key) + HEADER_WEIGHT * occurrences(chunk.header, key)
-            for start in range(0, ids.size, READ_AT_ONCE)
-            for chunk in indexed_chunks(self._connection, ids[start : start + READ_AT_ONCE].tolist())
-        ]
-        found = np.array(counts, np.int64)
-        return ids[found > 0], found[found > 0]
-
-    def _places(self, token: str) -> NDArray[np.int64]:
-        blob = self._connection.execute(statements("postings")["select_places"], (token,)).get
-        return _numbers(blob, ">u8", np.int64)
+    def _phrase(self, key: Key) -> Postings:
+        """Return where FTS5 finds a phrase. How often it stands there is solved from the score: no place is read."""
+        expression = quoted(self._phrases[key])
+        blob = self._connection.execute(statements("postings")["select_phrase"], (expression,)).get
+        found = np.frombuffer(blob or b"", PHRASE_ROW)
+        rows, known = self.snapshot.rows_of(found["id"].astype(np.int64))
+        scores = np.ldexp(found["score"].astype(np.float64), -SCORE_BITS)
+        return Postings.of(rows, frequencies(self.snapshot, rows, scores[known]))
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

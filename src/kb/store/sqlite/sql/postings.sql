@@ -31,10 +31,14 @@ SELECT * FROM chunks_fts WHERE rowid = ?
 -- Where a token stands: the chunk's id twice, one more for a header.
 SELECT unhex(group_concat(printf('%08x', doc * 2 + (col = 'header')), '')) FROM temp.instances WHERE term = ?
 
--- name: select_places
--- Where a token stands: the chunk's id, and its place in the column twice, one more for a header.
-SELECT unhex(group_concat(printf('%08x%08x', doc, offset * 2 + (col = 'header')), ''))
-FROM temp.instances WHERE term = ?
+-- name: select_phrase
+-- Where a phrase stands: the chunk's id, and its score there times two to the 57th. The limit keeps SQLite from
+-- asking for the score where FTS5 does not know it.
+SELECT unhex(group_concat(printf('%08x%016x', id, CAST(score * -144115188075855872.0 AS INTEGER)), ''))
+FROM (
+  SELECT rowid AS id, bm25(chunks_fts, 1.0, 2.0) AS score
+  FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid LIMIT -1
+)
 
 -- name: select_begun
 -- Where tokens from one to before another stand: as for a token.
