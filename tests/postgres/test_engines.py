@@ -68,6 +68,25 @@ def test_engines_that_start_together_make_the_schema_once(url):
             stack.enter_context(closing(store)).check()
 
 
+def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_marks(url):
+    with engine(url) as store, store.write() as tx:
+        first = tx.documents.add(content("зелёный чай, a lamp", title="Чай"), None, ())
+        tx.documents.add(content("A lamp.", title="Light"), None, ())
+    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
+        connection.execute("UPDATE terms SET term = 'зелёный' WHERE term = 'зеленый'")
+        connection.execute("DELETE FROM migrations WHERE number = 4")
+    with engine(url) as store, store.read() as tx:
+        found = tx.index.select(Filter()).full_text(("зеленый",), 10)
+        assert tx.index.documents_of(found.ids) == [first]
+        assert tx.index.select(Filter()).full_text(("lamp",), 10).ids.size == 2
+    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
+        assert connection.execute("SELECT count(*) FROM terms WHERE term = 'зелёный'").fetchone() == (0,)
+        sums = "SELECT count(*), sum(length) FROM chunks"
+        assert (
+            connection.execute("SELECT chunks, words FROM statistics").fetchone() == connection.execute(sums).fetchone()
+        )
+
+
 def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):
     with engine(url) as living:
         with engine(url) as dead:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from unicodedata import normalize
 
 import pytest
 
@@ -133,6 +134,30 @@ def test_scripts_without_spaces_are_found_by_parts_of_what_stands_together(path)
         for word, chunk_id in (("天气", 90), ("天气预报", 90), ("กินปลา", 91)):
             assert tx.index.select(Filter()).full_text((word,), 10).ids.tolist() == [chunk_id]
             assert not tx.index.select(Filter(lacking=(word,))).full_text((word,), 10).ids.size
+
+
+def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_marks(path):
+    columns = "id, document_id, chunk_index, text, line_start, line_end, char_start, char_end"
+    with opened(path):
+        pass
+    connection = connect(path)
+    connection.execute(
+        "INSERT INTO documents (id, title, doc_type, content_hash, created_at, updated_at)"
+        " VALUES (1, 'A title', 'note', 'hash', '2026-01-01', '2026-01-01')"
+    )
+    connection.execute("INSERT INTO sections (id, document_id, header, heading) VALUES (7, 1, 'Мёд', '[]')")
+    for id_, text in enumerate((normalize("NFD", "Чайник и йогурт"), "зелёный чай", "A lamp."), 90):
+        connection.execute(
+            f"INSERT INTO chunks ({columns}, section_id) VALUES (?, 1, ?, ?, 1, 1, 0, 7, 7)", (id_, id_, text)
+        )
+    connection.pragma("user_version", 13)
+    connection.close()
+    connection = migrated(path)
+    assert_in_step(connection)
+    matching = "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ?"
+    for word, found in (("йогурт", [90]), ("зеленый", [91]), ("мед", [90, 91, 92]), ("lamp", [92])):
+        assert [id_ for (id_,) in connection.execute(matching, (word,))] == found
+    connection.close()
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.lexical.segment import as_phrase, parts, places, segmented
+from kb.lexical.segment import aligned, as_phrase, folded, parts, places, segmented
 from kb.search.passages import Highlighter
 from kb.search.query import Query
 from kb.store.rows import Filter
@@ -17,8 +18,49 @@ LETTERS = "天气预报のカ한ก\u0e34\u0e49ขខ\u17d2မ\u103c"
 
 
 def test_a_text_of_other_scripts_is_indexed_as_it_is():
-    assert segmented("Plain text") is segmented("Ünïté, Привет, नमस्ते, שלום 🚢") is None
+    assert segmented("Plain text") is segmented("Ünïté, Привет, йогурт, שלום 🚢") is None
     assert as_phrase("Ünïté") == "Ünïté"
+
+
+@pytest.mark.parametrize(
+    ("written", "sought"),
+    [
+        (normalize("NFD", "йогурт"), "йогурт"),
+        ("зелёный", "зеленый"),
+        ("θάλασσα", "ΘΑΛΑΣΣΑ"),
+        ("Σίσυφος", "σισυφος"),
+        ("ΐδιος", normalize("NFD", "ΐδιος")),
+        ("مُحَمَّد", "محمد"),
+        ("أحمد", "احمد"),
+        ("كتـــاب", "كتاب"),
+        ("שָׁלוֹם", "שלום"),
+        (normalize("NFD", "दिन"), "दिन"),
+    ],
+)
+def test_letters_with_and_without_their_marks_are_found_by_each_other(make_store, written, sought):
+    with make_store(dimensions=8) as store, store.read() as tx:
+        analyzer = tx.index.analyzer
+        text = f"Before {written} behind."
+        for one, other in ((written, sought), (sought, written)):
+            assert analyzer.stems_of(one) == analyzer.stems_of(other)
+            assert len(analyzer.stems_of(one)) == 1
+        [(start, end)] = Highlighter(analyzer, [sought]).ranges(text)
+    assert text[start:end] == written
+
+
+@pytest.mark.parametrize(("word", "other"), [("दिन", "दान"), ("йод", "иод"), ("їжа", "іжа")])
+def test_marks_that_tell_words_apart_are_kept(make_store, word, other):
+    with make_store(dimensions=8) as store, store.read() as tx:
+        assert tx.index.analyzer.stems_of(word) != tx.index.analyzer.stems_of(other)
+
+
+@given(st.text(st.sampled_from("aéöйёάअदिनाً\u0301\u0308ガ\u3099ᄇ\u1169ก\u0e34天 -"), max_size=20))
+def test_words_are_marked_where_they_stand(text):
+    written, starts = aligned(text)
+    assert written == folded(text)
+    assert len(starts) == len(written) + 1
+    assert [*starts] == sorted(starts)
+    assert starts[-1] == len(text)
 
 
 @given(st.text(st.sampled_from(LETTERS + "ab 12。"), max_size=30), st.data())
@@ -44,7 +86,7 @@ def test_however_its_letters_are_written_a_text_is_found(text):
 
 
 def test_a_letter_that_is_written_in_another_way_is_marked():
-    assert [token for _, _, token in places("\uf914\u6771")] == ["\u6a02\u6771", "\u6771"]
+    assert [token for _, _, token in places(folded("\uf914\u6771"))] == ["\u6a02\u6771", "\u6771"]
 
 
 @pytest.mark.parametrize("run", ["天气" * 5000, "ก" * 5000 + "\u0e34" * 5000])

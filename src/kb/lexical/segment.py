@@ -1,8 +1,9 @@
-"""Text of scripts without spaces in pairs of letters, for FTS5's tokenizer takes all that stands together for one word.
+"""Texts as they are indexed: FTS5's tokenizer parts words at marks, and takes all that stands together for one word.
 
-A text is indexed as its pairs, which overlap, with the last letter once more by itself; so each of its letters begins
-a token. A letter has its marks with it: these stand among private characters, for the tokenizer parts words at marks.
-Korean is written with spaces, but what it puts behind its words hides them likewise.
+Letters are composed, since macOS names files otherwise. Marks that do not tell words apart are left out, as FTS5 does
+itself in Latin; those that do, such as the vowel signs of Devanagari, stand among private characters. Scripts without
+spaces are indexed as pairs of letters, which overlap, with the last letter once more by itself; so each of their
+letters begins a token. Korean is written with spaces, but what it puts behind its words hides them likewise.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from operator import add
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 LETTERS: Final = (
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"  # Thai
@@ -33,6 +34,38 @@ UNSEEN: Final = "\u200b-\u200d\u2060"
 
 PRIVATE: Final = {ord(mark): ord(mark) + 0xE000 for mark in MARKS} | dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060))
 
+POINTS: Final = (0x0640, *range(0x0332, 0x0370), *range(0x0483, 0x0488), *range(0x0591, 0x0780), *range(0x07EB, 0x0800))
+"""What Greek, Cyrillic, Hebrew, Arabic and their neighbours have above, below or within words, and seldom write."""
+
+VOWEL_SIGNS: Final = (*range(0x0780, 0x07C0), *range(0x0900, 0x0E00), *range(0x0F00, 0x1000))
+"""Thaana, the scripts of India, and Tibetan: without their marks words are others."""
+
+ACCENTED: Final = (*range(0x0370, 0x0400), *range(0x1F00, 0x2000), *map(ord, "ЀЁЍѐёѝآأؤإئٱۀۂۓ"))
+"""Letters that are the same without their marks: those of Greek, and some; й and ї are letters of their own."""
+
+TATWEEL, FINAL_SIGMA, SIGMA = 0x0640, 0x03C2, 0x03C3
+
+
+def _is_mark(code: int) -> bool:
+    return unicodedata.category(chr(code)).startswith("M")
+
+
+def _base(code: int) -> int:
+    return ord(unicodedata.normalize("NFD", chr(code))[0])
+
+
+FOLDED: Final[dict[int, int | None]] = {
+    FINAL_SIGMA: SIGMA,
+    **{code: _base(code) for code in ACCENTED if chr(code).isalpha() and _base(code) != code},
+    **{code: code + 0xE000 for code in VOWEL_SIGNS if _is_mark(code)},
+    **{code: None for code in POINTS if _is_mark(code) or code == TATWEEL},
+}
+FOLDABLE: Final = re.compile(f"[{''.join(map(chr, FOLDED))}]")
+
+LETTER_MARKS: Final = "".join(chr(code) for code in range(0x0300, 0x3100) if _is_mark(code) or 0x1160 <= code < 0x1200)
+LETTER_WITH_MARKS: Final = re.compile(f".[{LETTER_MARKS}]*", re.DOTALL)
+"""A letter with all that may be one with it in another way of writing; in Korean, a syllable."""
+
 LETTER: Final = re.compile(f"[{LETTERS}]")
 WITH_MARKS: Final = re.compile(f"[{LETTERS}][{MARKS}{UNSEEN}]*")
 RUN: Final = re.compile(f"[{LETTERS}][{LETTERS}{MARKS}{UNSEEN}]*")
@@ -40,9 +73,24 @@ SIGNS: Final = re.compile(r"\W*")
 """What may stand behind a run without being of another word."""
 
 
-def composed(text: str) -> str:
-    """Return a text with each letter in the one way that queries have it: macOS names files in another."""
-    return unicodedata.normalize("NFC", text)
+def folded(text: str) -> str:
+    """Return a text with each letter in the one way that it is indexed."""
+    if text.isascii():
+        return text
+    written = unicodedata.normalize("NFC", text)
+    return written.translate(FOLDED) if FOLDABLE.search(written) else written
+
+
+def aligned(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text folded, and where in it as it was each character begins; behind the last, how long it was."""
+    if folded(text) == text:
+        return text, range(len(text) + 1)
+    letters, starts = list[str](), list[int]()
+    for letter in LETTER_WITH_MARKS.finditer(text):
+        letters.append(folded(letter[0]))
+        is_as_long = len(letters[-1]) == len(letter[0])
+        starts += range(letter.start(), letter.end()) if is_as_long else [letter.start()] * len(letters[-1])
+    return "".join(letters), [*starts, len(text)]
 
 
 def has_run(text: str) -> bool:
@@ -52,8 +100,10 @@ def has_run(text: str) -> bool:
 
 def segmented(text: str) -> str | None:
     """Return a text as it is indexed; None if that is as it is."""
-    text = composed(text)
-    return RUN.sub(lambda run: f" {' '.join(_tokens(run[0]))} ".translate(PRIVATE), text) if has_run(text) else None
+    written = folded(text)
+    if has_run(written):
+        return RUN.sub(lambda run: f" {' '.join(_tokens(run[0]))} ".translate(PRIVATE), written)
+    return written if written != text else None
 
 
 def as_phrase(text: str, *, begins: bool = False) -> str:
@@ -62,7 +112,7 @@ def as_phrase(text: str, *, begins: bool = False) -> str:
     With `begins`, a star says of a letter at the end that a token begins with it.
     """
     # Not with one pattern for the last run: it would try every end of each, for minutes where there are many letters.
-    written = composed(text)
+    written = folded(text)
     runs = [*RUN.finditer(written)] if has_run(written) else []
     if not runs or not SIGNS.fullmatch(written, runs[-1].end()):
         return segmented(text) or text
@@ -95,7 +145,7 @@ def places(run: str) -> Iterator[tuple[int, int, str]]:
     for start, end, token in zip(
         starts, ends, _tokens(run), strict=False
     ):  # of a lone letter there is one end too many
-        yield start, end, composed(token).translate(PRIVATE)
+        yield start, end, token.translate(PRIVATE)
 
 
 def _tokens(run: str) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
+from kb.lexical.segment import folded
+
 SHORTEST, LONGEST = 5, 32
 """Shorter words are spelled like too many others to be corrected, and of longer ones no change is worth trying."""
 
@@ -22,8 +24,16 @@ ALPHABETS = 3
 
 
 def plain(word: str) -> str:
-    """Return a word without its marks, as the index has it."""
-    return "".join(each for each in unicodedata.normalize("NFKD", word) if unicodedata.category(each) != "Mn")
+    """Return a word as the index has it: without the marks of Latin letters, and of others those that are folded."""
+    return "".join(map(_plain, folded(word)))
+
+
+def _plain(letter: str) -> str:
+    """Return a letter as FTS5's tokenizer has it, which leaves out the marks of Latin letters alone."""
+    parts = unicodedata.normalize("NFKD", letter)
+    if not parts[0].isascii():
+        return letter
+    return "".join(each for each in parts if unicodedata.category(each) != "Mn")
 
 
 def spelled_out(word: str) -> str:

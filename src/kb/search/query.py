@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from kb.lexical.segment import MARKS, RUN, has_run, is_letter, parts
+from kb.lexical.segment import LETTER_MARKS, RUN, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
 from kb.search.isbn import other_spellings
@@ -38,7 +38,7 @@ VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 WORD = re.compile(r"[^\W\d_]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 MARKS_AROUND = ".,;:!?()[]«»„“”\"'"
-PREFIX = re.compile(rf"(?<!\S)([\w{MARKS}]{{2,}})\*(?!\S)")
+PREFIX = re.compile(rf"(?<!\S)([\w{LETTER_MARKS}]{{2,}})\*(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.lexical.segment import RUN, as_phrase, has_run, places, segmented
+from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +49,10 @@ class Fts5Analyzer:
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return each word of the text: where it begins and ends, and its stem."""
+        written, starts = aligned(text)
+        return ((starts[start], starts[end], stem) for start, end, stem in self._folded_stems(written))
+
+    def _folded_stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         if not has_run(text):
             return self._stems(text)
         pairs = [

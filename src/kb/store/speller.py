@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from kb.lexical.segment import segmented
 from kb.lexical.spelling import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
 from kb.lexical.stop_words import STOP_WORDS
+from kb.store.analyzer import Fts5Analyzer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,6 +68,7 @@ class Speller:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._tokenizer = vocabulary.tokenizer
+        self._analyzer = Fts5Analyzer(self._tokenizer)
 
     def unknown(self, words: Iterable[str]) -> dict[str, list[str]]:
         """Return those of the words that no chunk has, each with others that some have, the nearest first."""
@@ -110,10 +111,9 @@ class Speller:
     def _written(self, stem: str, letters: str, chunk_ids: Sequence[int]) -> str | None:
         """Return the word of that stem, in one of these chunks, which is most like these letters."""
         found = {
-            raw[start:end].decode().lower()
+            text[start:end].lower()
             for text in self._vocabulary.sources(chunk_ids)
-            for raw in [(segmented(text) or text).encode()]
-            for start, end, token in self._tokenizer.places(raw)
+            for start, end, token in self._analyzer.stems(text)
             if token == stem
         }
         return min(found, key=lambda each: (distance(letters, plain(each)), each), default=None)

@@ -10,6 +10,7 @@ import psycopg
 
 from kb.api.errors import StoreError
 from kb.store.postgres.connection import SCHEMA
+from kb.store.postgres.refold import refold
 from kb.store.postgres.statements import statements
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
+FOLDED: Final = 4
+"""From this version on letters are indexed in one way."""
+
 OLDEST_POSTGRES: Final = 16
 OLDEST_PGVECTOR: Final = (0, 8, 4)
 MIGRATING: Final = 0x6B62_0001
@@ -53,6 +57,8 @@ def prepare_schema(connection: Connection) -> None:
             except psycopg.Error as error:
                 raise StoreError(f"The database cannot be migrated to version {number}: {error}.") from error
             connection.execute("INSERT INTO migrations (number) VALUES (%s)", (number,))
+        if 0 < version < FOLDED:
+            refold(connection)
         connection.execute(statements("search")["note_change"])
 
 

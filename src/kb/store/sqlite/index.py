@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -165,8 +166,17 @@ class SqliteSelection:
 
     def _admit(self, words: WordReader) -> Admitted | None:
         """Return what the filter admits; None if that is every chunk."""
-        queries = id_queries(self._execute, self._where)
+        holding, lacking = self._where.holding, self._where.lacking
+        known = {text: ids for text in (*holding, *lacking) if (ids := words.documents_with(text)) is not None}
+        where = replace(
+            self._where,
+            holding=tuple(text for text in holding if text not in known),
+            lacking=tuple(text for text in lacking if text not in known),
+        )
+        queries = id_queries(self._execute, where)
         found = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
+        found += [(True, known[text]) for text in holding if text in known]
+        found += [(False, known[text]) for text in lacking if text in known]
         return words.snapshot.admit(found) if found else None
 
 

@@ -71,7 +71,7 @@ CREATE TABLE chunks (
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
--- As they are searched: texts of scripts without spaces in pairs of letters; see kb/lexical/segment.py.
+-- As they are indexed: see kb/lexical/segment.py.
 CREATE VIEW chunk_texts AS
   SELECT chunks.id AS id, COALESCE(chunks.segmented, text) AS text, COALESCE(sections.segmented, header, '') AS header
   FROM chunks LEFT JOIN sections ON sections.id = section_id;

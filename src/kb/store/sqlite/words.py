@@ -156,6 +156,15 @@ class WordReader:
         """Return in which rows a word stands."""
         return self._index.postings(self.snapshot, key, lambda: self._load(key))
 
+    def documents_with(self, text: str) -> NDArray[np.int64] | None:
+        """Return the documents in which a text stands, ascending; None where SQLite had better look for it."""
+        key = self._key(text)
+        if not 0 < len(key) <= MAX_TOKENS or quoted(text, begins=True).endswith("*"):
+            return None
+        rows = self.postings(key).rows
+        standing = rows[~np.isin(rows, self.snapshot.dead)] if self.snapshot.dead.size else rows
+        return np.unique(self.snapshot.documents[standing]).astype(np.int64)
+
     def possible(self, tokens: Sequence[str]) -> Sequence[str]:
         """Return those of the tokens that may stand in a chunk; it takes much less time than to find out."""
         return self._index.terms.possible(tokens, self.snapshot.number)

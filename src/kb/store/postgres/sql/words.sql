@@ -112,3 +112,19 @@ SELECT id FROM chunks {among} ORDER BY id
 -- name: select_all_lengths
 -- Every chunk by ascending id, with its document and its length.
 SELECT id, document_id, length FROM chunks ORDER BY id
+
+-- name: select_beyond_ascii
+-- The documents with a chunk, or something that chunks stand under, that is not all ASCII.
+SELECT document_id FROM chunks WHERE text ~ '[^\x01-\x7f]'
+UNION SELECT document_id FROM sections WHERE header ~ '[^\x01-\x7f]'
+
+-- name: select_texts
+-- A document's chunks with what they stand under.
+SELECT chunks.id, text, COALESCE(header, '') FROM chunks
+LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.document_id = %s ORDER BY chunks.id
+
+-- name: update_lengths
+-- How many words chunks of a document have.
+UPDATE chunks SET length = counted.length FROM unnest(%s::bigint[], %s::int[]) AS counted (id, length)
+WHERE chunks.id = counted.id AND document_id = %s

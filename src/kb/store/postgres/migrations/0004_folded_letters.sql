@@ -1,0 +1,2 @@
+-- Letters are indexed in one way, however they are written; see kb/lexical/segment.py. What has others is indexed anew
+-- by kb/store/postgres/refold.py.
