@@ -35,8 +35,6 @@ CODES = {400: "bad-request", 404: "no-such-route", 405: "method-not-allowed", 41
 
 
 class ProblemResponse(JSONResponse):
-    """A problem."""
-
     media_type = "application/problem+json"
 
 

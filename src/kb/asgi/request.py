@@ -46,6 +46,7 @@ class RequestMiddleware:
 
     Args:
         seconds: where the times are kept; `request_seconds` makes it.
+        tracer: what makes the span of a request.
         prefix: what stands before the routes that an included router declares.
     """
 

@@ -193,14 +193,13 @@ class Incoming:
         self.is_reusable = False
 
     def feed(self, data: bytes) -> None:
-        """Take what came."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(f"what came is no HTTP: {error}")
 
     def end(self, why: str) -> None:
-        """The connection has ended."""
+        """End an answer whose length only the end of the connection tells; fail any other."""
         if self._ends_with_connection:
             self.on_message_complete()
         else:
@@ -212,15 +211,12 @@ class Incoming:
             self.is_reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header."""
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The last header."""
         self._ends_with_connection = not self._headers.keys() & {"content-length", "transfer-encoding"}
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
         self._content.append(body)
 
     def on_message_complete(self) -> None:

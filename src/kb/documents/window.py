@@ -21,7 +21,7 @@ MAX_HEADING: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One of the three."""
+    """A chunk, a page or a heading: one of the fields is set."""
 
     chunk_id: int | None = None
     page: int | None = None

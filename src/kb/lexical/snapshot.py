@@ -56,6 +56,7 @@ class LexicalSnapshot:
         dead: the rows of deleted chunks, ascending.
         tokens: how many tokens the chunks have that are not deleted.
         numbers: which row each row of the epoch before is; negative where there is none.
+        frequencies: in how many chunks a word stands, once counted.
     """
 
     number: int
@@ -68,7 +69,6 @@ class LexicalSnapshot:
     tokens: int
     numbers: NDArray[np.int32] | None = None
     frequencies: dict[Key, int] = field(default_factory=dict)
-    """In how many chunks a word stands, once counted."""
 
     @classmethod
     def of(

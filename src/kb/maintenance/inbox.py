@@ -84,7 +84,6 @@ class Inbox:
         self._thread = threading.Thread(target=self._run, name="kb-inbox", daemon=True)
 
     def __enter__(self) -> None:
-        """Start."""
         self._thread.start()
 
     def __exit__(

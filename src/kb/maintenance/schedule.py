@@ -40,7 +40,6 @@ class BackupSchedule:
         self._thread = threading.Thread(target=self._run, name="kb-backup", daemon=True)
 
     def __enter__(self) -> None:
-        """Start."""
         self._thread.start()
 
     def __exit__(

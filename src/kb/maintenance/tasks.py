@@ -50,7 +50,7 @@ class MaintenanceTasks:
         self._stopping = False
 
     def __enter__(self) -> Self:
-        """Wait for what is asked for."""
+        """Run nothing until a task is asked for."""
         return self
 
     def __exit__(
@@ -69,7 +69,7 @@ class MaintenanceTasks:
             thread.join()
 
     def state(self) -> Maintenance:
-        """Return how things are."""
+        """Return the settings of backups, those that exist, and the last run of each task."""
         folder = self._settings.backup_dir
         with self._lock:
             tasks = [task.model_copy() for task in self._tasks.values()]

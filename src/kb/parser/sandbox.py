@@ -153,12 +153,12 @@ class Sandbox:
 
     @property
     def extracts(self) -> list[str]:
-        """How the names of files end that are read by programs beside kb."""
+        """The suffixes that extractors read."""
         return []
 
     @property
     def is_extracting(self) -> bool:
-        """Whether a program beside kb reads a file right now, which may take minutes."""
+        """Whether an extractor reads a file right now, which may take minutes."""
         return False
 
     def start(self) -> None:

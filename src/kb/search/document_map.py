@@ -80,7 +80,7 @@ class DocumentMap:
         self._stopping = threading.Event()
 
     def __enter__(self) -> Self:
-        """Be there; the thread begins with the first map."""
+        """Start nothing yet: the thread begins with the first map."""
         return self
 
     def __exit__(

@@ -23,6 +23,7 @@ class Gauges(Collector):
     """The store's state.
 
     Args:
+        store: what is counted, each time the metrics are asked for.
         doc_types: the types that documents have; those of an older version's others count together.
     """
 

@@ -113,14 +113,12 @@ class Step:
         self._seconds = seconds
 
     def __enter__(self) -> None:
-        """Begin."""
         self._span.__enter__()
         self._begun = perf_counter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End, well or not."""
         self._seconds.observe(perf_counter() - self._begun)
         self._span.__exit__(kind, error, trace)
 

@@ -59,7 +59,7 @@ class DraftedJob(NamedTuple):
 
 
 class Ingestion:
-    """What becomes of jobs.
+    """Turns claimed jobs into documents.
 
     Args:
         store: where documents go.

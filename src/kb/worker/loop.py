@@ -68,7 +68,7 @@ STALLED_SECONDS = 120.0
 """A running job without a sign of life for so long is begun again."""
 
 EXPIRE_SECONDS = 3600.0
-"""How often done jobs, former versions and the bin are looked through for what time has come for."""
+"""How often done jobs, former versions and the bin are searched for what has expired."""
 
 EXPIRED = 1000
 """How many of them go in one transaction: writers wait for it."""
@@ -92,6 +92,8 @@ class Worker:
     """One thread that empties the queue.
 
     Args:
+        store: where jobs wait and documents go.
+        embedder: the model.
         staging: a folder of this engine's; in a data directory it is where files wait for their job.
         originals: what keeps files, and has those that wait.
         sandbox: what reads files.
@@ -191,7 +193,7 @@ class Worker:
 
     @property
     def extracts(self) -> list[str]:
-        """How the names of files end that are read by programs beside kb."""
+        """The suffixes that extractors read."""
         return self._sandbox.extracts
 
     def wake(self) -> None:

@@ -174,7 +174,7 @@ class VectorBuilder:
 
 
 class Reembedder:
-    """Has the second vectors made in a thread, as it is told, and the model in use that the vectors in use are of.
+    """Makes the second set of vectors in a thread when told to, and keeps the model in use that of the vectors in use.
 
     Args:
         store: where they are.

@@ -77,12 +77,12 @@ class OnnxEmbedder:
 
     @property
     def current(self) -> OnnxEmbedder:
-        """This: it never changes."""
+        """The embedder itself: its model never changes."""
         return self
 
     @property
     def models(self) -> Sequence[OnnxEmbedder]:
-        """This alone."""
+        """The embedder alone."""
         return [self]
 
     @property

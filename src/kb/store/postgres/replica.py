@@ -110,7 +110,6 @@ class Replica:
 
     @property
     def state(self) -> ReplicaState:
-        """How it does."""
         answers = self._trouble is None
         behind = 0.0 if answers else monotonic() - self._level_at
         return ReplicaState(answers, behind, self._reads, self._passed_on)

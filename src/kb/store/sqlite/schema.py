@@ -80,12 +80,12 @@ class VectorTable:
 
     @property
     def insert(self) -> str:
-        """One vector, for an id and its bytes."""
+        """The statement that inserts one vector: id, bytes."""
         return f"INSERT INTO chunks_vec ({self.key}, {self.embedding}) VALUES (?, ?)"
 
     @property
     def delete(self) -> str:
-        """One vector less, for an id."""
+        """The statement that deletes one vector, by id."""
         return f"DELETE FROM chunks_vec WHERE {self.key} = ?"
 
 

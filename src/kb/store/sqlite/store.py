@@ -124,6 +124,7 @@ class SqliteStore:
         path: the file.
         space: what makes the vectors.
         words_limit: how many bytes the words in memory may take.
+        flat_limit: up to how many vectors are all in memory, and each is compared.
         retention: how long what was changed or deleted is kept.
 
     Raises:

@@ -56,7 +56,6 @@ class Upkeep:
         self._thread = threading.Thread(target=self._run, name="kb-words", daemon=True)
 
     def __enter__(self) -> None:
-        """Start."""
         self._thread.start()
 
     def __exit__(
