@@ -7,6 +7,20 @@ import tomllib
 
 from tests.conftest import ROOT
 
+FOR_USERS = [
+    "setup",
+    "serve",
+    "install",
+    "uninstall",
+    "up",
+    "up-gpu",
+    "up-rocm",
+    "up-postgres",
+    "down",
+    "logs",
+    "clean",
+]
+ROOMS = {each.parent.name for each in (ROOT / "src/kb").glob("*/__init__.py")}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -20,5 +34,18 @@ def test_the_floors_on_the_page_are_those_of_the_contract():
 
 def test_the_picture_shows_every_room():
     picture = (ROOT / "docs/architecture.md").read_text().split("```")[1]
-    rooms = {f"kb.{each.parent.name}" for each in (ROOT / "src/kb").glob("*/__init__.py")}
-    assert rooms <= set(re.findall(r"kb\.\w+", picture))
+    assert {f"kb.{room}" for room in ROOMS} <= set(re.findall(r"kb\.\w+", picture))
+
+
+def test_every_make_target_for_contributors_is_listed():
+    rules = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    targets = re.search(r"(?m)^\.PHONY: (.*)$", rules)[1].split()
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    listed = {word for line in re.findall(r"(?m)(?:^|`)make ([a-z -]+)", page) for word in line.split()}
+    assert set(targets) - set(FOR_USERS) <= listed
+    assert set(FOR_USERS) <= set(targets)
+
+
+def test_where_things_go_names_every_room():
+    table = (ROOT / "CONTRIBUTING.md").read_text().split("## Where things go")[1].split("\n## ")[0]
+    assert set(re.findall(r"src/kb/(\w+)/", table)) >= ROOMS
