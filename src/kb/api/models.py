@@ -635,7 +635,7 @@ class ModelStatus(Reply):
 class ParserStatus(Reply):
     """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
 
-    `extracts` is how the names of files end that programs beside kb read (`KB_EXTRACTORS`).
+    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`).
     """
 
     confined: list[Restriction] | None

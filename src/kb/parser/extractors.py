@@ -75,7 +75,7 @@ class Extractors:
 
     @property
     def suffixes(self) -> list[str]:
-        """How the names of files end that they read."""
+        """The suffixes that they read."""
         return sorted(set(self._suffixes()))
 
     def of_name(self, filename: str) -> Extractor | None:

@@ -61,7 +61,7 @@ async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, Remo
 
 
 async def fetch_extracted(client: EngineClient) -> frozenset[str]:
-    """Return how the names of files end that the engine reads with programs beside it."""
+    """Return the suffixes that the engine's extractors read."""
     return frozenset((await client.status())["parser"].get("extracts", ()))
 
 
