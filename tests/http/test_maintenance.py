@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def ended(engine, action):
 def cared(start_server, tmp_path_factory):
     """A server with a folder for backups, and that folder."""
     data, backups = tmp_path_factory.mktemp("cared"), tmp_path_factory.mktemp("backups")
-    with start_server(data, KB_BACKUP_DIR=str(backups)) as server, api(server) as engine:
+    with start_server(data, KB_BACKUP_DIR=str(backups), KB_APPS="api,web") as server, api(server) as engine:
         engine.post("jobs", params={"wait": 30}, json={"text": "The keeper lights the lamp at six."})
         eventually("the first backup is made by itself", lambda: backup_folders(backups))
         yield engine, data, backups
@@ -117,6 +118,24 @@ def test_one_thing_is_done_at_a_time(cared):
         return begin(engine, "verify")
 
     eventually("the second is refused", lambda: second().json().get("type") == f"urn:kb:problem:{AtWork.code}")
+    ended(engine, "examine")
+
+
+@pytest.mark.sqlite
+def test_a_second_click_while_something_is_done_leads_back_to_the_page(cared):
+    engine, _, _ = cared
+    with httpx2.Client(base_url=engine.base_url.copy_with(path="/")) as browser:
+        for _ in range(2):  # the first visit gives the cookie that the form's token belongs to
+            token = re.search(r'name="token" value="([^"]+)"', browser.get("/backups").text)[1]
+
+        def click():
+            begin(engine, "examine")
+            answer = browser.post("/backups", data={"action": "verify", "token": token})
+            [examined] = [each for each in engine.get("maintenance").json()["tasks"] if each["action"] == "examine"]
+            return None if examined["ended_at"] else answer
+
+        answer = eventually("something is done while it is clicked", click)
+    assert (answer.status_code, answer.headers["location"]) == (303, "./backups")
     ended(engine, "examine")
 
 

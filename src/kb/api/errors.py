@@ -9,22 +9,25 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotFound                 404 not-found
     ├── NotANote                 409 not-a-note
     ├── NotPaged                 409 not-paged
-    ├── TooManyTags              409 too-many-tags
     ├── NotRetryable             409 not-retryable
     ├── JobDone                  409 job-done
+    ├── PathTaken                409 path-taken
+    ├── TooManyTags              409 too-many-tags
     ├── KeyReused                409 key-reused
     ├── KeyExists                409 key-exists
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
     ├── NotReembedding           409 not-reembedding
     ├── NoKeySet                 409 no-key-set
+    ├── NoBackupFolder           409 no-backup-folder
+    ├── AtWork                   409 at-work
     ├── HistoryGone              410 history-gone
     ├── Changed                  412 changed
     ├── Forbidden                403 forbidden
     ├── ForeignOrigin            403 foreign-origin
+    ├── Misdirected              421 misdirected
     ├── WrongVersion             426 wrong-version
     ├── TooLarge                 413 too-large
-    ├── Misdirected              421 misdirected
     ├── UnsupportedMedia         415 unsupported-media-type
     ├── TooManyGuesses           429 too-many-guesses
     ├── HeadTooLarge             431 head-too-large
@@ -43,6 +46,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── EngineUnreachable        likewise
     │   └── EngineSlow           likewise
     ├── Unreadable               never sent: the reason of a failed job
+    │   └── OutOfReach           likewise
     └── StartError               never sent: stops the start with one line
         ├── SettingError
         ├── ModelError
@@ -53,7 +57,10 @@ from __future__ import annotations
 
 import errno
 import inspect
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 REMEDY: Final = "Mount it writable ('mount' and the kernel's log say what is wrong) or mend it"
 """What helps where a disk cannot be written."""
@@ -377,37 +384,12 @@ class StoreError(StartError):
     """The database cannot be used."""
 
 
-BY_CODE: dict[str, type[KbError]] = {
-    error.code: error
-    for error in (
-        KbError,
-        Invalid,
-        Unauthorized,
-        NotFound,
-        NotANote,
-        NotPaged,
-        TooManyTags,
-        NotRetryable,
-        JobDone,
-        KeyReused,
-        KeyExists,
-        NotInBin,
-        Occupied,
-        NotReembedding,
-        HistoryGone,
-        Changed,
-        Forbidden,
-        ForeignOrigin,
-        Misdirected,
-        TooLarge,
-        UnsupportedMedia,
-        TooManyGuesses,
-        HeadTooLarge,
-        Unavailable,
-        Busy,
-        Overloaded,
-        DiskFull,
-        DiskFault,
-        WrongVersion,
-    )
-}
+def _with_code(kind: type[KbError]) -> Iterator[tuple[str, type[KbError]]]:
+    if "code" in vars(kind):
+        yield kind.code, kind
+    for each in kind.__subclasses__():
+        yield from _with_code(each)
+
+
+BY_CODE: Final = dict(_with_code(KbError))
+"""The errors with a code of their own, which come over the wire as they were raised."""
