@@ -34,7 +34,7 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
     with start_server(tmp_path, port=port) as server:
         async with EngineClient(server.url) as client:
             job = await client.job(deadly)
-            assert (job["status"], job["error"]) == ("failed", "The engine ended three times while it worked on this.")
+            assert (job["status"], job["error"]) == ("failed", "The engine ended 3 times while it worked on this.")
             queue = await until_idle(client)
             assert (queue["done"], queue["failed"]) == (BEHIND, 1)
             assert (await client.status())["documents"] == {"note": BEHIND}

@@ -297,7 +297,7 @@ async def test_a_job_that_ends_the_engine_ends_itself_in_a_container_of_a_gibiby
         output_of("docker", "kill", stack.container("engine"))
         stack.compose(*up)
     ended = await eventually_async("the job has ended", job, lambda job: job["status"] in ("done", "failed"))
-    assert ended["error"] == "The engine ended three times while it worked on this."
+    assert ended["error"] == "The engine ended 3 times while it worked on this."
     async with stack.agent() as agent:
         assert len({await done(agent, job_id) for job_id in behind}) == len(behind)
     del stack.environment["KB_ENGINE_MEMORY"]

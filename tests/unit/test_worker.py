@@ -14,6 +14,7 @@ import pytest
 
 from kb.api.access import Limit
 from kb.api.errors import KbError
+from kb.api.job_errors import remedy_of
 from kb.api.models import ENDED
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
@@ -21,14 +22,16 @@ from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.submit import drop
 from kb.documents.update import NoteChange, update_note
+from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.stop import Stop
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
-from kb.store.rows import Author, Filter, NewJob
+from kb.store.rows import NOBODY, Author, Filter, NewJob
 from kb.worker.job import MAX_ATTEMPTS
 from kb.worker.loop import Worker
 from tests.support.eventually import eventually
+from tests.support.scans import photo, scan
 
 SLICE = 4
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 300
@@ -542,6 +545,89 @@ def no_files_left():
     resource.setrlimit(resource.RLIMIT_NOFILE, (1, hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def stage_before(store, folder, content, name="a", **job):
+    (folder / "staging" / name).write_bytes(content)
+    with store.write() as tx:
+        return tx.jobs.add(NewJob("file", staged=name, filename=name, **job))
+
+
+def drafted(text, model):
+    return embed_draft(draft_note(text, None, model), model, Stop().check)
+
+
+def engine_ended(store, failing, folder):
+    job_id = stage_before(store, folder, b"words")
+    with store.write() as tx:
+        for _ in range(MAX_ATTEMPTS):
+            tx.jobs.release_all()
+            tx.jobs.claim(1)
+    return job_id
+
+
+def engine_failed(store, failing, folder):
+    failing.failures = MAX_ATTEMPTS
+    return stage_before(store, folder, b"words", "a.txt")
+
+
+def extractor_out_of_reach(store, failing, folder):
+    return stage_before(store, folder, b"words", "a.far")
+
+
+def path_became_anothers(store, failing, folder):
+    with store.write() as tx:
+        tx.documents.add(drafted("theirs", failing), "/f/a", ["y"])
+    mine = {"tags": ("x",), "author": Author("ada"), "limit": Limit(("x",), "/f/")}
+    return stage_before(store, folder, b"words", "a.txt", source_path="/f/a", **mine)
+
+
+def message_in_bin(store, failing, folder):
+    with store.write() as tx:
+        mail = tx.documents.add(drafted("mail", failing), "/m", [])
+        tx.history.discard(mail, NOBODY)
+    return stage_before(store, folder, b"words", "a.txt", source_path="/m#a.txt", part_of=mail)
+
+
+def message_deleted(store, failing, folder):
+    return stage_before(store, folder, b"words", "a.txt", source_path="/m#a.txt", part_of=99)
+
+
+def unreadable(data):
+    return lambda store, failing, folder: stage_before(store, folder, data)
+
+
+@pytest.mark.parametrize(
+    ("fail", "remedy"),
+    [
+        (engine_ended, "retry"),
+        (engine_failed, "retry"),
+        (extractor_out_of_reach, "retry"),
+        (path_became_anothers, "retry"),
+        (message_in_bin, "retry"),
+        (message_deleted, "other-content"),
+        pytest.param(unreadable(b""), "other-content", id="empty"),
+        pytest.param(unreadable(b"\0\1\2"), "other-content", id="binary"),
+        pytest.param(unreadable(photo("words", 1)), "extractor", id="picture"),
+        pytest.param(unreadable(scan("words")), "extractor", id="scan"),
+        pytest.param(unreadable(b"fLaC\0\0\0\x22" + bytes(256)), "extractor", id="sound"),
+        pytest.param(unreadable(b"\0\0\0\x18ftypmp42" + bytes(range(256))), "extractor", id="film"),
+    ],
+)
+def test_the_error_of_a_failed_job_says_what_helps_and_it_can_be_tried_again_if_that_does(
+    store, failing, tmp_path, fail, remedy, monkeypatch
+):
+    monkeypatch.setattr("kb.worker.loop.RETRY_SECONDS", 0.01)
+    (tmp_path / "staging").mkdir()
+    job_id = fail(store, failing, tmp_path)
+    sandbox = ExtractingSandbox(Limits(), Extractors.parse(".far=http://127.0.0.1:9/"), 20, tmp_path / "staging")
+    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True), sandbox)
+    worker.start()
+    job = ended(store, job_id)
+    worker.stop()
+    assert (job.status, remedy_of(job.error)) == ("failed", remedy), job.error
+    with store.write() as tx:
+        assert tx.jobs.retry(job_id) == (remedy == "retry")
 
 
 def test_errors_of_ours_have_a_message_by_themselves():

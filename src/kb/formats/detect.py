@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
+from kb.api.job_errors import NO_OCR, NO_SPEECH, NO_VIDEO
 from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, open_ole
 from kb.formats.opaque import Kind, Opaque
@@ -71,9 +72,9 @@ _UNSUPPORTED_OLE: Final = {
     "PowerPoint Document": "PowerPoint 97-2003 (.ppt) files are not read: save the file as PDF",
 }
 _MEDIA: Final = {
-    "image": "it is an image ({}): text in images is not read, OCR is not done",
-    "audio": "it is a sound recording ({}): speech is not read",
-    "video": "it is a video ({}): videos are not read",
+    "image": "it is an image ({}): text in images is not read, " + NO_OCR,
+    "audio": "it is a sound recording ({}): " + NO_SPEECH,
+    "video": "it is a video ({}): " + NO_VIDEO,
     "font": "it is a font ({})",
 }
 _BINARY: Final = ("docx", "epub", "msg", "odp", "ods", "odt", "pdf", "pptx", "rtf", "xls", "xlsx")

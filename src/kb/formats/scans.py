@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.api.job_errors import NO_OCR
 from kb.formats.extracted import Extracted, Scan, Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-NO_OCR: Final = "OCR is not done"
 BEGINNING: Final = "[Page"
 _LACKS_OCR: Final = re.compile(rf"\[Pages? [\d, to…]+ (?:is a picture|are pictures): {NO_OCR}\.\]\n")
 _MOST_RUNS: Final = 20

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.api.job_errors import NO_OCR
 from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.formats.opaque import Opaque
 from kb.formats.pictures import is_picture, says_anything, with_pictures
-from kb.formats.scans import NO_OCR, with_pages, with_remark
+from kb.formats.scans import with_pages, with_remark
 from kb.parser.extractor_run import ExtractorRun
 from kb.parser.sandbox import Limits, Sandbox, environment
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb.access.store import as_caller
 from kb.api.access import Caller
 from kb.api.errors import Forbidden, LeaseLost, OutOfReach, Unreadable
+from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.blobs.protocol import staged_as
 from kb.documents.attachments import staged_jobs
 from kb.documents.save import save
@@ -40,9 +41,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 """How often a job is begun that fails for no reason of its own."""
 
-ENGINE_ENDED = "The engine ended three times while it worked on this."
-ENGINE_FAILED = f"The engine failed {MAX_ATTEMPTS} times while it worked on this; its log says why."
-
+ENGINE_ENDED = f"{OF_ENGINE}ended {MAX_ATTEMPTS} times while it worked on this."
+ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times while it worked on this; its log says why."
 
 AHEAD = 4
 """How many jobs are read while the model works on others."""
@@ -150,7 +150,7 @@ class Ingestion:
         try:
             draft = future.result()
         except OutOfReach as error:
-            self._give_up(job, f"The engine could not have it read: {error.detail}", lease)
+            self._give_up(job, f"{OF_ENGINE}could not have it read: {error.detail}", lease)
             return None
         except Unreadable as error:
             self._fail(job, error.detail, lease)
@@ -224,7 +224,7 @@ class Ingestion:
             return "dropped"
         lease.record_start(tx, job.id)
         if job.part_of and tx.history.binned(job.part_of):
-            tx.jobs.fail(job.id, "The document that it came in is in the bin: it is read when that is restored.")
+            tx.jobs.fail(job.id, IN_BIN)
             self._discard(attached)
             return "gave_up"
         if job.part_of and tx.documents.get(job.part_of) is None:
@@ -236,7 +236,7 @@ class Ingestion:
             try:
                 saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
             except Forbidden as error:  # its path became another's meanwhile; nothing is written yet
-                tx.jobs.fail(job.id, error.detail)
+                tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}")
                 self._discard(attached)
                 return "gave_up"
             self._finish(mine, tx, job, saved, content, attached)

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from kb.api.job_errors import remedy_of
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
-from kb_cli.sync.remote import is_fault_of_engine
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -112,9 +112,10 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
         if job_id not in failed:
             output.print_error(f"Job {job_id} has not failed: 'kb jobs drop {job_id}' drops it.")
             code = exit_codes.REFUSED
-    wanted = [
-        job_id for job_id, job in failed.items() if (job_id in ids if ids is not None else not is_fault_of_engine(job))
-    ]
+    if ids is None:
+        wanted = [job_id for job_id, job in failed.items() if remedy_of(job["error"]) != "retry"]
+    else:
+        wanted = [job_id for job_id in failed if job_id in ids]
     receipts, failure = call_for_each(wanted, lambda client, job_id: client.drop_job(job_id))
     if json:
         output.print_json(receipts)

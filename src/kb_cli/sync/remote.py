@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+from kb.api.job_errors import remedy_of
 from kb_cli.runtime.call import run_parallel
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ MAX_SINGLE_QUERIES: Final = 50
 MAX_QUERIES: Final = 8
 """At once."""
 NOTE: Final = "note"
-LACKED_EXTRACTOR: Final = ("OCR is not done", "speech is not read", "videos are not read")
-"""How the reasons end of jobs for which an extractor was missing then (`kb.formats.detect`)."""
-FAULT_OF_ENGINE: Final = "The engine "
-"""How the reasons begin of jobs that failed for none of their own (`kb.worker.job`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +67,14 @@ async def fetch_rejected(client: EngineClient) -> dict[str, tuple[str, str]]:
     rejected: dict[str, tuple[str, str]] = {}
     extracted: frozenset[str] | None = None
     async for job in client.iter_jobs(status="failed"):
-        if str(job["error"]).endswith(LACKED_EXTRACTOR):
+        remedy = remedy_of(job["error"])
+        if remedy == "extractor":
             extracted = await fetch_extracted(client) if extracted is None else extracted
             if PurePosixPath(str(job["source_path"]).lower()).suffix in extracted:
                 continue
-        if job["source_path"] and not is_fault_of_engine(job):
+        if job["source_path"] and remedy != "retry":
             rejected.setdefault(job["source_path"], (job["content_hash"], job["error"]))
     return rejected
-
-
-def is_fault_of_engine(job: dict[str, Any]) -> bool:
-    """Return whether a job failed for a reason that may be gone the next time; its content was kept."""
-    return str(job["error"]).startswith(FAULT_OF_ENGINE)
 
 
 async def collect(documents: AsyncIterator[dict[str, Any]], files: dict[str, RemoteFile]) -> None:

@@ -12,6 +12,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
+from kb.api.job_errors import NO_OCR
 from kb.formats.extracted import Extracted, Scan, Section
 from kb.formats.opaque import Opaque
 from kb.formats.readers.pdf_page import Page, read_page, tidy
@@ -114,10 +115,10 @@ def _no_text(document: pypdfium2.PdfDocument, read: list[Page | None]) -> Unread
     if raw.FPDF_PAGEOBJ_TEXT in kinds:
         if any(_holds_characters(document, index) for index in whole):
             return Unreadable("no text: what there is lies outside its pages")
-        reason = "no text: the fonts of the PDF do not say which characters they show"
+        reason = f"no text: the fonts of the PDF do not say which characters they show; {NO_OCR}"
         return Opaque(reason, "scan", len(read))
     if raw.FPDF_PAGEOBJ_IMAGE in kinds:
-        return Opaque(f"no text: {pages} only images (a scan); OCR is not done", "scan", len(read))
+        return Opaque(f"no text: {pages} only images (a scan); {NO_OCR}", "scan", len(read))
     return Unreadable(f"no text: {pages} only drawings" if kinds else f"no text: {pages} nothing")
 
 
