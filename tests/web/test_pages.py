@@ -15,10 +15,15 @@ from kb.web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
+from tests.unit.test_extract_chats import claude
+from tests.unit.test_extract_references import ZOTERO, table
 from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 
 PAGE = {"Accept": "text/html"}
+BOOKS = table(
+    ZOTERO, *({"Key": key, "Item Type": "book", "Title": f"Knots of the {key}"} for key in ("north", "south"))
+)
 
 
 class Reader:
@@ -392,6 +397,22 @@ def test_a_mail_and_what_came_in_it_lead_to_each_other_with_a_path_and_without(r
     assert "job:" not in reader.text
     reader.open(reader.page.xpath("//*[@class='whole']/a/@href")[0])
     assert reader.page.xpath("//h1/text()") == ["Moorings in May"]
+
+
+@pytest.mark.web
+@pytest.mark.parametrize(
+    ("name", "export"), [("chats.json", json.dumps([claude(71), claude(72)]).encode()), ("library.csv", BOOKS)]
+)
+def test_an_export_lists_the_documents_that_it_is_of(read, site, name, export):
+    file = {"file": (name, export)}
+    document = site.engine.post("jobs", params={"wait": 30}, files=file).json()["document_id"]
+
+    def parts():
+        return site.engine.get("documents", params={"part_of": document}).json()["documents"]
+
+    found = eventually("both are read", parts, lambda parts: len(parts) == 2)
+    listed = read(f"{site.url}/d/{document}").page.xpath("//section[h2='Documents in it']//a[@class='title']/text()")
+    assert sorted(listed) == sorted(each["title"] for each in found)
 
 
 @pytest.mark.web

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.web.pages import HEADERS, render, see
 from kb.web.search import document_row, place
-from kb.web.text import SEPARATOR, body, matched, plain
+from kb.web.text import MAIL, SEPARATOR, body, matched, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ MOST_OUTLINED: Final = 600
 PAGE: Final = 50
 FOUND: Final = 20
 SIMILAR: Final = 5
-ATTACHMENTS: Final = 100
+PARTS: Final = 100
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -100,10 +100,11 @@ async def document(request: Request, visit: Visit) -> Response:
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
         chunk_count=count,
         similar=await similar(visit, shown),
-        attachments=await attachments(visit, shown, min(ATTACHMENTS, request.app.state.settings.max_page)),
+        parts=await parts(visit, shown, min(PARTS, request.app.state.settings.max_page)),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
+        is_mail=shown["doc_type"] in MAIL,
     )
 
 
@@ -174,10 +175,8 @@ async def similar(visit: Visit, shown: Row) -> list[Row]:
     return [document_row(each) for each in reply["results"]]
 
 
-async def attachments(visit: Visit, shown: Row, limit: int) -> list[Row]:
-    """Return the documents that came in this one."""
-    if shown["doc_type"] not in ("eml", "msg", "mbox"):
-        return []
+async def parts(visit: Visit, shown: Row, limit: int) -> list[Row]:
+    """Return the documents that came in this one: what is attached to a mail, and what an export is of."""
     page = await visit.engine.documents(part_of=shown["id"], limit=limit)
     return [document_row(each) for each in page["documents"]]
 
