@@ -37,6 +37,7 @@ from kb.store.sqlite.transfer import (
     begin_history,
     find_binned,
     is_new,
+    set_replaced,
     skip_ids,
 )
 
@@ -196,9 +197,7 @@ class _Arrival:
     def link(self, tx: SqliteTransaction) -> None:
         """Let documents replace what came after them."""
         for document_id, exported in self._unlinked.items():
-            tx.connection.execute(
-                "UPDATE documents SET replaces = ? WHERE id = ?", (self._became(exported), document_id)
-            )
+            set_replaced(tx, document_id, self._became(exported))
 
     def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:
         """Write what is known of a document in the bin; return its id if it was not there."""

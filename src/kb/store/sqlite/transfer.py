@@ -225,6 +225,11 @@ def add_version(
     tx.connection.execute(f"INSERT INTO versions ({names}) VALUES ({values})", columns)  # noqa: S608 - constants
 
 
+def set_replaced(tx: SqliteTransaction, document_id: int, replaces: int | None) -> None:
+    """Let a document stand in the place of another one that came after it."""
+    tx.connection.execute(statements("transfer")["set_replaced"], (replaces, document_id))
+
+
 def add_former_content(
     tx: SqliteTransaction, document_id: int, chunks: Sequence[NewChunk | Chunk], vectors: NDArray[np.float32]
 ) -> int:

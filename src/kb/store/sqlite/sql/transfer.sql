@@ -82,6 +82,10 @@ UPDATE history SET begins = ?
 -- Tags go that no document carries.
 DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)
 
+-- name: set_replaced
+-- A document stands in the place of another one, or of none.
+UPDATE documents SET replaces = ? WHERE id = ?
+
 -- name: delete_document
 -- A document by itself.
 DELETE FROM documents WHERE id = ?
