@@ -14,6 +14,7 @@ import apsw
 import numpy as np
 import pytest
 
+from kb import compaction
 from kb.api.errors import StoreError
 from kb.lexical import index, snapshot
 from kb.lexical.bm25 import Matches
@@ -24,7 +25,6 @@ from kb.store.sqlite.index import MemoryLeg, TableLeg, chunk_ids_of
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
 from kb.store.sqlite.words import read_snapshot
-from kb.vectors import rows as vector_rows
 from kb.vectors.scores import ScoredChunks
 from tests.support.eventually import eventually
 from tests.support.spaces import space
@@ -161,7 +161,7 @@ def test_lists_and_scores_are_those_of_sqlite_after_every_change(store, seed):
 
 
 def test_rows_that_are_numbered_anew_hold_the_same(store, monkeypatch):
-    monkeypatch.setattr(snapshot, "MIN_DEAD", 10)
+    monkeypatch.setattr(compaction, "MIN_DEAD", 10)
     monkeypatch.setattr(index, "MAX_PENDING", 20)
     writer = Writer(store, 9)
     writer.add(60)
@@ -391,7 +391,7 @@ def test_a_reader_whose_moment_is_kept_no_more_is_answered_by_sqlite(store):
 
 
 def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeypatch):
-    monkeypatch.setattr(snapshot, "MIN_DEAD", 5)
+    monkeypatch.setattr(compaction, "MIN_DEAD", 5)
     monkeypatch.setattr(index, "MAX_PENDING", 5)
     writer = Writer(store, 6)
     writer.add(20)
@@ -408,7 +408,7 @@ def test_a_reader_that_later_changes_overtook_sees_its_own_moment(store, monkeyp
 
 
 def test_a_reader_of_old_rows_takes_nothing_of_what_was_written_in_new_ones(monkeypatch):
-    monkeypatch.setattr(snapshot, "MIN_DEAD", 1)
+    monkeypatch.setattr(compaction, "MIN_DEAD", 1)
     ids = np.arange(1, 11, dtype=np.int32)
     kept = index.LexicalIndex(snapshot.LexicalSnapshot.of(0, ids, ids, ids), 1 << 20)
     loaded = kept.postings(kept.snapshot(0), ("lamp",), lambda: Postings.of(np.array([3], np.int32), np.array([1])))
@@ -471,7 +471,7 @@ def test_what_a_long_document_adds_takes_no_more_memory_than_words_may():
 
 @pytest.mark.parametrize("removed", [(), range(2, 9)], ids=["same rows", "new rows"])
 def test_a_long_document_that_is_taken_back_leaves_nothing_in_the_words_that_are_kept(monkeypatch, removed):
-    monkeypatch.setattr(snapshot, "MIN_DEAD", 5)
+    monkeypatch.setattr(compaction, "MIN_DEAD", 5)
     kept = kept_index(500)
     kept.publish(1, long_document(3, 500), ())
     expected = kept.postings(kept.snapshot(1), ("word7",), pytest.fail).rows.tolist()
@@ -705,7 +705,7 @@ def switching():
 )
 @pytest.mark.parametrize("phrases", [0.1, 0.7], ids=["words", "phrases"])
 def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, changes, phrases):
-    monkeypatch.setattr(snapshot, "MIN_DEAD", 30)
+    monkeypatch.setattr(compaction, "MIN_DEAD", 30)
     monkeypatch.setattr(index, "MAX_PENDING", 20)
     writer = Writer(store, 8, phrases=phrases)
     writer.add(100)
@@ -736,8 +736,7 @@ def test_readers_see_what_sqlite_sees_while_a_writer_works(store, monkeypatch, c
 
 
 def test_both_legs_number_their_rows_alike_so_that_a_filter_is_one_mask_for_both(store, monkeypatch):
-    for module in (snapshot, vector_rows):
-        monkeypatch.setattr(module, "MIN_DEAD", 5)
+    monkeypatch.setattr(compaction, "MIN_DEAD", 5)
     writer = Writer(store, 0)
     writer.add(20)
     for _ in range(60):

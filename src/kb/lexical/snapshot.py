@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb import compaction
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -19,10 +21,6 @@ B = 0.75
 
 MAX_ID = 2**31 - 1
 """The highest id of a chunk or a document that fits."""
-
-MIN_DEAD = 1000
-MAX_DEAD = 0.1
-"""Rows of deleted chunks are dropped when they are more than so many, and more than this share."""
 
 SPARSE = 8
 """A table over all documents is worth its memory while ids are at most so many times as high as there are rows."""
@@ -172,7 +170,7 @@ class LexicalSnapshot:
     @property
     def is_sparse(self) -> bool:
         """Whether so many chunks were deleted that the others had better get new rows."""
-        return self.dead.size > max(MIN_DEAD, MAX_DEAD * self.size)
+        return compaction.is_due(self.dead.size, self.size)
 
     def compacted(self) -> LexicalSnapshot:
         """Return the same snapshot, as the first of the next epoch, without the rows of deleted chunks."""

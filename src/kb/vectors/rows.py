@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from kb import compaction
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from numpy.typing import NDArray
 
 MIN_CAPACITY = 1024
-MIN_DEAD = 1000
-MAX_DEAD = 0.1
-"""Deleted rows are dropped when they are more than so many, and more than this share: when those of `kb.lexical` are,
-so that a mask over the one is one over the other.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ class Rows:
         return Rows(ids, data, self.alive)
 
     def _without_dead(self) -> Rows:
-        if self.alive.size - self.count <= max(MIN_DEAD, MAX_DEAD * self.alive.size):
+        if not compaction.is_due(self.alive.size - self.count, self.alive.size):
             return self
         return Rows.of(self.ids[self.alive], np.asarray(self.data[self.alive], order=self._order))
 
