@@ -26,7 +26,7 @@ from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.restore import complete_restore
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
-from kb.store.rows import NOBODY, Author, Binned, Content, Document, NewChunk, Place, VectorSpace, Version
+from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, Place, VectorSpace, Version
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.transfer import (
     FormerVersion,
@@ -81,9 +81,9 @@ class Arriving:
         return next((former for former in self.former if former.binned), None)
 
     @property
-    def held(self) -> list[Sequence[NewChunk]]:
+    def held(self) -> list[Sequence[NewChunk | Chunk]]:
         """What it holds and held, in the order that its vectors come in."""
-        return [self.chunks, *(former.chunks for former in self.former if former.chunks is not None)]  # type: ignore[list-item]
+        return [self.chunks, *(former.chunks for former in self.former if former.chunks is not None)]
 
     @property
     def size(self) -> int:
@@ -94,15 +94,15 @@ class Arriving:
         """Return what the document holds."""
         document = self.document
         return Content(
-            document.doc_type,
-            document.title,
-            document.content_hash,
-            self.chunks,
-            vectors,
-            document.own_tags,
-            document.date,
-            document.filename,
-            document.title_given,
+            doc_type=document.doc_type,
+            title=document.title,
+            content_hash=document.content_hash,
+            chunks=self.chunks,
+            vectors=vectors,
+            own_tags=document.own_tags,
+            date=document.date,
+            filename=document.filename,
+            title_given=document.title_given,
             source=document.source,
             replaces=document.replaces,
         )

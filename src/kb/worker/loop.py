@@ -129,8 +129,16 @@ class Worker:
         self._instruments = instruments or Instruments()
         self._stop = stop or Stop()
         self._ingestion = Ingestion(
-            *(store, embedder, self._blobs, originals, self._sandbox, self._reader, self._cutter),
-            *(self.ends, self._instruments, self._stop),
+            store=store,
+            embedder=embedder,
+            blobs=self._blobs,
+            originals=originals,
+            sandbox=self._sandbox,
+            reader=self._reader,
+            cutter=self._cutter,
+            ends=self.ends,
+            instruments=self._instruments,
+            stop=self._stop,
         )
         self._keep_jobs_days = keep_jobs_days
         self._expire_at = self._sweep_at = time.monotonic()
@@ -217,33 +225,32 @@ class Worker:
         while not self._stop.is_requested:
             self._wake.clear()
             try:
-                busy = self._work()
+                if not self._work():
+                    self._wake.wait(IDLE_SECONDS)
             except Stopped:
                 return
             except ModelChanged:
                 logger.info("another model is in use: what it worked on is begun again")
             except LeaseLost as error:
                 logger.warning("%s What it worked on besides is begun again", error.detail)
+            except FilesUnavailable as error:
+                self._leave_files(error)
             except StoreUnavailable as error:
                 logger.error("the worker waits for the database: %s", error.detail)
                 self._stalled_seconds = 0.0  # what it worked on may not have gone back into the queue
-                self._instruments.worker_failed()
-                self._wake.wait(RETRY_SECONDS)
-            except FilesUnavailable as error:
-                self._leave_files(error)
+                self._pause()
             except (DiskFull, DiskFault) as error:
                 logger.error("the worker waits for the disk: %s", error.detail)
-                if self._blobs.is_shared:  # it may be full where the files are, and notes need no room there
-                    self._files_at = time.monotonic() + FILES_SECONDS
-                self._instruments.worker_failed()
-                self._wake.wait(RETRY_SECONDS)
+                self._leave_shared_files()
+                self._pause()
             except Exception:
                 logger.exception("the worker failed; it goes on in a moment")
-                self._instruments.worker_failed()
-                self._wake.wait(RETRY_SECONDS)
-            else:
-                if not busy:
-                    self._wake.wait(IDLE_SECONDS)
+                self._pause()
+
+    def _pause(self) -> None:
+        """Count a failure, and wait a moment."""
+        self._instruments.worker_failed()
+        self._wake.wait(RETRY_SECONDS)
 
     def _work(self) -> bool:
         """Do some jobs, and the short notes that come meanwhile; return whether there were any."""
@@ -278,6 +285,11 @@ class Worker:
         logger.error("files wait for their place: %s", error.detail)
         self._files_at = time.monotonic() + FILES_SECONDS
         self._instruments.worker_failed()
+
+    def _leave_shared_files(self) -> None:
+        """Do without files for a while if the disk may be full where they are: notes need no room there."""
+        if self._blobs.is_shared:
+            self._files_at = time.monotonic() + FILES_SECONDS
 
     @property
     def _has_files(self) -> bool:
