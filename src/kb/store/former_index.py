@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kb.store.protocol import Analyzer, Index
     from kb.store.rows import Author, Chunk, Document, Version
 
-NO_IDS = EMPTY_SCORES.ids
-
 
 class FormerChunk(NamedTuple):
     """A chunk of a former version, the document as it stood then, and who had made it so."""

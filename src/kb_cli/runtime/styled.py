@@ -30,7 +30,6 @@ class Style(NamedTuple):
 PLAIN: Final = Style()
 BOLD: Final = Style((1,))
 DIM: Final = Style((2,))
-RED: Final = Style((31,))
 GREEN: Final = Style((32,))
 CYAN: Final = Style((36,))
 MATCH: Final = Style((1, 31))
