@@ -437,10 +437,15 @@ class CallerJobs(Part):
         return self.inner.pending(self._of)
 
     def retry(self, job_id: int) -> bool:
-        return self._record("retry", job_id, lambda: self.inner.retry(job_id))
+        is_retried = self.get(job_id) is not None and self.inner.retry(job_id)
+        if is_retried:
+            self.tx.record("retry", job_id=job_id)
+        return is_retried
 
     def delete(self, job_id: int) -> None:
-        self._record("drop", job_id, lambda: self.inner.delete(job_id) or True)  # type: ignore[func-returns-value]
+        if self.get(job_id) is not None:
+            self.inner.delete(job_id)
+            self.tx.record("drop", job_id=job_id)
 
     @property
     def _of(self) -> Caller | None:
@@ -458,12 +463,6 @@ class CallerJobs(Part):
         caller = self.tx.caller
         is_own = job and (job.author.by, job.limit) == (caller.name, caller.limit)
         return job if self.tx.limit is None or is_own else None
-
-    def _record(self, action: str, job_id: int, act: Callable[[], bool]) -> bool:
-        is_done = self.get(job_id) is not None and act()
-        if is_done:
-            self.tx.record(action, job_id=job_id)
-        return is_done
 
 
 class LimitedIndex:

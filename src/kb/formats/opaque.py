@@ -8,13 +8,13 @@ from kb.api.errors import Unreadable
 
 Kind = Literal["image", "audio", "video", "scan"]
 
-SUFFIXES: Final[dict[Kind, frozenset[str]]] = {
+SUFFIXES: Final[dict[str, frozenset[str]]] = {
     "image": frozenset((".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")),
     "audio": frozenset((".aac", ".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wma")),
     "video": frozenset((".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".webm", ".wmv")),
     "scan": frozenset((".pdf",)),
 }
-"""How the names of such files end; what one is, its content says."""
+"""How the names of such files end, by their kind; what one is, its content says."""
 
 
 class Opaque(Unreadable):

@@ -88,7 +88,7 @@ class Extractors:
 
     def _suffixes(self) -> Iterator[str]:
         for each in self.by_type:
-            yield from SUFFIXES.get(each, (each,))  # type: ignore[call-overload]
+            yield from SUFFIXES.get(each, (each,))
             if each == "image":  # the pages of a scan are pictures, too
                 yield from SUFFIXES["scan"]
 

@@ -181,7 +181,8 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str]) 
     parts, is_first = [], True
     for is_hit, group in groupby(blocks, key=lambda block: block[0]):
         run = [token for _, block in group for token in block]
-        html = Markup(parser.renderer.render(run, parser.options, {"words": words if is_hit else set()}))  # noqa: S704
+        rendered = parser.renderer.render(run, parser.options, {"words": words if is_hit else set()})
+        html = Markup(rendered)  # noqa: S704 - the parser escapes what is written
         if is_hit and hit is not None:
             html = _section(hit, html, is_first) if is_first else Markup('<div class="hit">{}</div>').format(html)
             is_first = False

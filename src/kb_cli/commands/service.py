@@ -118,7 +118,7 @@ def install_agent() -> str:
     is_other = before and before | {"EnvironmentVariables": settings} != agent
     kept = f" What was there is in {back_up(file)}." if is_other else ""
     replace_file(file, plistlib.dumps(agent))
-    subprocess.run(["launchctl", "bootout", domain(), str(file)], check=False, capture_output=True)  # noqa: S603, S607
+    boot_out(domain(), str(file))
     run_quietly(["launchctl", "bootstrap", domain(), str(file)])
     return f"kb runs in the background, by {file}.{kept} Its log: {log}"
 
@@ -139,9 +139,15 @@ def uninstall_agent() -> str:
     """Stop and remove the agent."""
     if not agent_file().exists():
         return "There is no service of kb here."
-    subprocess.run(["launchctl", "bootout", f"{domain()}/{LABEL}"], check=False, capture_output=True)  # noqa: S603, S607
+    boot_out(f"{domain()}/{LABEL}")
     agent_file().unlink()
     return "The service is gone; the data are where they were."
+
+
+def boot_out(*agent: str) -> None:
+    """End the agent, if it runs."""
+    command = ["launchctl", "bootout", *agent]
+    subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - of our own words
 
 
 SYSTEMD_ACTS: Final = {

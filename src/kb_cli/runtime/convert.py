@@ -27,12 +27,12 @@ def build_command(app: Typer) -> Any:  # noqa: ANN401 - a command's type is not 
     command: Any = get_command(app)
     for parameter in command.get_params(Context(command, help_option_names=HELP_OPTIONS)):
         if isinstance(parameter, TyperArgument):
-            parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment]
+            parameter.display_type_rich = hide_type  # type: ignore[method-assign,assignment] # Typer asks no one else
         if isinstance(parameter, (TyperArgument, TyperOption)):
             annotation: Any = parameter.type_descriptor.annotation
             element = get_args(annotation)[0] if get_origin(annotation) is list else annotation
             if convert := converter_for(element, parameter.min):
-                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment]
+                parameter.get_runtime_param = Coercion(convert)  # type: ignore[method-assign,assignment] # likewise
     return command
 
 

@@ -65,11 +65,11 @@ def viewer_at(file: str, page: int) -> list[str] | None:
         return None
     asked = ["xdg-mime", "query", "default", "application/pdf"]
     try:
-        said = subprocess.run(asked, check=False, capture_output=True, text=True).stdout.lower()  # noqa: S603
+        answer = subprocess.run(asked, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
     except OSError:
         return None
     for name, options in PAGE_VIEWERS.items():
-        if name in said and (program := shutil.which(name)):
+        if name in answer.stdout.lower() and (program := shutil.which(name)):
             return [program, *(option.format(page=page) for option in options), file]
     return None
 

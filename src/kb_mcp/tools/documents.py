@@ -69,8 +69,8 @@ class DocumentTools:
         query: Annotated[str, Field(description="A question, a phrase or words.")],
         top: Annotated[int, Field(ge=1, le=100, description="How many passages."), WHOLE] = 10,
         tags: Annotated[list[str], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006 - pydantic copies it
-        tag_any: FilterTags = [],  # noqa: B006
-        tag_not: FilterTags = [],  # noqa: B006
+        tag_any: FilterTags = [],  # noqa: B006 - likewise
+        tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: Annotated[str, Field(description="Such as note or pdf.")] = "",
         source_prefix: Annotated[str, Field(description="How its path begins.")] = "",
         document_id: Annotated[int, Field(ge=0, description="Only in this one."), WHOLE] = 0,
@@ -122,9 +122,9 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006
-        tag_any: FilterTags = [],  # noqa: B006
-        tag_not: FilterTags = [],  # noqa: B006
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="All of these.")] = [],  # noqa: B006 - likewise
+        tag_any: FilterTags = [],  # noqa: B006 - likewise
+        tag_not: FilterTags = [],  # noqa: B006 - likewise
         doc_type: str = "",
         source_prefix: str = "",
         after: After = "",

@@ -148,9 +148,10 @@ class OnnxEmbedder:
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
         start = perf_counter()
+        vectors: NDArray[np.float32]
         (vectors,) = session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
         self._on_batch(len(rows), perf_counter() - start)
-        return vectors[: len(rows)]  # type: ignore[no-any-return]
+        return vectors[: len(rows)]
 
     def _check_window(self) -> None:
         spec = self.spec

@@ -99,7 +99,7 @@ def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
 
     try:
         # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
-        values = tomllib.loads(matter) if is_toml else yaml.load(matter, Loader=yaml.BaseLoader)  # noqa: S506
+        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - likewise
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else None
