@@ -22,7 +22,7 @@ from tests.conftest import ALL_APPS, ROOT
 from tests.crash.clients import Client, documents_by_path
 
 CLIENTS = 32
-SECONDS = float(os.environ.get("KB_SOAK_SECONDS", "1800"))
+SECONDS = float(os.environ.get("KB_STEADY_SECONDS", "1800"))
 SAMPLES = 120
 WARM = 0.3
 """After this share of the time every cache is full."""
