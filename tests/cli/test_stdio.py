@@ -17,7 +17,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.conftest import KEY, MCP_KEY, free_port, without_settings
-from tests.support.eventually import eventually
+from tests.support.eventually import eventually, eventually_async
 
 COMMAND = ("-m", "kb_cli.main", "stdio")
 INITIALIZE = {
@@ -144,9 +144,11 @@ async def bridges_find_one_engine(lonely, bridges, writers):
     assert len(serving(port)) == 1
     headers = {"Authorization": f"Bearer {KEY}"}
     async with httpx2.AsyncClient(headers=headers, base_url=f"{url}/api/v1") as http:
-        await asyncio.sleep(1)
-        listed = await http.get("/documents", params={"tag": "bridged", "total": "true"})
-    assert listed.json()["total"] == 5 * writers
+
+        async def count():
+            return (await http.get("/documents", params={"tag": "bridged", "total": "true"})).json()["total"]
+
+        assert await eventually_async("all notes are there", count, lambda total: total >= 5 * writers) == 5 * writers
     log = Path(settings["KB_DATA_DIR"], "stdio.log")
     assert b"locked" not in await asyncio.to_thread(log.read_bytes)
     assert (await asyncio.to_thread(log.stat)).st_mode & 0o777 == 0o600

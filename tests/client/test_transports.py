@@ -344,9 +344,16 @@ async def test_there_are_only_so_many_connections_at_once():
 
 
 async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
-    async with serving(saying()) as url, asking(url) as ask:
+    taken = 0
+
+    async def take(reader, writer):
+        nonlocal taken
+        taken += 1
+        await saying()(reader, writer)
+
+    async with serving(take) as url, asking(url) as ask:
         waiting = [asyncio.create_task(ask(seconds=60)) for _ in range(MAX_CONNECTIONS)]
-        await asyncio.sleep(0.5)
+        await eventually_async("every connection is taken", lambda: taken == MAX_CONNECTIONS)
         [ended], _ = await asyncio.wait([asyncio.create_task(ask(seconds=0.1))], timeout=20)
         assert isinstance(ended.exception(), TimeoutError)
         for call in waiting:

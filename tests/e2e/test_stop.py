@@ -19,7 +19,7 @@ from kb.client.client import EngineClient
 from tests.conftest import without_settings
 from tests.http.conftest import begun, finished
 from tests.support.eventually import SECONDS, eventually_async
-from tests.support.hostile import parser_at_work, slow
+from tests.support.hostile import parser_at_work, processor_seconds, slow
 from tests.support.stores import Database
 
 LONGEST_STOP = 5
@@ -38,9 +38,17 @@ def jobs(data_dir):
     return Database(data_dir).execute("SELECT status, attempts FROM jobs")
 
 
+async def computing(server):
+    """Wait until the engine itself, not its parser, has computed for some time from now on."""
+    before = processor_seconds(server.process.pid)
+    await eventually_async(
+        "it computes", lambda: processor_seconds(server.process.pid) - before, lambda seconds: seconds > 0.5
+    )
+
+
 async def cuts_a_word(client, server):
     await begun(client, await client.add_file("word.txt", io.BytesIO(WORD)))
-    await asyncio.sleep(2)  # it is read by then, and takes a minute to cut
+    await computing(server)  # it takes a minute to cut
 
 
 async def cuts_a_note(client, server):
@@ -79,7 +87,7 @@ async def test_a_note_that_is_changed_is_as_it_was_when_the_engine_stops_meanwhi
         async with EngineClient(server.url, timeout=60) as client:
             note = (await finished(client, await client.add_note(text="The lighthouse stands.")))["document_id"]
             change = asyncio.create_task(client.update_note(note, text=WORD[:1_000_000].decode()))
-            await asyncio.sleep(1)
+            await computing(server)
             assert await asyncio.to_thread(seconds_to_stop, server) < LONGEST_STOP
             with pytest.raises((Unavailable, EngineUnreachable)):
                 await change

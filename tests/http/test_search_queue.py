@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from itertools import pairwise
 
 import httpx2
 import pytest
 
 from kb.api.errors import Busy
-from kb.routes.queue import PAUSE, TurnQueue
+from kb.routes.queue import LONGEST_PAUSE, PAUSE, TurnQueue
 from tests.conftest import KEY
+from tests.support.eventually import SECONDS
 
 
 async def test_searches_run_a_few_at_a_time_and_in_the_order_they_came():
@@ -73,37 +73,50 @@ async def test_it_is_crowded_as_soon_as_one_waits():
     assert not searches.is_crowded
 
 
+class Clock:
+    """Time that passes where a test says so."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+async def searches_of(seconds, count):
+    """When each of some searches begins that take so long and come at once, while there is other work."""
+    clock, began = Clock(), []
+    searches = TurnQueue(9, 1, gives_way=lambda: True, clock=clock)
+
+    async def search():
+        async with searches.turn({}):
+            began.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(0)  # the others come
+            clock.now += seconds
+
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*(search() for _ in range(count)))
+    return began
+
+
 async def test_beside_other_work_the_next_of_many_begins_after_a_pause_in_proportion_to_the_last_one():
-    searches, began = TurnQueue(9, 1, gives_way=lambda: True), []
-
-    async def search():
-        async with searches.turn({}):
-            began.append(time.perf_counter())
-            await asyncio.sleep(0.2)
-
-    await asyncio.gather(*(search() for _ in range(3)))
+    began = await searches_of(0.5, 3)
     assert PAUSE > 0.1
-    assert all(later - before >= 0.2 * (1 + PAUSE) for before, later in pairwise(began))
+    assert all(later - before >= 0.5 * PAUSE for before, later in pairwise(began))
 
 
-async def test_beside_other_work_a_long_search_does_not_let_the_next_one_wait_as_long_again(monkeypatch):
-    monkeypatch.setattr("kb.routes.queue.LONGEST_PAUSE", 0.05)
-    searches, began = TurnQueue(9, 1, gives_way=lambda: True), []
-
-    async def search():
-        async with searches.turn({}):
-            began.append(time.perf_counter())
-            await asyncio.sleep(4)
-
-    await asyncio.gather(search(), search())
-    assert began[1] - began[0] < 5
+async def test_beside_other_work_a_long_search_does_not_let_the_next_one_wait_as_long_again():
+    began = await searches_of(100_000, 2)
+    assert began[1] - began[0] >= LONGEST_PAUSE
 
 
-async def test_beside_other_work_who_finds_nobody_else_does_not_wait():
-    searches = TurnQueue(9, 1, gives_way=lambda: True)
+async def test_beside_other_work_who_finds_nobody_else_does_not_wait(monkeypatch):
+    monkeypatch.setattr("kb.routes.queue.LONGEST_PAUSE", 100_000)
+    clock = Clock()
+    searches = TurnQueue(9, 1, gives_way=lambda: True, clock=clock)
     async with searches.turn({}):
-        await asyncio.sleep(2)
-    async with asyncio.timeout(0.5), searches.turn({}):
+        clock.now += 100_000
+    async with asyncio.timeout(SECONDS), searches.turn({}):
         pass
 
 

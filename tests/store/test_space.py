@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -18,6 +18,7 @@ from kb.store.default_space import DEFAULT_SPACE
 from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.store import SqliteStore
 from tests.support import store_v3
+from tests.support.eventually import SECONDS
 from tests.support.spaces import space
 
 
@@ -120,11 +121,20 @@ def test_an_empty_one_takes_the_model_it_is_opened_with(tmp_path):
     SqliteStore(tmp_path / "kb.db", space(precision="fp16")).close()
 
 
-def test_a_start_waits_for_a_backup_that_takes_its_moment(database):
+def test_a_start_waits_for_a_backup_that_takes_its_moment(database, monkeypatch):
     """A backup keeps writers out while it looks at the files."""
+    would_write = threading.Event()
+
+    def trace(cursor, sql, bindings):
+        if sql == "BEGIN IMMEDIATE":
+            would_write.set()
+        return True
+
     with closing(Moment(database)) as moment, ThreadPoolExecutor(1) as pool:
+        hooks = [*apsw.connection_hooks, lambda connection: connection.set_exec_trace(trace)]
+        monkeypatch.setattr(apsw, "connection_hooks", hooks)
         with moment.taken():
             opening = pool.submit(lambda: SqliteStore(database, space()).close())
-            time.sleep(0.3)
+            assert would_write.wait(SECONDS)
             assert not opening.done()
         opening.result(60)

@@ -520,7 +520,7 @@ def test_a_running_file_that_is_dropped_leaves_neither_document_nor_file(store, 
         assert tx.jobs.get(second) is tx.jobs.get(third) is None
 
 
-def test_a_file_waits_while_too_many_files_are_open(store, worker, tmp_path):
+def test_a_file_waits_while_too_many_files_are_open(store, worker, tmp_path, caplog):
     (tmp_path / "staging" / "a").write_text("patience")
     job = NewJob("file", staged="a", filename="a.txt")
     with store.write() as tx:
@@ -532,7 +532,11 @@ def test_a_file_waits_while_too_many_files_are_open(store, worker, tmp_path):
         with store.write() as tx:
             second = tx.jobs.add(job)
         worker.wake()
-        time.sleep(0.2)
+        eventually(
+            "the worker has failed more often than a job may",
+            lambda: caplog.text.count("the worker failed"),
+            lambda failures: failures > MAX_ATTEMPTS,
+        )
     worker.wake()
     assert ended(store, second).status == "done"
     assert found(store, "patience") == ["patience"]

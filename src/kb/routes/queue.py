@@ -31,15 +31,22 @@ class TurnQueue:
         at_once: how many may run: more would only take the interpreter's lock from each other.
         refusal: what those are told who come when there are so many.
         gives_way: whether there is other work, for which a queue that is never empty would leave too little time.
+        clock: monotonic seconds, for how long turns take.
     """
 
     def __init__(
-        self, limit: int, at_once: int, refusal: str | None = None, gives_way: Callable[[], bool] = lambda: False
+        self,
+        limit: int,
+        at_once: int,
+        refusal: str | None = None,
+        gives_way: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._limit = limit
         self._at_once = at_once
         self._refusal = refusal
         self._gives_way = gives_way
+        self._clock = clock
         self._count = 0
         self._turns = asyncio.Semaphore(at_once)
 
@@ -59,12 +66,12 @@ class TurnQueue:
             yield
             return
         await self._begin()
-        begun = time.perf_counter()
+        begun = self._clock()
         try:
             scope[HAS_TURN] = True
             yield
         finally:
-            self._end(time.perf_counter() - begun)
+            self._end(self._clock() - begun)
 
     async def _begin(self) -> None:
         if self._count >= self._limit:
