@@ -2,60 +2,67 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from threading import Event
-from types import SimpleNamespace
+from contextlib import closing
 
 import pytest
 
-from kb.api.errors import DiskFault, DiskFull
+from kb.documents.save import save
+from kb.embed.open import open_embedder
+from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.models import ActiveModel
+from kb.settings import Settings
+from kb.store.rows import VectorSpace
+from kb.store.sqlite.store import SqliteStore
+from kb.worker import reembed
 from kb.worker.reembed import Reembedder
 from tests.support.eventually import eventually
 
-
-class Store:
-    """A database whose second vectors are wanted."""
-
-    is_shared = False
-
-    def __init__(self):
-        second = SimpleNamespace(state="building", space="second")
-        vectors = SimpleNamespace(get=lambda: second, counts=lambda: (0, 2), take=lambda: True)
-        self._tx = SimpleNamespace(space="first", second=vectors)
-
-    @contextmanager
-    def read(self):
-        yield self._tx
-
-    write = read
+pytestmark = pytest.mark.sqlite
 
 
-@pytest.mark.parametrize("fault", [DiskFull, DiskFault])
-def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(monkeypatch, fault):
-    is_mended, may_end = Event(), Event()
+@pytest.fixture
+def store(tmp_path, embedder):
+    with closing(SqliteStore(tmp_path / "kb.db", VectorSpace.of(embedder.spec))) as opened:
+        note = embed_draft(draft_note("The key is under the mat.", None, embedder), embedder)
+        with opened.write() as tx:
+            save(tx, note, None, ())
+        yield opened
 
-    class Builder:
-        done, total = 0, 2
 
-        def __init__(self, store, space, embedder, on_progress, check):
-            self._on_progress = on_progress
+def set_pragma(store, name, value):
+    """Have the connection that writes fail as it does on a full disk or a read-only one, or do so no more."""
+    with store._write_lock:
+        store._writer.pragma(name, value)
 
-        def build(self):
-            if not is_mended.is_set():
-                raise fault
-            self._on_progress(1, 2)
-            assert may_end.wait(60)
 
-    monkeypatch.setattr("kb.worker.reembed.VectorBuilder", Builder)
-    monkeypatch.setattr("kb.worker.reembed.open_model_of", lambda *_: None)
-    monkeypatch.setattr("kb.worker.reembed.RETRY_SECONDS", 0.01)
-    model = SimpleNamespace(models=[], announce=lambda _: None, use=lambda _: None)
-    reembedder = Reembedder(Store(), None, "second", model)
-    reembedder.resume()
-    try:
-        eventually("the fault is told", lambda: reembedder.progress().error, lambda error: error == fault().detail)
-        is_mended.set()
-        eventually("it goes on", lambda: reembedder.progress().error, lambda error: error is None)
-    finally:
-        may_end.set()
-        reembedder.close()
+@pytest.mark.parametrize(
+    ("pragma", "broken", "mended", "said"),
+    [("max_page_count", 1, 1_000_000, "disk is full"), ("query_only", True, False, "disk cannot be written")],
+    ids=["full", "read-only"],
+)
+def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(
+    store, embedder, other_model, tmp_path, monkeypatch, pragma, broken, mended, said
+):
+    opened, open_model_of = [], reembed.open_model_of
+
+    def open_and_break(space, settings):
+        model = open_model_of(space, settings)
+        if not opened:
+            set_pragma(store, pragma, broken)
+        opened.append(model)
+        return model
+
+    monkeypatch.setattr(reembed, "open_model_of", open_and_break)
+    monkeypatch.setattr(reembed, "RETRY_SECONDS", 0.01)
+    settings = Settings(data_dir=tmp_path, model_dir=other_model)
+    wanted = VectorSpace.of(open_embedder(other_model, tmp_path, "cpu", "fp32").spec)
+    model = ActiveModel(embedder)
+    with closing(Reembedder(store, settings, wanted, model)) as reembedder:
+        reembedder.act("start")
+        error = eventually("the fault is told", lambda: reembedder.progress().error)
+        assert said in error
+        assert model.current is embedder
+        set_pragma(store, pragma, mended)
+        eventually("they are made", reembedder.progress, lambda progress: progress.in_use == wanted)
+        eventually("no fault is told", lambda: reembedder.progress().error, lambda error: error is None)
+        eventually("the model is in use", lambda: model.current in opened)
