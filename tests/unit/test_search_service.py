@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import ModelChanged
-from kb.app import MAX_SEARCHES
+from kb.core import MAX_SEARCHES
 from kb.embed.models.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.draft import draft_note, embed_draft

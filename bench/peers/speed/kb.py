@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.corpus import CHUNKS, write_documents
 from bench.peers.speed.passages import TOP
-from kb.app import MAX_SEARCHES
+from kb.core import MAX_SEARCHES
 from kb.embed.onnx.session import available_cores
 from kb.embed.protocol import Embedder, ModelSpec
 from kb.search.query import Query

@@ -47,7 +47,7 @@ class MaintenanceTasks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What `kb.app` built."""
+    """What `kb.core` built."""
 
     settings: Settings
     store: Store

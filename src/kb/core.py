@@ -1,0 +1,294 @@
+"""The process's parts: the one place that builds them, from the model and the database to what the routes see."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client import Info
+
+from kb import __version__
+from kb.access.keyring import FILE, Keyring, take_in
+from kb.api.errors import ModelError, SettingError
+from kb.documents.disk_use import DiskUse, kept_sizes, sizes
+from kb.documents.originals import Originals
+from kb.documents.page_pictures import PagePictures
+from kb.documents.reread import queue_outdated
+from kb.embed.open import open_embedder
+from kb.filesystem import make_folder
+from kb.ingest.draft import DOC_TYPES
+from kb.ingest.models import ActiveModel, open_model_of
+from kb.ingest.stop import Stop
+from kb.maintenance.inbox import Inbox
+from kb.maintenance.restore import complete_restore
+from kb.maintenance.schedule import BackupSchedule
+from kb.maintenance.tasks import MaintenanceTasks
+from kb.parser.confine import forbid_inspection
+from kb.parser.extraction import ExtractingSandbox
+from kb.parser.extractors import Extractors
+from kb.parser.sandbox import Limits
+from kb.routes.dependencies import Services
+from kb.routes.queue import TurnQueue
+from kb.search.document_map import DocumentMap
+from kb.search.recall import RecallMonitor
+from kb.search.service import SearchService
+from kb.store.blob_place import bring_in, open_blobs
+from kb.store.gauges import Gauges
+from kb.store.lock import sole_user
+from kb.store.open import is_postgres, open_store, space_in_use
+from kb.store.rows import Retention, VectorSpace
+from kb.telemetry.instruments import FollowingPool
+from kb.worker.job_ends import JobEnds
+from kb.worker.loop import Worker
+from kb.worker.reembed import Reembedder
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from kb.embed.protocol import Embedder
+    from kb.settings import Settings
+    from kb.store.protocol import Store
+    from kb.telemetry.instruments import Instruments
+
+logger = logging.getLogger(__name__)
+
+MAX_SEARCHES = 6
+"""How many searches run at once, however many cores there are: fewer than the store has connections for readers."""
+
+MAX_PICTURES = 8
+"""How many pictures of pages may be drawn or wait: one is drawn after another."""
+
+LOOK_SECONDS = 2.0
+"""How often those who wait for a job look at it where other processes do some, whose word may be lost."""
+
+TOO_MANY_PICTURES = f"{MAX_PICTURES} pictures of pages are drawn or wait already; try again in a second."
+DRAWING_SECONDS = 10
+"""How long drawing a page may take: somebody waits for it, unlike for the reading of a file."""
+
+MAX_MAPS = 16
+MAPS_AT_ONCE = 2
+"""How many maps are answered at once: in each there may be 10,000 documents."""
+
+TOO_MANY_MAPS = f"{MAX_MAPS} maps are answered or wait already; try again in a second."
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse what only a database in a file has, and what only PostgreSQL has, of the other.
+
+    Raises:
+        SettingError: there is such a setting.
+    """
+    is_file = not is_postgres(settings.database_url)
+    if settings.backup_dir and not is_file:
+        raise SettingError("KB_BACKUP_DIR: backups are of a database in a file; of PostgreSQL make them with pg_dump")
+    if not settings.workers and is_file:
+        raise SettingError(
+            "KB_WORKERS: 0 is for PostgreSQL, where others do the jobs; with a database in a file none would"
+        )
+    if settings.database_read_url and is_file:
+        raise SettingError(
+            "KB_DATABASE_READ_URL: replicas are of a database in PostgreSQL, which KB_DATABASE_URL has to name"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What works on the queue."""
+
+    store: Store
+    embedder: ActiveModel
+    wanted: VectorSpace
+    originals: Originals
+    worker: Worker
+    stop: Stop
+
+
+def open_core(
+    settings: Settings, instruments: Instruments, stack: ExitStack, *, works: bool, read_url: str | None = None
+) -> Core:
+    """Open the model and the database, and start the worker if this process `works`; `stack` stops them in reverse.
+
+    Raises:
+        StartError: the data directory, the model or the database cannot be used.
+    """
+    forbid_inspection()
+    for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
+        make_folder(folder, "KB_DATA_DIR")
+    stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
+    complete_restore(settings)
+    found, space, wanted = open_models(settings, instruments)
+    embedder = ActiveModel(found)
+    embedder.embed_passages(["warm"])
+    words_limit = settings.words_memory_mb << 20
+    store = stack.enter_context(
+        open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings), read_url)
+    )
+    blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
+    if blobs.is_shared:
+        bring_in(store, blobs, settings.files_dir.parent, settings.data_dir)
+    originals = Originals(blobs, keep=settings.keep_files)
+    stop = Stop()
+    extractors = extractors_of(settings)
+    worker = Worker(
+        store,
+        embedder,
+        settings.staging_dir,
+        originals,
+        ExtractingSandbox(limits_of(settings), extractors, settings.extract_seconds, settings.staging_dir),
+        instruments,
+        keep_jobs_days=settings.keep_jobs_days,
+        stop=stop,
+        ends=JobEnds(LOOK_SECONDS if is_postgres(settings.database_url) else None),
+    )
+    stack.callback(worker.stop)  # before it starts: an interruption may come in between
+    if works:
+        queue_outdated(store, blobs, reads_pictures=extractors.of_kind("image") is not None)
+        worker.start()
+    else:
+        worker.tidy()
+    store.listen(worker.wake, worker.ends.publish)
+    return Core(store, embedder, wanted, originals, worker, stop)
+
+
+def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
+    """Start what works on the queue; `stack` stops it. Raises as `open_core`."""
+    core = open_core(settings, instruments, stack, works=True)
+    start_reembedder(core, settings, instruments, stack)
+    return core
+
+
+def start_reembedder(core: Core, settings: Settings, instruments: Instruments, stack: ExitStack) -> Reembedder:
+    """Start what makes other vectors, and show the model in use and the database as metrics, until `stack` ends."""
+    info = Info("kb_engine", "What the engine is.", registry=None)
+    info.info(about(core.embedder))
+
+    def switched(model: Embedder) -> None:
+        info.info(about(model))
+        core.worker.wake()
+
+    reembedder = Reembedder(core.store, settings, core.wanted, core.embedder, switched)
+    stack.callback(reembedder.close)
+    reembedder.resume()
+    for collector in (Gauges(core.store, DOC_TYPES), info):
+        instruments.registry.register(collector)
+        stack.callback(instruments.registry.unregister, collector)
+    return reembedder
+
+
+def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
+    """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
+    from kb.embed.onnx.session import available_cores
+
+    core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
+    store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
+    blobs = originals.blobs
+    if store.keys:
+        take_in(settings.data_dir / FILE, store.keys)
+        keyring.open(store.keys)
+    stack.callback(keyring.flush)
+    if settings.backup_dir:
+        stack.enter_context(BackupSchedule(settings, settings.backup_dir))
+    if settings.inbox_dir:
+        most_bytes = settings.max_upload_mb << 20
+        inbox = Inbox(settings.inbox_dir, store, blobs, settings.data_dir, most_bytes, worker.wake)
+        stack.enter_context(inbox)
+    cores = available_cores()
+    has_gpu = embedder.device != "cpu"
+    at_once = max(2, cores) + (has_gpu or is_postgres(settings.database_url))  # one waits for it
+    at_once = min(at_once, MAX_SEARCHES)
+    pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
+    queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
+    recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
+    pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
+    reembedder = start_reembedder(core, settings, instruments, stack)
+
+    def is_alone() -> bool:
+        return has_gpu or not (queue.is_crowded or worker.is_busy or reembedder.is_busy)
+
+    search_service = SearchService(store, embedder, pool, instruments, recall, is_alone)
+    return Services(
+        settings,
+        store,
+        embedder,
+        worker,
+        originals,
+        search_service,
+        core.stop,
+        queue,
+        keyring,
+        pictures,
+        reembedder,
+        TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        stack.enter_context(DocumentMap(store)),
+        TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
+        stack.enter_context(MaintenanceTasks(settings)),
+        instruments,
+        DiskUse(partial(kept_sizes, blobs)),
+        DiskUse(partial(sizes, settings.backup_dir) if settings.backup_dir else None),
+    )
+
+
+def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder, VectorSpace, VectorSpace]:
+    """Return the model that the database's vectors are of, its space, and that of the one that the settings name.
+
+    Where the first is not to be found it is the other, which the store refuses.
+    """
+    named = open_embedder(
+        settings.model_dir, settings.data_dir, settings.device, settings.precision, on_batch=instruments.embedded
+    )
+    wanted = VectorSpace.of(named.spec, settings.model_dir)
+    in_use = space_in_use(settings.database_url, settings.data_dir, wanted)
+    if in_use == wanted:
+        return named, wanted, wanted
+    try:
+        found = open_model_of(in_use, settings, instruments.embedded)
+    except ModelError:
+        return named, wanted, wanted
+    logger.warning("the vectors are of %s, and stay so until 'kb reembed' makes those of %s", in_use, wanted)
+    return found, in_use, wanted
+
+
+def retention_of(settings: Settings) -> Retention:
+    """Return how long what was changed or deleted is kept."""
+    return Retention(
+        settings.history_days, settings.history_mb << 20, settings.bin_days, settings.audit_days, settings.audit_lines
+    )
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what reading one file may take, and give."""
+    return Limits(
+        settings.parse_seconds,
+        settings.parse_memory_mb,
+        settings.parse_output_mb,
+        settings.parse_pages,
+        settings.index_ratio,
+        settings.max_tags if settings.own_tags else 0,
+        settings.max_tag_chars,
+    )
+
+
+def extractors_of(settings: Settings) -> Extractors:
+    """Return what reads the files that no reader does.
+
+    Raises:
+        SettingError: the setting is wrong, or a program is not there.
+    """
+    try:
+        return Extractors.parse(settings.extractors, settings.ocr)
+    except ValueError as error:
+        raise SettingError(f"KB_EXTRACTORS, KB_OCR: {error}") from None
+
+
+def drawing_limits(settings: Settings) -> Limits:
+    """Return what drawing one page may take."""
+    return replace(limits_of(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
+
+
+def about(embedder: Embedder) -> dict[str, str]:
+    """Return what the engine is, as a metric."""
+    model = {"model": embedder.spec.name, "precision": embedder.spec.precision, "provider": embedder.provider}
+    return {"version": __version__} | model
