@@ -150,7 +150,7 @@ def open_core(
     else:
         worker.tidy()
     store.listen(worker.wake, worker.ends.publish)
-    return Core(store, embedder, wanted, originals, worker, stop)
+    return Core(store=store, embedder=embedder, wanted=wanted, originals=originals, worker=worker, stop=stop)
 
 
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
@@ -210,24 +210,24 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
 
     search_service = SearchService(store, embedder, pool, instruments, recall, is_alone)
     return Services(
-        settings,
-        store,
-        embedder,
-        worker,
-        originals,
-        search_service,
-        core.stop,
-        queue,
-        keyring,
-        pictures,
-        reembedder,
-        TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
-        stack.enter_context(DocumentMap(store)),
-        TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
-        stack.enter_context(MaintenanceTasks(settings)),
-        instruments,
-        DiskUse(partial(kept_sizes, blobs)),
-        DiskUse(partial(sizes, settings.backup_dir) if settings.backup_dir else None),
+        settings=settings,
+        store=store,
+        embedder=embedder,
+        worker=worker,
+        originals=originals,
+        search=search_service,
+        stop=core.stop,
+        queue=queue,
+        keyring=keyring,
+        pages=pictures,
+        reembedder=reembedder,
+        picture_queue=TurnQueue(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        map=stack.enter_context(DocumentMap(store)),
+        map_queue=TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
+        maintenance=stack.enter_context(MaintenanceTasks(settings)),
+        instruments=instruments,
+        originals_use=DiskUse(partial(kept_sizes, blobs)),
+        backups_use=DiskUse(partial(sizes, settings.backup_dir) if settings.backup_dir else None),
     )
 
 
@@ -254,20 +254,24 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
 def retention_of(settings: Settings) -> Retention:
     """Return how long what was changed or deleted is kept."""
     return Retention(
-        settings.history_days, settings.history_mb << 20, settings.bin_days, settings.audit_days, settings.audit_lines
+        history_days=settings.history_days,
+        history_size=settings.history_mb << 20,
+        bin_days=settings.bin_days,
+        audit_days=settings.audit_days,
+        audit_lines=settings.audit_lines,
     )
 
 
 def limits_of(settings: Settings) -> Limits:
     """Return what reading one file may take, and give."""
     return Limits(
-        settings.parse_seconds,
-        settings.parse_memory_mb,
-        settings.parse_output_mb,
-        settings.parse_pages,
-        settings.index_ratio,
-        settings.max_tags if settings.own_tags else 0,
-        settings.max_tag_chars,
+        seconds=settings.parse_seconds,
+        memory_mb=settings.parse_memory_mb,
+        output_mb=settings.parse_output_mb,
+        pages=settings.parse_pages,
+        index_ratio=settings.index_ratio,
+        own_tags=settings.max_tags if settings.own_tags else 0,
+        tag_chars=settings.max_tag_chars,
     )
 
 

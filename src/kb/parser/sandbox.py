@@ -73,7 +73,7 @@ _ENVIRONMENT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What reading one file may take, and give: wall-clock seconds, MiB of memory, MiB of text, pages.
 

@@ -45,7 +45,7 @@ class MaintenanceTasks(Protocol):
         """Begin something; return how things are then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """What `kb.core` built."""
 

@@ -240,7 +240,7 @@ class Binned:
     author: Author
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """How long what was changed or deleted is kept: days, and bytes of all former versions. 0 days keep nothing.
 
