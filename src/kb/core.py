@@ -32,6 +32,7 @@ from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.routes.dependencies import Services
 from kb.routes.queue import TurnQueue
+from kb.running import lock_of
 from kb.search.document_map import DocumentMap
 from kb.search.recall import RecallMonitor
 from kb.search.service import SearchService
@@ -117,7 +118,7 @@ def open_core(
     forbid_inspection()
     for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
         make_folder(folder, "KB_DATA_DIR")
-    stack.enter_context(sole_user(settings.data_dir / "kb.lock"))
+    stack.enter_context(sole_user(lock_of(settings.data_dir)))
     complete_restore(settings)
     found, space, wanted = open_models(settings, instruments)
     embedder = ActiveModel(found)

@@ -19,9 +19,9 @@ import uvicorn
 from pydantic import Field
 
 from kb.api.errors import SettingError
-from kb.api.running import Running, data_folder, find_running, write_running
 from kb.asgi.subapps import SubApp, choose, compose, installed
 from kb.filesystem import raise_file_limit
+from kb.running import Running, data_folder, find_running, write_running
 from kb.settings import EnvSettings, listed, variable, with_flags
 from kb.telemetry.logging import LogSettings, configure
 from kb_cli.connection import Connection, Connections

@@ -19,6 +19,7 @@ from kb.filesystem import is_exposed
 from kb.ingest.chunk import Chunker
 from kb.maintenance.archive import age_of_newest
 from kb.maintenance.reindex import reindex
+from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
@@ -77,7 +78,7 @@ def mend(settings: Settings, found: Examined, on_chunks: Callable[[int, int], No
     needed = {remedy for faults, remedy in found.values() if faults}
     path = database_path(settings.database_url, settings.data_dir)
     with ExitStack() as stack:
-        for lock in (settings.data_dir / "kb.lock", database_lock(path)):
+        for lock in (lock_of(settings.data_dir), database_lock(path)):
             stack.enter_context(sole_user(lock))
         if Remedy.FILES in needed:
             mend_files(settings)

@@ -24,6 +24,7 @@ from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.restore import complete_restore
+from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, Place, VectorSpace, Version
@@ -127,7 +128,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     path = database_path(settings.database_url, settings.data_dir)
     for each in (settings.data_dir, path.parent, settings.staging_dir, settings.files_dir):
         make_folder(each, "KB_DATA_DIR")
-    with sole_user(settings.data_dir / "kb.lock"), sole_user(database_lock(path)):
+    with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
         embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         chunker, arrival = Chunker(embedder), _Arrival(settings, folder)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kb.embed.open import open_embedder
 from kb.ingest.models import ActiveModel
 from kb.maintenance.restore import complete_restore
+from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import open_store, space_in_use
 from kb.store.rows import Retention, VectorSpace
@@ -32,7 +33,7 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
         NotReembedding: there is nothing that this could be done with.
         StartError: the engine runs, or the model or the database cannot be used.
     """
-    with sole_user(settings.data_dir / "kb.lock"):
+    with sole_user(lock_of(settings.data_dir)):
         complete_restore(settings)
         made = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         wanted = VectorSpace.of(made.spec, settings.model_dir)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import StoreError
 from kb.embed.open import open_embedder
 from kb.ingest.chunk import Chunker
+from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
@@ -36,7 +37,7 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
         StartError: the engine runs, or the model or the database cannot be used.
     """
     path = database_path(settings.database_url, settings.data_dir)
-    with sole_user(settings.data_dir / "kb.lock"), sole_user(database_lock(path)):
+    with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
         model = _Model(settings)
         model.space = model.made if anew else recorded_space(path)
         rebuild(path, model.space, model.embed, on_chunks, anew=anew)

@@ -20,6 +20,7 @@ from kb.filesystem import give_to_owner_of, make_folder, sync
 from kb.maintenance.archive import DATABASE, copy, digest_of, object_name, opened_backups
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.inbox import TAKEN
+from kb.running import lock_of
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path, is_postgres
@@ -90,7 +91,7 @@ def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None])
     places = _Places.of(settings)
     for folder in {places.files.parent, places.database.parent, settings.data_dir}:
         make_folder(folder, "KB_DATA_DIR")
-    with sole_user(settings.data_dir / "kb.lock"), sole_user(database_lock(places.database)):
+    with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(places.database)):
         complete_restore(settings)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         try:

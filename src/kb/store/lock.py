@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from kb.api.errors import REMEDY, StoreError
-from kb.api.running import find_running
+from kb.running import find_running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

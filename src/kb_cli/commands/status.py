@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from shutil import disk_usage
 from typing import Any
 
-from kb.api.running import data_folder, find_running
+from kb.running import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config

@@ -4,7 +4,7 @@ import io
 import sys
 from pathlib import Path
 
-from kb.api.running import data_folder
+from kb.running import data_folder
 from kb_cli.runtime.config import load_config
 from kb_cli.stdio import Bridge, Endpoint
 

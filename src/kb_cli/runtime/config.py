@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from kb.api.errors import SettingError
-from kb.api.running import data_folder, find_running
+from kb.running import data_folder, find_running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

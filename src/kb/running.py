@@ -33,12 +33,17 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
 
 
+def lock_of(folder: Path) -> Path:
+    """Return the file in a data folder that whoever uses it locks."""
+    return folder / LOCK
+
+
 def write_running(folder: Path, running: Running | None) -> None:
     """Say in a folder's lock which engine uses it, or that none does any more; whoever cannot, does without."""
     import json  # the command line starts without it
 
     with suppress(OSError):  # a full disk; or Windows, which lets nobody write what is locked
-        (folder / LOCK).write_text(json.dumps(running._asdict()) if running else "")
+        lock_of(folder).write_text(json.dumps(running._asdict()) if running else "")
 
 
 def find_running(folder: Path) -> Running | None:
@@ -46,7 +51,7 @@ def find_running(folder: Path) -> Running | None:
     import json
 
     try:
-        with (folder / LOCK).open("rb") as file:
+        with lock_of(folder).open("rb") as file:
             running = Running(**json.loads(file.read(MAX_BYTES)))
         return running if _is_alive(running.pid) and _listens(running.url) else None
     except (OSError, ValueError, TypeError):
