@@ -127,10 +127,7 @@ def open_core(
     store = stack.enter_context(
         open_store(settings.database_url, settings.data_dir, space, words_limit, retention_of(settings), read_url)
     )
-    blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
-    if blobs.is_shared:
-        bring_in(store, blobs, settings.files_dir.parent, settings.data_dir)
-    originals = Originals(blobs, keep=settings.keep_files)
+    originals = open_originals(settings, store)
     stop = Stop()
     extractors = extractors_of(settings)
     worker = Worker(
@@ -146,12 +143,20 @@ def open_core(
     )
     stack.callback(worker.stop)  # before it starts: an interruption may come in between
     if works:
-        queue_outdated(store, blobs, reads_pictures=extractors.of_kind("image") is not None)
+        queue_outdated(store, originals.blobs, reads_pictures=extractors.of_kind("image") is not None)
         worker.start()
     else:
         worker.tidy()
     store.listen(worker.wake, worker.ends.publish)
     return Core(store=store, embedder=embedder, wanted=wanted, originals=originals, worker=worker, stop=stop)
+
+
+def open_originals(settings: Settings, store: Store) -> Originals:
+    """Return the files as they were sent; where engines share them, with those that this one had for itself."""
+    blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
+    if blobs.is_shared:
+        bring_in(store, blobs, settings.files_dir.parent, settings.data_dir)
+    return Originals(blobs, keep=settings.keep_files)
 
 
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
@@ -181,25 +186,12 @@ def start_reembedder(core: Core, settings: Settings, instruments: Instruments, s
 
 def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
-    from kb.embed.onnx.session import available_cores
-
     core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
-    blobs = originals.blobs
-    if store.keys:
-        take_in(settings.data_dir / FILE, store.keys)
-        keyring.open(store.keys)
-    stack.callback(keyring.flush)
-    if settings.backup_dir:
-        stack.enter_context(BackupSchedule(settings, settings.backup_dir))
-    if settings.inbox_dir:
-        most_bytes = settings.max_upload_mb << 20
-        inbox = Inbox(settings.inbox_dir, store, blobs, settings.data_dir, most_bytes, worker.wake)
-        stack.enter_context(inbox)
-    cores = available_cores()
+    open_keyring(keyring, core, settings, stack)
+    start_schedules(core, settings, stack)
     has_gpu = embedder.device != "cpu"
-    at_once = max(2, cores) + (has_gpu or is_postgres(settings.database_url))  # one waits for it
-    at_once = min(at_once, MAX_SEARCHES)
+    at_once = searches_at_once(settings, has_gpu=has_gpu)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = TurnQueue(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
@@ -209,14 +201,13 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
     def is_alone() -> bool:
         return has_gpu or not (queue.is_crowded or worker.is_busy or reembedder.is_busy)
 
-    search_service = SearchService(store, embedder, pool, instruments, recall, is_alone)
     return Services(
         settings=settings,
         store=store,
         embedder=embedder,
         worker=worker,
         originals=originals,
-        search=search_service,
+        search=SearchService(store, embedder, pool, instruments, recall, is_alone),
         stop=core.stop,
         queue=queue,
         keyring=keyring,
@@ -227,9 +218,36 @@ def start(settings: Settings, keyring: Keyring, instruments: Instruments, stack:
         map_queue=TurnQueue(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         maintenance=stack.enter_context(MaintenanceTasks(settings)),
         instruments=instruments,
-        originals_use=DiskUse(partial(kept_sizes, blobs)),
+        originals_use=DiskUse(partial(kept_sizes, originals.blobs)),
         backups_use=DiskUse(partial(sizes, settings.backup_dir) if settings.backup_dir else None),
     )
+
+
+def open_keyring(keyring: Keyring, core: Core, settings: Settings, stack: ExitStack) -> None:
+    """Have the keyring use the database, if keys are kept there, and write what is left when `stack` ends."""
+    if core.store.keys:
+        take_in(settings.data_dir / FILE, core.store.keys)
+        keyring.open(core.store.keys)
+    stack.callback(keyring.flush)
+
+
+def start_schedules(core: Core, settings: Settings, stack: ExitStack) -> None:
+    """Start the backups and the inbox that the settings name; `stack` stops them."""
+    if settings.backup_dir:
+        stack.enter_context(BackupSchedule(settings, settings.backup_dir))
+    if settings.inbox_dir:
+        most_bytes = settings.max_upload_mb << 20
+        blobs = core.originals.blobs
+        inbox = Inbox(settings.inbox_dir, core.store, blobs, settings.data_dir, most_bytes, core.worker.wake)
+        stack.enter_context(inbox)
+
+
+def searches_at_once(settings: Settings, *, has_gpu: bool) -> int:
+    """Return how many searches run at once: one a core, and one that waits for the model or the database."""
+    from kb.embed.onnx.session import available_cores
+
+    waits = has_gpu or is_postgres(settings.database_url)
+    return min(max(2, available_cores()) + waits, MAX_SEARCHES)
 
 
 def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder, VectorSpace, VectorSpace]:

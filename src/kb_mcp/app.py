@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import fastmcp
@@ -42,7 +43,7 @@ from kb_mcp.upload_address import UploadAddresses
 from kb_mcp.upload_store import UploadLimits, UploadStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from fastmcp import FastMCP
     from fastmcp.server.middleware import Middleware as CallMiddleware
@@ -69,27 +70,19 @@ def create_app(context: Context | None = None) -> Starlette:
     tracer, stop_tracing = start_tracing("kb-gateway")
     client = engine_client(settings, context.engine, for_client(on_behalf(outgoing(tracer))))
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
-
-    @asynccontextmanager
-    async def lifespan(_: FastMCP) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(asyncio.to_thread, stop_tracing)
-            stack.callback(uploads.close)
-            await stack.enter_async_context(client)
-            expiry = asyncio.create_task(_expire(uploads, settings.mcp_upload_seconds / 40))
-            stack.callback(expiry.cancel)
-            yield
-
     middleware = [
         CallMetrics(registry, tracer),
         FacetedInstructions(client, INSTRUCTIONS),
         *call_middleware(settings, client),
     ]
-    server = create_server(middleware, lifespan=lifespan)
+    pause = settings.mcp_upload_seconds / 40
+    parts = partial(lifespan, client=client, uploads=uploads, pause=pause, stop_tracing=stop_tracing)
+    server = create_server(middleware, lifespan=parts)
     register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens))
     own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
     identify = with_named_keys(own, client) if own else None
-    app = http_app(server, "/mcp", settings, identify)
+    over_http = partial(http_app, path="/mcp", settings=settings, identify=identify)
+    app = over_http(server)
     app.add_middleware(UploadAddresses, engine=client, store=uploads)
     app.add_middleware(TrimmedHeaders)
     app.add_middleware(FriendlyJSONRPCErrors)
@@ -98,21 +91,51 @@ def create_app(context: Context | None = None) -> Starlette:
     app.add_middleware(RequestMiddleware, seconds=seconds, tracer=tracer)
     app.state.registry = registry
     if settings.mcp_collections:
-        from kb_mcp.collections.server import collection_names, create_collections_server
-
-        names = collection_names(settings.mcp_collection_names)
-        surface = create_collections_server(server, client, names, middleware)
-        mount(app, "/collections", http_app(surface, "/mcp", settings, identify))
+        mount(app, "/collections", over_http(collections_server(server, client, settings, middleware)))
     if settings.mcp_chatgpt:
-        from kb_mcp.tools.search_fetch import PATH, Addresses, create_search_fetch_server, page_route
-
-        addresses = Addresses(uploads.secret())
-        limiter = AnswerLimiter(settings.mcp_max_tokens)
-        search_fetch = create_search_fetch_server(client, limiter, addresses, middleware)
-        inner = http_app(search_fetch, "/mcp", settings, identify)
-        inner.router.routes.append(page_route(client, addresses))
-        mount(app, PATH, inner)
+        mount_search_fetch(app, client, uploads, settings, middleware, over_http)
     return app
+
+
+@asynccontextmanager
+async def lifespan(
+    _: FastMCP, *, client: EngineClient, uploads: UploadStore, pause: float, stop_tracing: Callable[[], None]
+) -> AsyncIterator[None]:
+    """Hold the connection to the engine and the uploads, of which old ones expire every `pause` seconds."""
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, stop_tracing)
+        stack.callback(uploads.close)
+        await stack.enter_async_context(client)
+        expiry = asyncio.create_task(_expire(uploads, pause))
+        stack.callback(expiry.cancel)
+        yield
+
+
+def collections_server(
+    core: FastMCP, engine: EngineClient, settings: Settings, middleware: Sequence[CallMiddleware]
+) -> FastMCP:
+    """Return the server of the surface whose calls name a collection."""
+    from kb_mcp.collections.server import collection_names, create_collections_server
+
+    return create_collections_server(core, engine, collection_names(settings.mcp_collection_names), middleware)
+
+
+def mount_search_fetch(
+    app: Starlette,
+    client: EngineClient,
+    uploads: UploadStore,
+    settings: Settings,
+    middleware: Sequence[CallMiddleware],
+    over_http: Callable[[FastMCP], Starlette],
+) -> None:
+    """Mount the surface of two tools, and the pages that their addresses lead to."""
+    from kb_mcp.tools.search_fetch import PATH, Addresses, create_search_fetch_server, page_route
+
+    addresses = Addresses(uploads.secret())
+    limiter = AnswerLimiter(settings.mcp_max_tokens)
+    inner = over_http(create_search_fetch_server(client, limiter, addresses, middleware))
+    inner.router.routes.append(page_route(client, addresses))
+    mount(app, PATH, inner)
 
 
 def http_app(server: FastMCP, path: str, settings: Settings, identify: Identify | None) -> Starlette:

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute
     from starlette.staticfiles import PathLike
-    from starlette.types import Scope
+    from starlette.types import ASGIApp, Scope
 
     from kb.web.visits import Visit
 
@@ -92,12 +93,13 @@ def create_app(context: Context | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    from kb.web import add, document_map, documents, entry, guide, history, live, maintenance, notes, overview, search
-    from kb.web.pages import STATIC, Pages, assets, on_error
-    from kb.web.visits import Visits
+    return pages_app(settings, context.engine)
 
-    def at(path: str, page: Page, *methods: str) -> Route:
-        return Route(path, visited(page), methods=methods or ("GET",), name=page.__name__)
+
+def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
+    """Return the pages of an engine."""
+    from kb.web.pages import Pages, on_error
+    from kb.web.visits import Visits
 
     registry = CollectorRegistry()
     seconds = request_seconds("kb_web_http_request_seconds", registry)
@@ -110,44 +112,7 @@ def create_app(context: Context | None = None) -> Starlette:
 
     app = Starlette(
         lifespan=lifespan,
-        routes=[
-            at("/", search.search),
-            at("/documents", documents.browse),
-            at("/d/{id:id}", documents.document),
-            at("/d/{id:id}/file", documents.download),
-            at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
-            at("/d/{id:id}/tags", documents.change_tags, "POST"),
-            at("/d/{id:id}/delete", documents.delete, "POST"),
-            at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
-            at("/d/{id:id}/history", history.versions),
-            at("/d/{id:id}/history/{number:id}", history.version),
-            at("/d/{id:id}/revert", history.revert, "POST"),
-            at("/new", notes.new, "GET", "POST"),
-            at("/preview", notes.preview, "POST"),
-            at("/add", add.add, "GET", "POST"),
-            at("/jobs", add.jobs),
-            at("/jobs/{id:id}", add.job),
-            at("/jobs/{id:id}/retry", add.retry, "POST"),
-            at("/jobs/{id:id}/drop", add.drop, "POST"),
-            at("/bin", history.binned),
-            at("/bin/{id:id}/restore", history.restore, "POST"),
-            at("/bin/{id:id}/purge", history.purge, "POST"),
-            at("/overview", overview.overview),
-            at("/map", document_map.document_map),
-            at("/map.json", document_map.points),
-            at("/connect", overview.connect),
-            at("/backups", maintenance.backups, "GET", "POST"),
-            at("/doctor", maintenance.doctor, "GET", "POST"),
-            at("/keys", maintenance.keys),
-            at("/events", live.events),
-            at("/sign-in", entry.sign_in, "GET", "POST"),
-            at("/sign-out", entry.sign_out, "POST"),
-            at("/open", entry.open_link),
-            at("/manifest.webmanifest", entry.manifest),
-            at("/opensearch.xml", entry.opensearch),
-            Mount("/static", KeptFiles(STATIC, assets())),
-            *guide.routes(),
-        ],
+        routes=page_routes(),
         exception_handlers={KbError: on_error, HTTPException: on_error},
         middleware=[
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer),
@@ -157,12 +122,60 @@ def create_app(context: Context | None = None) -> Starlette:
     )
     stopping = asyncio.Event()
     app.state.pages = Pages()
-    app.state.visits = Visits(context.engine)
+    app.state.visits = Visits(engine)
     app.state.settings = settings
     app.state.registry = registry
     app.state.stopping = stopping
     app.state.before_stop = stopping.set
     return app
+
+
+def page_routes() -> list[BaseRoute]:
+    """Return every route, each to a page that is given its visit."""
+    from kb.web import add, document_map, documents, entry, guide, history, live, maintenance, notes, overview, search
+    from kb.web.pages import STATIC, assets
+
+    def at(path: str, page: Page, *methods: str) -> Route:
+        return Route(path, visited(page), methods=methods or ("GET",), name=page.__name__)
+
+    return [
+        at("/", search.search),
+        at("/documents", documents.browse),
+        at("/d/{id:id}", documents.document),
+        at("/d/{id:id}/file", documents.download),
+        at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
+        at("/d/{id:id}/tags", documents.change_tags, "POST"),
+        at("/d/{id:id}/delete", documents.delete, "POST"),
+        at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
+        at("/d/{id:id}/history", history.versions),
+        at("/d/{id:id}/history/{number:id}", history.version),
+        at("/d/{id:id}/revert", history.revert, "POST"),
+        at("/new", notes.new, "GET", "POST"),
+        at("/preview", notes.preview, "POST"),
+        at("/add", add.add, "GET", "POST"),
+        at("/jobs", add.jobs),
+        at("/jobs/{id:id}", add.job),
+        at("/jobs/{id:id}/retry", add.retry, "POST"),
+        at("/jobs/{id:id}/drop", add.drop, "POST"),
+        at("/bin", history.binned),
+        at("/bin/{id:id}/restore", history.restore, "POST"),
+        at("/bin/{id:id}/purge", history.purge, "POST"),
+        at("/overview", overview.overview),
+        at("/map", document_map.document_map),
+        at("/map.json", document_map.points),
+        at("/connect", overview.connect),
+        at("/backups", maintenance.backups, "GET", "POST"),
+        at("/doctor", maintenance.doctor, "GET", "POST"),
+        at("/keys", maintenance.keys),
+        at("/events", live.events),
+        at("/sign-in", entry.sign_in, "GET", "POST"),
+        at("/sign-out", entry.sign_out, "POST"),
+        at("/open", entry.open_link),
+        at("/manifest.webmanifest", entry.manifest),
+        at("/opensearch.xml", entry.opensearch),
+        Mount("/static", KeptFiles(STATIC, assets())),
+        *guide.routes(),
+    ]
 
 
 def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
