@@ -10,7 +10,7 @@ from kb.api.errors import Unreadable
 from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.readers.mbox import MOST
+from kb.formats.text.parts import MAX_PARTS
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")
@@ -308,7 +308,7 @@ def test_a_large_mailbox_becomes_mailboxes_within_the_limit_on_attachments(read)
     assert [each.filename for each in mailbox.attachments] == ["0001-0100.mbox", "0101-0200.mbox", "0201-0250.mbox"]
     inner = [message for batch in mailbox.attachments for message in read(batch.data, batch.filename).attachments]
     assert [read(each.data, each.filename).title for each in inner] == [f"Subject {number}" for number in numbers]
-    assert MOST <= MAX_ATTACHMENTS
+    assert MAX_PARTS <= MAX_ATTACHMENTS
 
 
 def test_the_names_of_messages_are_names_of_files(read):

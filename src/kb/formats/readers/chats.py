@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kb.formats.extracted import Attachment, Extracted
 from kb.formats.readers.front_matter import INLINE_TAGS
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.parts import MAX_PARTS, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MOST: Final = 100
-"""How many files are taken out of one: a larger export becomes exports, which become conversations."""
-
 _SPEAKERS: Final = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "Tool"}
-_IN_NO_NAME: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
-_NAME_CHARS: Final = 100
 _ID_CHARS: Final = 8
 _HEADING: Final = re.compile(
     r"(?ms)^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}(?P=fence)[`~]*\s*?$|\Z)|^(?=#{1,6}\s)"
@@ -53,7 +49,7 @@ def _chats(export: object) -> Extracted | None:
     conversations = sorted((each for each in export if any(turn.text.strip() for turn in _turns(each))), key=_moment)
     if not conversations:
         return None
-    files = list(_exports(conversations) if len(conversations) > MOST else map(_file, conversations))
+    files = list(_exports(conversations) if len(conversations) > MAX_PARTS else map(_file, conversations))
     titles = [f"{_moment(each)[:10]} {_title(each)}".strip() for each in conversations]
     count = "1 conversation" if len(titles) == 1 else f"{len(titles)} conversations"
     text = f"{count}\n\n" + "".join(f"{title}\n" for title in titles)
@@ -74,13 +70,9 @@ def _is_conversation(value: object) -> bool:
 
 def _exports(conversations: list[Conversation]) -> Iterator[Attachment]:
     """Yield exports of fewer conversations each; the oldest together, so that later exports hold the same ones."""
-    size = MOST
-    while size * MOST < len(conversations):
-        size *= MOST
-    for start in range(0, len(conversations), size):
-        batch = conversations[start : start + size]
-        name = f"{start + 1:05}-{start + size:05}.json"
-        yield Attachment(name, json.dumps(batch, ensure_ascii=False).encode("utf-8", "replace"))
+    for batch in batches(conversations):
+        export = json.dumps(batch.items, ensure_ascii=False)
+        yield Attachment(f"{batch.first:05}-{batch.last:05}.json", export.encode("utf-8", "replace"))
 
 
 def _file(conversation: Conversation) -> Attachment:
@@ -92,7 +84,7 @@ def _file(conversation: Conversation) -> Attachment:
         for turn in _turns(conversation)
         if turn.text.strip()
     )
-    name = _IN_NO_NAME.sub("-", fields["title"])[:_NAME_CHARS].strip()
+    name = filename_of(fields["title"])
     id_ = str(conversation.get("conversation_id") or conversation.get("id") or conversation.get("uuid") or "")
     content = clean(f"---\n{matter}---\n\n{turns}")
     return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))

@@ -12,17 +12,15 @@ from kb.formats.extracted import Attachment
 from kb.formats.readers.eml import header_text
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import as_utf8, one_line
+from kb.formats.text.parts import MAX_PARTS, batches, filename_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kb.formats.extracted import Extracted
 
-MOST: Final = 100
-"""How many files are taken out of one: a larger mailbox becomes mailboxes, which become messages."""
-
-_IN_NO_NAME: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
-_NAME_CHARS: Final = 100
+_NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
+"""Not `#`, unlike in other names of parts: documents of messages that have it are found by it."""
 
 
 def read(data: bytes) -> Extracted:
@@ -31,7 +29,7 @@ def read(data: bytes) -> Extracted:
     text = TextBuilder()
     text.line(f"{len(messages)} messages")
     text.blank()
-    files = _mailboxes(messages, text) if len(messages) > MOST else _messages(messages, text)
+    files = _mailboxes(messages, text) if len(messages) > MAX_PARTS else _messages(messages, text)
     return replace(text.build(), attachments=tuple(files))
 
 
@@ -41,18 +39,14 @@ def _messages(messages: Sequence[bytes], text: TextBuilder) -> list[Attachment]:
         headers = BytesHeaderParser().parsebytes(message)
         date, sender, subject = (one_line(header_text(headers, name)) for name in ("Date", "From", "Subject"))
         text.line(" · ".join(filter(None, (date, sender, subject))))
-        name = _IN_NO_NAME.sub("-", subject)[:_NAME_CHARS].strip() or "message"
+        name = filename_of(subject, _NOT_IN_NAMES) or "message"
         files.append(Attachment(f"{number:04} {name}.eml", message))
     return files
 
 
 def _mailboxes(messages: Sequence[bytes], text: TextBuilder) -> list[Attachment]:
-    size = MOST
-    while size * MOST < len(messages):
-        size *= MOST
     files = []
-    for start in range(0, len(messages), size):
-        batch = messages[start : start + size]
-        files.append(Attachment(f"{start + 1:04}-{start + len(batch):04}.mbox", b"".join(batch)))
+    for first, _, batch in batches(messages):
+        files.append(Attachment(f"{first:04}-{first + len(batch) - 1:04}.mbox", b"".join(batch)))
         text.line(files[-1].filename)
     return files

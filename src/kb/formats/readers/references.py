@@ -5,20 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.extracted import Attachment, Extracted
 from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.parts import MAX_NAME_CHARS, MAX_PARTS, NOT_IN_NAMES, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST: Final = 100
-"""How many files are taken out of one: a larger export becomes exports, which become documents."""
-
-_IN_NO_NAME: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
-_NAME_CHARS, _KEY_CHARS = 100, 20
+_KEY_CHARS: Final = 20
 
 Row = dict[str, str]
 
@@ -74,21 +70,19 @@ def read_references(content: str) -> Extracted | None:
     titles = [one_line(clean(row.get(program.title, ""))) for row in rows]
     text = clean(f"{len(rows)} {program.name.lower()}\n\n" + "".join(f"{title}\n" for title in titles))
     extracted = Extracted.of_text(text, program.name)
-    files = _exports(rows) if len(rows) > MOST else (_file(program, row) for row in rows)
+    files = _exports(rows) if len(rows) > MAX_PARTS else (_file(program, row) for row in rows)
     return Extracted(extracted.title, extracted.text, extracted.sections, attachments=tuple(files))
 
 
 def _exports(rows: Sequence[Row]) -> Iterator[Attachment]:
     """Yield exports of fewer rows each; the oldest together, so that later exports hold the same ones."""
-    size = MOST
-    while size * MOST < len(rows):
-        size *= MOST
-    for start in range(0, len(rows), size):
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    for batch in batches(rows):
         part = io.StringIO(newline="")
-        writer = csv.DictWriter(part, list(dict.fromkeys(name for row in rows for name in row)), restval="")
+        writer = csv.DictWriter(part, columns, restval="")
         writer.writeheader()
-        writer.writerows(rows[start : start + size])
-        yield Attachment(f"{start + 1:05}-{start + size:05}.csv", part.getvalue().encode("utf-8", "replace"))
+        writer.writerows(batch.items)
+        yield Attachment(f"{batch.first:05}-{batch.last:05}.csv", part.getvalue().encode("utf-8", "replace"))
 
 
 def _file(program: _Program, row: Row) -> Attachment:
@@ -99,6 +93,6 @@ def _file(program: _Program, row: Row) -> Attachment:
     body = "\n\n".join(
         before + row[name].strip() for name, before in program.shown.items() if row.get(name, "").strip()
     )
-    name = one_line(_IN_NO_NAME.sub(" ", f"{title[:_NAME_CHARS]} {row.get(program.key, '')[-_KEY_CHARS:]}"))
+    name = one_line(NOT_IN_NAMES.sub(" ", f"{title[:MAX_NAME_CHARS]} {row.get(program.key, '')[-_KEY_CHARS:]}"))
     text = f"---\n{matter}---\n# {title}\n\n{body}\n"
     return Attachment(f"{name}.md", text.encode("utf-8", "replace"))

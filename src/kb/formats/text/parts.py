@@ -1,0 +1,39 @@
+"""What is taken out of a file that holds many documents: how many parts at once, and their names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAX_PARTS: Final = 100
+"""How many files are taken out of one: a larger one becomes files of its own kind, which become documents."""
+
+MAX_NAME_CHARS: Final = 100
+NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|#\0-\x1f]+")
+
+Item = TypeVar("Item")
+
+
+class Batch(NamedTuple, Generic[Item]):
+    """Items that one file holds: the number of its first, counted from one, and of the last that it has room for."""
+
+    first: int
+    last: int
+    items: Sequence[Item]
+
+
+def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
+    """Yield at most `MAX_PARTS` batches in the order of the items, so that a file that grew has the same ones first."""
+    size = MAX_PARTS
+    while size * MAX_PARTS < len(items):
+        size *= MAX_PARTS
+    for start in range(0, len(items), size):
+        yield Batch(start + 1, start + size, items[start : start + size])
+
+
+def filename_of(title: str, unfit: re.Pattern[str] = NOT_IN_NAMES) -> str:
+    """Return a title as the name of a file, without a suffix; it may be empty."""
+    return unfit.sub("-", title)[:MAX_NAME_CHARS].strip()
