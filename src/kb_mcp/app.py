@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.headers import TrimmedHeaders
 from kb.asgi.hosts import OriginMiddleware
-from kb.asgi.keys import KeyFile
+from kb.asgi.keys import SecretFile
 from kb.asgi.probes import ProbesFirst
 from kb.asgi.rate import GCRA
 from kb.asgi.request import RequestMiddleware, request_seconds
@@ -194,13 +194,13 @@ def engine_client(settings: Settings, engine: ASGIApp | None, on_call: Around) -
     """
     key = reveal(settings.api_key)
     if settings.api_key_file and not key:
-        on_call = with_first_key(KeyFile(settings.api_key_file, "KB_API_KEY_FILE"), on_call)
+        on_call = with_first_key(SecretFile(settings.api_key_file, "KB_API_KEY_FILE"), on_call)
     if engine is None:
         return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=on_call, agent="mcp")
     return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=on_call, agent="mcp")
 
 
-def with_first_key(file: KeyFile, on_call: Around) -> Around:
+def with_first_key(file: SecretFile, on_call: Around) -> Around:
     """Have each call send the first key that the file holds then."""
 
     @contextmanager

@@ -40,7 +40,7 @@ class Keys:
         return matching[0] if matching else None
 
 
-class KeyFile:
+class SecretFile:
     """Keys in a file, one a line, beside empty ones and comments. A change takes effect with the next request.
 
     Args:
@@ -106,7 +106,7 @@ def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Ide
     fixed = Keys(secrets)
     if file is None and not secrets:
         return None
-    changing = KeyFile(file, f"{variable}_FILE") if file else None
+    changing = SecretFile(file, f"{variable}_FILE") if file else None
 
     async def identify(token: str) -> Caller | None:
         name = fixed.identify(token) or (changing.identify(token) if changing else None)

@@ -105,7 +105,7 @@ def choose(table: Mapping[str, SubApp | EntryPoint], names: Sequence[str]) -> di
     return {name: app if isinstance(app, SubApp) else app.load() for name, app in table.items() if name in names}
 
 
-class Part:
+class RunningApp:
     """An app of several, which is there when it has started."""
 
     def __init__(self, row: SubApp) -> None:
@@ -146,7 +146,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
     claim goes to the first. `state.started` is a future: whether all have started. If one cannot, leaving the lifespan
     raises why.
     """
-    parts: list[Part] = []
+    running: list[RunningApp] = []
     apps: list[Starlette] = []
 
     @asynccontextmanager
@@ -155,16 +155,16 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
             row.check(environment)
         rest = sorted((row for name, row in chosen.items() if name != engine_name), key=lambda row: "/" in row.paths)
         engine = chosen[engine_name].build(Context(environment)) if engine_name in chosen else None
-        late = [Part(row) for row in rest]
+        late = [RunningApp(row) for row in rest]
         started = outer.state.started = asyncio.get_running_loop().create_future()
         stopping = asyncio.Event()
         async with AsyncExitStack() as stack:
             if engine:
                 await stack.enter_async_context(engine.router.lifespan_context(engine))
                 apps.append(engine)
-                parts.append(Part(chosen[engine_name]))
-                parts[0].decide(engine)
-            parts.extend(late)
+                running.append(RunningApp(chosen[engine_name]))
+                running[0].decide(engine)
+            running.extend(late)
             keeping = asyncio.create_task(_keep(late, Context(environment, engine, apps), apps, started, stopping))
             try:
                 if engine or await started:
@@ -174,9 +174,9 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
                 await keeping
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
-        for part in parts:
-            if part.row.claims(scope["path"]):
-                app = await part.app()
+        for each in running:
+            if each.row.claims(scope["path"]):
+                app = await each.app()
                 await app(scope, receive, send)
                 return
         raise HTTPException(404, f"Nothing is served at {scope['path']}.")
@@ -188,7 +188,7 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
 
 
 async def _keep(
-    parts: Sequence[Part],
+    late: Sequence[RunningApp],
     context: Context,
     apps: list[Starlette],
     started: asyncio.Future[bool],
@@ -197,17 +197,17 @@ async def _keep(
     """Build and start apps, and stop them when it is time: all in one task, as their lifespans need it."""
     async with AsyncExitStack() as stack:
         try:
-            for part in parts:
-                app = await asyncio.to_thread(part.row.build, context)
+            for each in late:
+                app = await asyncio.to_thread(each.row.build, context)
                 if stopping.is_set():
                     return
                 await stack.enter_async_context(app.router.lifespan_context(app))
                 apps.append(app)
-                part.decide(app)
+                each.decide(app)
         finally:
-            for part in parts:
-                part.decide()
-            started.set_result(all(part.has_started for part in parts))
+            for each in late:
+                each.decide()
+            started.set_result(all(each.has_started for each in late))
         await stopping.wait()
 
 

@@ -23,8 +23,7 @@ from kb.api.key_models import (
     RotateRequest,
 )
 from kb.api.models import DEFAULT_PAGE, JobsCursor
-from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, QueryModel, ServicesDep, caller_of
-from kb.routes.dependencies import Limit as Rows
+from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, caller_of
 from kb.routes.limits import check_tags, page_size
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
@@ -40,7 +39,7 @@ class AuditQuery(QueryModel):
 
     document_id: Annotated[int | None, Field(ge=1, le=MAX_ID)] = None
     by: Annotated[str | None, Field(max_length=100, description="The name of a key.")] = None
-    limit: Rows = DEFAULT_PAGE
+    limit: PageLimit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
 
 

@@ -162,7 +162,7 @@ def client_of(request: Request) -> str | None:
 
 AuthorDep = Annotated[Author, Depends(author_of)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-Limit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
+PageLimit = Annotated[int, Field(ge=1, le=MAX_ID, description="The most rows of a page.")]
 
 
 class QueryModel(BaseModel):

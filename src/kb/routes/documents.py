@@ -46,7 +46,7 @@ from kb.documents.excerpt import excerpt, excerpt_of_characters
 from kb.documents.lookup import check_moment, existing_document, former_document
 from kb.documents.move import move
 from kb.documents.window import place_of, window
-from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, ServicesDep, check_right
+from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, ServicesDep, check_right
 from kb.routes.document_models import model_of, models_of, with_chunks
 from kb.routes.filters import filter_of
 from kb.routes.limits import check_tags, page_size
@@ -99,7 +99,7 @@ class ListQuery(QueryModel):
     before: Annotated[DayBound | None, BEFORE] = None
     part_of: Annotated[DocumentId | None, Field(description="Came inside this document, as attachments do.")] = None
     sort: ListSorted = "id"
-    limit: Limit = DEFAULT_PAGE
+    limit: PageLimit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
     total: Annotated[bool, Field(description="Count all pages' documents.")] = False
 

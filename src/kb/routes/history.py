@@ -29,7 +29,7 @@ from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import plan, undo
-from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, Limit, QueryModel, Services, ServicesDep
+from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
 from kb.routes.document_models import model_of
 from kb.routes.limits import page_size
 from kb.routes.notes import hashes_in
@@ -45,14 +45,14 @@ Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 class VersionsQuery(QueryModel):
     """Which versions to list."""
 
-    limit: Limit = DEFAULT_PAGE
+    limit: PageLimit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
 
 
 class BinQuery(QueryModel):
     """Which part of the bin to list."""
 
-    limit: Limit = DEFAULT_PAGE
+    limit: PageLimit = DEFAULT_PAGE
     cursor: BinCursor | None = None
 
 

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 from kb.api.errors import UnsupportedMedia
 from kb.api.models import DEFAULT_PAGE, ENDED, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
 from kb.documents.submit import drop, receipt, retry, submit_file, submit_note
-from kb.routes.dependencies import READ, WRITE, Id, Limit, QueryModel, Services, ServicesDep, author_from
+from kb.routes.dependencies import READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.forms import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.limits import page_size
 from kb.routes.problems import problems
@@ -29,7 +29,7 @@ class ListQuery(QueryModel):
     """Which jobs to list."""
 
     status: JobStatus | None = None
-    limit: Limit = DEFAULT_PAGE
+    limit: PageLimit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
 
 
