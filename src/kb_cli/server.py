@@ -125,9 +125,9 @@ def run(**flags: object) -> None:
     with listen(settings, folder) as listener:
         url = address_of(listener)
         if is_for_person:
-            banner.say_starting(folder)
-        tell = partial(banner.say_ready, url, folder, list(chosen)) if is_for_person else None
-        announce = partial(announced, folder if ENGINE in chosen else None, url, tell)
+            banner.print_starting(folder)
+        on_ready = partial(banner.print_ready, url, folder, list(chosen)) if is_for_person else None
+        announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready)
         run_loop(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
 
 
@@ -154,12 +154,12 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def announced(folder: Path | None, url: str, tell: Callable[[], None] | None) -> Iterator[None]:
+def announced(folder: Path | None, url: str, on_ready: Callable[[], None] | None) -> Iterator[None]:
     """Say meanwhile, to the command line on this machine, where the engine of a folder is found."""
     if folder:
         write_running(folder, Running(os.getpid(), url, time.time()))
-    if tell:
-        tell()
+    if on_ready:
+        on_ready()
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ from docx.shared import Inches
 from PIL import Image
 
 from kb.api.errors import OutOfReach, Unreadable
-from kb.formats.pictures import is_picture, says_anything
+from kb.formats.pictures import has_words, is_picture
 from kb.parser.extraction import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
@@ -190,8 +190,8 @@ def test_pictures_of_nothing_small_ones_and_ones_that_fail_cost_nothing(read):
     assert "found" not in read(SAYS, message(("icon.png", icon.getvalue())), "a.eml").text
     for named in ("image=true", "image=false", "image=echo '~ | . ,x'"):
         assert lines(read(named, message(("bill.png", ONE)), "a.eml"))[-1] == "Here it is."
-    assert not says_anything("~ a |\n) fy .")
-    assert says_anything("请在周五 之前付款")
+    assert not has_words("~ a |\n) fy .")
+    assert has_words("请在周五 之前付款")
 
 
 def test_a_service_out_of_reach_is_asked_again_later(read):

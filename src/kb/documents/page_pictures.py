@@ -127,16 +127,16 @@ class PagePictures:
     def _path(self, content_hash: str) -> Path:
         """Return where a file can be read; the last one stays there, for whoever sees a page looks at the next."""
         if self._held is None or self._held[0] != content_hash:
-            self._let_go()
+            self._release_file()
             self._held = content_hash, self._file.enter_context(self._originals.local(content_hash))
         return self._held[1]
 
-    def _let_go(self) -> None:
+    def _release_file(self) -> None:
         self._held = None
         self._file.close()
 
     def _close(self) -> None:
-        self._let_go()
+        self._release_file()
         self._sandbox.close()
 
     def _await_idle(self) -> None:

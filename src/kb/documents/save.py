@@ -41,8 +41,8 @@ def save(
     content = _linked(tx, content, document, author)
     if document is None:
         return tx.documents.add(content, source_path, tags, part_of, author), False
-    is_said = same is None or _has_other_title(content, same) or _comes_otherwise(content, same)
-    is_changed = is_said or _reads_otherwise(tx, content, document)
+    is_said = same is None or _has_other_title(content, same) or _has_other_origin(content, same)
+    is_changed = is_said or _has_other_text(tx, content, document)
     outdated = set(document.own_tags) if is_changed else set[str]()
     is_reread = is_changed and not is_said and not given
     has_other_tags = set(document.tags).difference(outdated).union(tags) != set(document.tags)
@@ -80,7 +80,7 @@ def _linked(tx: Transaction, content: Content, document: Document | None, author
     return content
 
 
-def _comes_otherwise(content: Content, document: Document) -> bool:
+def _has_other_origin(content: Content, document: Document) -> bool:
     """Return whether the content comes from somewhere else, or replaces another document."""
     return content.source not in (None, document.source) or content.replaces != document.replaces
 
@@ -91,7 +91,7 @@ def _has_other_title(content: Content, document: Document) -> bool:
     return content.title != document.title and (content.title_given or is_called_after_file)
 
 
-def _reads_otherwise(tx: Transaction, content: Content, document: Document) -> bool:
+def _has_other_text(tx: Transaction, content: Content, document: Document) -> bool:
     """Return whether an older reader made another text of the file."""
     text = "".join(chunk.text for chunk in content.chunks)
     if tx.documents.extent(document.id).characters != len(text):

@@ -34,7 +34,7 @@ def is_picture(data: bytes) -> bool:
     return _SIGNATURE.match(data) is not None
 
 
-def says_anything(found: str) -> bool:
+def has_words(found: str) -> bool:
     """Return whether what OCR found is words: of a photo it makes a few stray signs."""
     tokens = found.split()
     words = [token for token in tokens if _WORD.search(token)]

@@ -400,8 +400,8 @@ def _signed(manifest: Manifest) -> Iterator[tuple[str, bytes]]:
 def _load(backup: FolderBackup | ArchiveBackup) -> Manifest:
     try:
         with backup.open(MANIFEST) as file, backup.open(DIGEST) as digest:
-            raw, said = file.read(), digest.read()
-        if said != f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode():
+            raw, recorded = file.read(), digest.read()
+        if recorded != f"{sha256(raw).hexdigest()}  {MANIFEST}\n".encode():
             raise ValueError("it is not what it was")
         return Manifest.load(raw)
     except (OSError, ValueError, tarfile.TarError) as error:

@@ -174,7 +174,7 @@ class Copier:
         return digest
 
 
-def _holds_something(folder: Path) -> bool:
+def _is_occupied(folder: Path) -> bool:
     return folder.exists() and any(path.name != "lost+found" for path in folder.iterdir())
 
 
@@ -182,7 +182,7 @@ def _holds_something(folder: Path) -> bool:
 def _sole_writer(target: Path) -> Iterator[None]:
     """Keep two backups from removing each other's files."""
     lock = target.with_name(f"{target.name}.lock") if target.suffix == ARCHIVE else target / "lock"
-    if target.suffix != ARCHIVE and not lock.exists() and not backup_folders(target) and _holds_something(target):
+    if target.suffix != ARCHIVE and not lock.exists() and not backup_folders(target) and _is_occupied(target):
         raise StoreError(f"{target} holds something, and no backup: name another folder.")
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:

@@ -42,13 +42,13 @@ def differences(one: Origin, other: Origin, on_documents: Callable[[int], None])
     while ids := sorted({*one.ids(after, BATCH), *other.ids(after, BATCH)})[:BATCH]:
         states, copies = one.states(after, ids[-1]), other.states(after, ids[-1])
         for id_ in ids:
-            yield from _told(f"document {id_}", first.document(id_, states), second.document(id_, copies))
+            yield from _compare(f"document {id_}", first.document(id_, states), second.document(id_, copies))
         on_documents(done := done + len(ids))
         after = ids[-1]
     for table in (JOBS, AUDIT):
         for key, row, copy in _rows(one, other, table):
-            yield from _told(f"{NAMES[table.name]} {key}", row, copy)
-    yield from _told("database", first.facts(), second.facts())
+            yield from _compare(f"{NAMES[table.name]} {key}", row, copy)
+    yield from _compare("database", first.facts(), second.facts())
     for name, last in one.facts().last_ids.items():
         if name in NEVER_LOWER and other.facts().last_ids[name] < last:
             yield f"database: the last id of {name} is lower"
@@ -125,6 +125,6 @@ def _exact(moment: str) -> str:
     return moment if "." in moment else moment.replace("Z", ".000Z")
 
 
-def _told(what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+def _compare(what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     if differing := [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]:
         yield f"{what}: {', '.join(sorted(differing))}"

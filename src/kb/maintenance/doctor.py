@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kb.settings import Settings
 
-MOST: Final = 20
+MAX_FAULTS: Final = 20
 """How many faults of a kind are told."""
 
 SAMPLE: Final = 16
@@ -60,7 +60,7 @@ def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None
     with closing(_open(settings)) as database:
         for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
             on_check(check.name)
-            found[check.name] = (list(islice(check.find(), MOST)), check.remedy)
+            found[check.name] = (list(islice(check.find(), MAX_FAULTS)), check.remedy)
     return found
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Step = Callable[[str], None]
 
 NICE: Final = 10
-MOST: Final = 100
+MAX_FAULTS: Final = 100
 """How many faults are told."""
 
 PAUSE_SECONDS: Final = 0.5
@@ -47,12 +47,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is not finished is removed on the way
     asked = json.loads(sys.stdin.read())
     try:
-        done = DEEDS[asked["action"]](Settings.model_validate(asked["settings"]), lambda text: tell(step=text))
+        done = ACTIONS[asked["action"]](Settings.model_validate(asked["settings"]), lambda text: report(step=text))
     except (KbError, StartError) as error:
         done = {"error": str(error)}
     except OSError as error:
         done = {"error": f"{error.filename or 'A file'}: {error.strerror or error}"}
-    tell(**done)
+    report(**done)
 
 
 def give_way() -> None:
@@ -64,9 +64,9 @@ def give_way() -> None:
             Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
-def tell(**what: object) -> None:
+def report(**fields: object) -> None:
     """Write a line for the engine."""
-    print(json.dumps(what), flush=True)
+    print(json.dumps(fields), flush=True)
 
 
 def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
@@ -85,13 +85,13 @@ def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
 
 def _counted(step: Step) -> Callable[[], None]:
     """Return what counts the pieces that are copied, and tells of it now and then."""
-    count, told = 0, time.monotonic()
+    count, reported_at = 0, time.monotonic()
 
     def checkpoint() -> None:
-        nonlocal count, told
+        nonlocal count, reported_at
         count += 1
-        if time.monotonic() - told > PAUSE_SECONDS:
-            told = time.monotonic()
+        if time.monotonic() - reported_at > PAUSE_SECONDS:
+            reported_at = time.monotonic()
             step(f"copying, piece {count:,}")
 
     return checkpoint
@@ -104,7 +104,7 @@ def verify(settings: Settings, step: Step) -> dict[str, Any]:
 
 def first_of(faults: list[str]) -> list[str]:
     """Return no more faults than anyone reads: there may be one for each file."""
-    return [*faults[:MOST], f"and {len(faults) - MOST:,} more"] if len(faults) > MOST else faults
+    return [*faults[:MAX_FAULTS], f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else faults
 
 
 def look(settings: Settings, step: Step) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def folder_of(settings: Settings) -> Path:
     return settings.backup_dir
 
 
-DEEDS: Final[dict[str, Callable[[Settings, Step], dict[str, Any]]]] = {
+ACTIONS: Final[dict[str, Callable[[Settings, Step], dict[str, Any]]]] = {
     "back-up": make_backup,
     "verify": verify,
     "examine": look,

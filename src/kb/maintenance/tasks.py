@@ -103,7 +103,7 @@ class MaintenanceTasks:
     def _run(self, task: Task) -> None:
         """Start the process, which does not outlive this thread, and take down what it tells."""
         try:
-            ended = _ended(task, self._told(task))
+            ended = _ended(task, self._outcome(task))
         except OSError as error:
             ended = _ended(task, {"error": f"It cannot be begun: {error.strerror or error}."})
         except ValueError:  # cut off amid a word, or something else wrote there, too
@@ -115,9 +115,9 @@ class MaintenanceTasks:
                 self._tasks["examine"] = ended.model_copy(update={"action": "examine"})
             self._process = self._thread = None
 
-    def _told(self, task: Task) -> dict[str, Any]:
+    def _outcome(self, task: Task) -> dict[str, Any]:
         """Return what the process says in the end."""
-        told: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         with _started(task.action, self._settings) as process:
             assert process.stdout  # noqa: S101 - it is a pipe
             with self._lock:
@@ -125,10 +125,10 @@ class MaintenanceTasks:
                 if self._stopping:  # before there was a process to be told so
                     process.terminate()
             for line in process.stdout:
-                told = json.loads(line)
+                message = json.loads(line)
                 with self._lock:
-                    task.step = told.get("step")
-        return {"error": CUT_OFF} if "step" in told or not told else told
+                    task.step = message.get("step")
+        return {"error": CUT_OFF} if "step" in message or not message else message
 
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, the newest first. What is in one never changes."""
@@ -159,8 +159,8 @@ def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[
     return process
 
 
-def _ended(task: Task, told: dict[str, Any]) -> Task:
-    return Task.model_validate(task.model_dump() | told | {"ended_at": _now(), "step": None})
+def _ended(task: Task, outcome: dict[str, Any]) -> Task:
+    return Task.model_validate(task.model_dump() | outcome | {"ended_at": _now(), "step": None})
 
 
 def _backup_in(folder: Path) -> Backup:

@@ -92,7 +92,7 @@ _FORBIDDEN_TO_PROGRAMS: Final = {
 }
 """What no extractor needs. It stays in its group, so that all of it is killed together."""
 _SOCKET, _CLONE = (41, 198), (56, 220)
-_NOT_TO_THE_ENGINE: Final = (_TGKILL, (302, 261))
+_SELF_ONLY: Final = (_TGKILL, (302, 261))
 """A signal to a thread, and limits: programs have these for themselves."""
 
 _CLONE3: Final = (435, 435)
@@ -260,7 +260,7 @@ def _program_filter(architecture: _Architecture, engine: int, *, may_connect: bo
     for numbers in forbidden:
         yield _instruction(_IF_EQUAL, numbers[architecture.column], skip_unless=1)
         yield refuse
-    for numbers in _NOT_TO_THE_ENGINE:
+    for numbers in _SELF_ONLY:
         yield _instruction(_IF_EQUAL, numbers[architecture.column], skip_unless=4)
         yield _instruction(_LOAD, _ARGUMENTS_AT)
         yield _instruction(_IF_EQUAL, engine, skip_unless=1)

@@ -12,7 +12,7 @@ from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
 from kb.formats.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.formats.opaque import Opaque
-from kb.formats.pictures import is_picture, says_anything, with_pictures
+from kb.formats.pictures import has_words, is_picture, with_pictures
 from kb.formats.scans import with_pages, with_remark
 from kb.parser.extractor_run import ExtractorRun
 from kb.parser.sandbox import Limits, Sandbox, environment
@@ -127,7 +127,7 @@ class ExtractingSandbox(Sandbox):
                 raise
             except Unreadable:
                 continue
-            if says_anything(words):
+            if has_words(words):
                 found.append((picture, words))
             self._check_length([extracted.text, *(words for _, words in found)], characters)
         whole = with_pictures(extracted, found)

@@ -153,8 +153,8 @@ def ending(status: int) -> str:
 def last_words(errors: Any) -> str:  # noqa: ANN401 - an open file
     """Return the last line of a file, if it has any, behind a colon."""
     errors.seek(max(0, errors.seek(0, os.SEEK_END) - _BLOCK))
-    said = errors.read().decode("utf-8", "replace").split("\n")
-    last = next((line for line in map(printable, reversed(said)) if line), "")
+    lines = errors.read().decode("utf-8", "replace").split("\n")
+    last = next((line for line in map(printable, reversed(lines)) if line), "")
     return f": {last}" if last else ""
 
 

@@ -32,7 +32,7 @@ Request: TypeAlias = tuple[str, "list[bytes | BinaryIO]", dict[str, str]]
 """A method, a body in parts, and headers."""
 
 
-class Away(Exception):
+class ServiceUnavailable(Exception):
     """The service cannot be asked for now."""
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     """Send standard input to the service, print the text of its answer; exit with 1 where there is none."""
     try:
         sys.stdout.buffer.write(ask(sys.argv[1], sys.stdin.buffer))
-    except Away as error:
+    except ServiceUnavailable as error:
         print(error, file=sys.stderr)
         sys.exit(NOT_NOW)
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -51,7 +51,7 @@ def ask(address: str, file: BinaryIO) -> bytes:
     """Return the text that the service finds in a file.
 
     Raises:
-        Away: it is out of reach, or too busy.
+        ServiceUnavailable: it is out of reach, or too busy.
         OSError: it went away amid it.
         ValueError: it refuses the file, or gives no text.
     """
@@ -64,12 +64,12 @@ def ask(address: str, file: BinaryIO) -> bytes:
     try:
         connection.connect()
     except OSError as error:
-        raise Away(f"{type(error).__name__}: {error}") from error
+        raise ServiceUnavailable(f"{type(error).__name__}: {error}") from error
     connection.request(method, target, (block for part in form for block in blocks_of(part)), headers)
     answer = connection.getresponse()
     body = answer.read()
     if answer.status in BUSY:
-        raise Away(f"it answered {answer.status}")
+        raise ServiceUnavailable(f"it answered {answer.status}")
     if answer.status != http.client.OK:
         raise ValueError(f"it answered {answer.status}")
     is_json = (answer.getheader("Content-Type") or "").startswith("application/json")

@@ -11,7 +11,7 @@ from kb.api.models import TagCount
 from kb.api.overview_models import DocumentMap, MappedDocument
 from kb.routes.dependencies import READ, ServicesDep, caller_of
 from kb.routes.thread_route import ThreadRoute
-from kb.search.document_map import MOST
+from kb.search.document_map import MAX_SHOWN
 from kb.store.rows import Filter
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     limit = caller_of(request, services).limit
     positions, is_current = services.map.positions(limit)
     with services.store.view() as tx:
-        page = tx.documents.page(Filter(), sort="recent", limit=MOST, cursor=None)
+        page = tx.documents.page(Filter(), sort="recent", limit=MAX_SHOWN, cursor=None)
         total = tx.documents.count(Filter())
         tags = sorted(tx.documents.tags(), key=lambda each: -each[1])[:MAX_TAGS]
     numbers = {tag: number for number, (tag, _) in enumerate(tags)}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST: Final = 10_000
+MAX_SHOWN: Final = 10_000
 """How many documents a map shows: those that were changed last."""
 
 PAGE: Final = 250
@@ -156,7 +156,7 @@ class DocumentMap:
     def _vectors(self, limit: Limit | None, looked_at: dict[int, tuple[float, float] | None]) -> Iterator[Placed]:
         """Yield the ids of the documents, and what each is about, some at a time; note those that were looked at."""
         cursor, seen = None, 0
-        while seen < MOST:
+        while seen < MAX_SHOWN:
             if self._stopping.is_set():
                 raise Stopped
             with self._store.read() as tx:

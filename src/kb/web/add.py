@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import KbError, Unauthorized
 from kb.web.documents import split_tags
-from kb.web.pages import HEADERS, render, see
+from kb.web.pages import HEADERS, redirect, render
 from kb.web.search import job_row
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def add(request: Request, visit: Visit) -> Response:
         return JSONResponse((accepted or refused or [{"error": "No file was sent."}])[0], headers=HEADERS)
     if refused or not accepted:
         return render(request, "add.html", 422, refused=refused or [{"name": "", "error": "Choose a file first."}])
-    return see(visit, "jobs")
+    return redirect(visit, "jobs")
 
 
 async def jobs(request: Request, visit: Visit) -> Response:
@@ -72,19 +72,19 @@ async def jobs(request: Request, visit: Visit) -> Response:
 async def job(request: Request, visit: Visit) -> Response:
     """How far a file is, for our script."""
     found = await visit.engine.job(request.path_params["id"])
-    told = ("id", "status", "progress", "error", "document_id")
-    return JSONResponse({name: found[name] for name in told}, headers=HEADERS)
+    fields = ("id", "status", "progress", "error", "document_id")
+    return JSONResponse({name: found[name] for name in fields}, headers=HEADERS)
 
 
 async def retry(request: Request, visit: Visit) -> Response:
     """Try a failed job again."""
     await visit.form(request)
     await visit.engine.retry_job(request.path_params["id"])
-    return see(visit, "jobs")
+    return redirect(visit, "jobs")
 
 
 async def drop(request: Request, visit: Visit) -> Response:
     """Forget a job."""
     await visit.form(request)
     await visit.engine.drop_job(request.path_params["id"])
-    return see(visit, "jobs")
+    return redirect(visit, "jobs")

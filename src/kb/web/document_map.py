@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kb.web.visits import Visit
 
-MOST: Final = 10_000
+MAX_SHOWN: Final = 10_000
 """How many documents the engine puts on its map."""
 
 LISTED: Final = 12
@@ -25,7 +25,7 @@ async def document_map(request: Request, visit: Visit) -> Response:
     page, status = await asyncio.gather(visit.engine.documents(sort="recent", limit=LISTED), visit.engine.status())
     total = sum(status["documents"].values())
     documents = [document_row(each) for each in page["documents"]]
-    return render(request, "map.html", documents=documents, total=total, most=MOST)
+    return render(request, "map.html", documents=documents, total=total, most=MAX_SHOWN)
 
 
 async def points(_: Request, visit: Visit) -> Response:

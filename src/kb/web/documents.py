@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
-from kb.web.pages import HEADERS, render, see
+from kb.web.pages import HEADERS, redirect, render
 from kb.web.search import document_row, place
 from kb.web.text import MAIL, SEPARATOR, body, matched, plain
 
@@ -234,14 +234,14 @@ async def change_tags(request: Request, visit: Visit) -> Response:
     removed = [str(tag) for tag in form.getlist("remove")]
     if added or removed:
         await visit.engine.change_tags(document_id, add=added, remove=removed)
-    return see(visit, f"d/{document_id}")
+    return redirect(visit, f"d/{document_id}")
 
 
 async def delete(request: Request, visit: Visit) -> Response:
     """Move a document to the bin."""
     await visit.form(request)
     await visit.engine.delete_document(request.path_params["id"])
-    return see(visit, "bin")
+    return redirect(visit, "bin")
 
 
 def split_tags(text: str) -> list[str]:

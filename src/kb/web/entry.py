@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.addresses import outer_address
-from kb.web.pages import render, see
+from kb.web.pages import redirect, render
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,7 +37,7 @@ async def sign_in(request: Request, visit: Visit) -> Response:
         wrong = error.detail
     else:
         visit.sign_in(key)
-        return see(visit, place)
+        return redirect(visit, place)
     return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=wrong)
 
 
@@ -45,14 +45,14 @@ async def sign_out(request: Request, visit: Visit) -> Response:
     """End the session."""
     await visit.open_form(request)
     visit.sign_out()
-    return see(visit, "sign-in")
+    return redirect(visit, "sign-in")
 
 
 async def open_link(request: Request, visit: Visit) -> Response:
     """Follow a link of the kind web+kb:42 or web+kb:words."""
     target = request.query_params.get("u", "").partition(":")[2].strip("/")
     document = re.fullmatch(r"(?:d/)?(\d{1,18})", target)
-    return see(visit, f"d/{document[1]}" if document else f"?q={quote(target)}")
+    return redirect(visit, f"d/{document[1]}" if document else f"?q={quote(target)}")
 
 
 async def manifest(_: Request, __: Visit) -> Response:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
 from kb.web.documents import number_in
-from kb.web.pages import render, see
+from kb.web.pages import redirect, render
 from kb.web.search import document_row
 from kb.web.text import plain
 
@@ -89,7 +89,7 @@ async def revert(request: Request, visit: Visit) -> Response:
     if number is None:
         raise Invalid("version: that is none of this document's.")
     await visit.engine.revert(document_id, number)
-    return see(visit, f"d/{document_id}")
+    return redirect(visit, f"d/{document_id}")
 
 
 async def binned(request: Request, visit: Visit) -> Response:
@@ -110,11 +110,11 @@ async def restore(request: Request, visit: Visit) -> Response:
         return render(
             request, "error.html", error.status, title="It cannot be restored", detail=error.detail, status=error.status
         )
-    return see(visit, f"d/{document_id}")
+    return redirect(visit, f"d/{document_id}")
 
 
 async def purge(request: Request, visit: Visit) -> Response:
     """Delete a document for good."""
     await visit.form(request)
     await visit.engine.delete_document(request.path_params["id"], purge=True)
-    return see(visit, "bin")
+    return redirect(visit, "bin")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kb.api.errors import AtWork, Invalid
-from kb.web.pages import render, see
+from kb.web.pages import redirect, render
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -61,7 +61,7 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
         raise Invalid(f"action: {' or '.join(actions)} can be begun here.")
     with suppress(AtWork):
         await visit.engine.maintain(action)
-    return see(visit, request.url.path.lstrip("/"))
+    return redirect(visit, request.url.path.lstrip("/"))
 
 
 def running(state: Row) -> Row | None:

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 
 from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
 from kb.web.documents import split_tags
-from kb.web.pages import HEADERS, render, see
+from kb.web.pages import HEADERS, redirect, render
 from kb.web.text import markdown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def new(request: Request, visit: Visit) -> Response:
     except (Invalid, TooLarge) as error:
         return render(request, "edit.html", error.status, draft=draft, id=None, content_hash="", wrong=error.detail)
     saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
-    return see(visit, f"{saved}?saved=new")
+    return redirect(visit, f"{saved}?saved=new")
 
 
 async def edit(request: Request, visit: Visit) -> Response:
@@ -82,7 +82,7 @@ async def edit(request: Request, visit: Visit) -> Response:
         return render(
             request, "edit.html", error.status, draft=draft, id=note_id, content_hash=base, wrong=error.detail
         )
-    return see(visit, f"d/{note_id}?saved={note_id}")
+    return redirect(visit, f"d/{note_id}?saved={note_id}")
 
 
 async def preview(request: Request, visit: Visit) -> Response:

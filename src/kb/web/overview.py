@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kb.web.visits import Visit
 
 DAYS: Final = 30
-MOST: Final = 2000
+MAX_COUNTED: Final = 2000
 """How many documents are looked at for the picture of the last days."""
 
 
@@ -54,11 +54,11 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
     first = today - timedelta(days=DAYS - 1)
     counts: Counter[str] = Counter()
     seen = 0
-    async for page in visit.engine.document_pages(MOST, updated_after=f"{first}T00:00:00Z", sort="recent"):
+    async for page in visit.engine.document_pages(MAX_COUNTED, updated_after=f"{first}T00:00:00Z", sort="recent"):
         seen += len(page["documents"])
         counts.update((each["updated_at"] or each["created_at"])[:10] for each in page["documents"])
     days = [first + timedelta(days=day) for day in range(DAYS)]
-    return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MOST
+    return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MAX_COUNTED
 
 
 async def storage(visit: Visit) -> Row | None:
@@ -67,8 +67,8 @@ async def storage(visit: Visit) -> Row | None:
     parts = [(name, found[name]) for name in ("database", "originals", "backups") if found[name]]
     if not parts:
         return None
-    said = ", ".join(f"{name} {size(number)}" for name, number in parts)
-    return {"picture": charts.stack(parts, f"Room on the disk: {said}"), "parts": parts}
+    described = ", ".join(f"{name} {size(number)}" for name, number in parts)
+    return {"picture": charts.stack(parts, f"Room on the disk: {described}"), "parts": parts}
 
 
 async def activity(visit: Visit) -> list[Row]:

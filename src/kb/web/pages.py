@@ -92,7 +92,7 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
     return pages.render(request, template, status_code, **context)
 
 
-def see(visit: Visit, place: str) -> Response:
+def redirect(visit: Visit, place: str) -> Response:
     """Send the browser on to another page."""
     return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, HEADERS)
 
@@ -122,7 +122,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 async def sign_in_first(request: Request, visit: Visit) -> Response:
     """Ask for the key, and lead back from there."""
     if request.method == "POST":
-        return see(visit, "sign-in")
+        return redirect(visit, "sign-in")
     place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
     return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=None)
 

@@ -76,7 +76,7 @@ def turns(transcript: str) -> Iterator[tuple[str, str]]:
     for entry in entries(transcript):
         inner = next((each for name in ENVELOPES if isinstance(each := entry.get(name), dict)), entry)
         speaker = SPEAKERS.get(str(inner.get("role") or entry.get("type")))
-        text = without_tools(said(inner.get("content")))
+        text = without_tools(text_of(inner.get("content")))
         if speaker and text and not (entry.get("isMeta") or entry.get("isSidechain")):
             yield speaker, text.encode("utf-8", "replace").decode()  # programs cut characters of two halves apart
 
@@ -99,7 +99,7 @@ def parsed(line: str) -> object:
         return None
 
 
-def said(content: object) -> str:
+def text_of(content: object) -> str:
     """Return the text of a message."""
     if isinstance(content, str):
         return content.strip()

@@ -31,14 +31,14 @@ def hook() -> None:
     try:
         event = json.loads(sys.stdin.read() or "{}")
         if event.get("hook_event_name") == "SessionStart":
-            tell(event)
+            print_context(event)
         elif event.get("transcript_path") and not event.get("agent_id"):  # a subagent's would replace its session's
             keep(event)
     except Exception as error:  # noqa: BLE001 - an agent may take what this ends with as an order to stop
         output.print_error(getattr(error, "detail", None) or f"{type(error).__name__}: {error}")
 
 
-def tell(event: dict[str, Any]) -> None:
+def print_context(event: dict[str, Any]) -> None:
     """Print the brief as context for the agent."""
     brief = call(lambda client: make_brief(client, path_of(event)))
     output.print_json_line(

@@ -9,7 +9,7 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.optional import require
 from kb_cli.runtime.progress import status_line
 
-MOST_TOLD = 100
+MAX_SHOWN = 100
 """How many differences are told."""
 
 
@@ -47,13 +47,13 @@ def migrate_store(
     if migrated.absent:
         why = "KB_KEEP_FILES was off, another engine has them, or they are lost"
         output.print_line(f"{migrated.absent:,} files are in neither: {why}")
-    return _tell(migrated.differences)
+    return _report(migrated.differences)
 
 
-def _tell(differences: list[str]) -> int:
-    for difference in differences[:MOST_TOLD]:
+def _report(differences: list[str]) -> int:
+    for difference in differences[:MAX_SHOWN]:
         output.print_error(difference)
-    if (more := len(differences) - MOST_TOLD) > 0:
+    if (more := len(differences) - MAX_SHOWN) > 0:
         output.print_error(f"and {more:,} more")
     output.print_line("they differ" if differences else "they are equal")
     return exit_codes.FAILURE if differences else exit_codes.OK

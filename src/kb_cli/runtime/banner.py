@@ -18,14 +18,14 @@ def is_for_person(environment: Mapping[str, str]) -> bool:
     return sys.stderr.isatty() and not (environment.get("KB_LOG_LEVEL") or environment.get("KB_LOG_FORMAT"))
 
 
-def say_starting(folder: Path) -> None:
+def print_starting(folder: Path) -> None:
     """Say what a start takes its time for."""
     is_first = not (folder / "models").is_dir()
     why = "; the first start fetches the model, which takes up to a minute" if is_first else ""
     print(f"kb {__version__} starts{why} …", file=sys.stderr)
 
 
-def say_ready(url: str, folder: Path, apps: Iterable[str]) -> None:
+def print_ready(url: str, folder: Path, apps: Iterable[str]) -> None:
     """Say where it is found, where its data are, and what to do next."""
     agents = ("  kb mcp                                 what connects your agents",) if "mcp" in apps else ()
     lines = (

@@ -34,7 +34,7 @@ LEAST_SHARE: Final = 0.05
 """A page of which less counts is one that was not understood."""
 
 LEAST_OF_BOX: Final = 0.2
-MOST: Final = 0.9
+MAIN_SHARE: Final = 0.9
 MOST_OF_LINKS: Final = 0.5
 LONG: Final = 25
 """Shorter texts, such as a menu's, may stand in others by chance."""
@@ -175,7 +175,7 @@ class _Pruning:
         """Prune what is in an element; `within` says that it is part of what holds most of what counts."""
         share = self._shares[element]
         blocks = [piece for piece, _ in _pieces(element) if not isinstance(piece, str)]
-        within = within or not any(self._shares[block].counted > MOST * share.counted for block in blocks)
+        within = within or not any(self._shares[block].counted > MAIN_SHARE * share.counted for block in blocks)
         for block in blocks:
             if block.tag in _BOXES and self._is_around(block, within=within):
                 block.drop_tree()

@@ -80,7 +80,7 @@ class Uploader:
 
     async def _is_stored(self, item: FileItem) -> bool:
         remote = self.remote.get(item.source_path)
-        if remote is None or self.title not in (None, remote.title) or is_named_otherwise(item, remote):
+        if remote is None or self.title not in (None, remote.title) or has_other_name(item, remote):
             return False
         if remote.content_hash != await asyncio.to_thread(self.digests.digest, item.path):
             return False
@@ -113,7 +113,7 @@ class Uploader:
             item.finish(await self.client.wait_for_job(item.job["job_id"]))
 
 
-def is_named_otherwise(item: FileItem, remote: RemoteFile) -> bool:
+def has_other_name(item: FileItem, remote: RemoteFile) -> bool:
     """Return whether a document is called after its file, which has another name now."""
     before = PurePosixPath(item.moved_from or item.source_path).stem
     return remote.title == before != PurePosixPath(item.source_path).stem

@@ -33,7 +33,7 @@ READABLE_BYTES: Final = 10 << 20
 READABLE_SECONDS: Final = 30
 PAGES: Final = ("text/html", "application/xhtml+xml")
 USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
-IN_NO_NAME: Final = re.compile(r"[^\w.\- ]+")
+NOT_IN_NAMES: Final = re.compile(r"[^\w.\- ]+")
 SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
 """How names end whose address does not tell what is there."""
 SUPERSETS: Final = {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}
@@ -155,6 +155,6 @@ def readable(fetched: Fetched, address: str) -> Fetched:
 def filename(address: str, kind: str) -> str:
     """Return a name for what was fetched, that says what kind it is."""
     parts = urlsplit(address)
-    name = IN_NO_NAME.sub("-", unquote(parts.path).rstrip("/").rpartition("/")[2]) or parts.hostname or "page"
+    name = NOT_IN_NAMES.sub("-", unquote(parts.path).rstrip("/").rpartition("/")[2]) or parts.hostname or "page"
     suffix = SUFFIXES.get(kind, "")
     return name if not suffix or name.lower().endswith(suffix) else name + suffix

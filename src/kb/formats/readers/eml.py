@@ -136,11 +136,11 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
         mail.textless += version.textless
         mail.pictures += version.pictures
     # The last one is what the sender meant, if it shows anything at all.
-    shown = [version.bodies for version in versions if any(map(_shows_anything, version.bodies))]
+    shown = [version.bodies for version in versions if any(map(_has_text, version.bodies))]
     mail.bodies += shown[-1] if shown else []
 
 
-def _shows_anything(body: Body) -> bool:
+def _has_text(body: Body) -> bool:
     return bool(flat_text(body.text) if body.kind == "html" else body)
 
 

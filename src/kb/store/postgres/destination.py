@@ -98,7 +98,7 @@ class PostgresDestination:
         Raises:
             Invalid: one has a path that no index holds.
         """
-        with self._changing(), _longest_told(documents):
+        with self._changing(), _translated_length_errors(documents):
             for document_id in gone:
                 self._remove(document_id)
             self._copy(DOCUMENTS, (each.state.document for each in documents if each.state.document))
@@ -226,7 +226,7 @@ class PostgresDestination:
 
 
 @contextmanager
-def _longest_told(documents: Sequence[Whole]) -> Iterator[None]:
+def _translated_length_errors(documents: Sequence[Whole]) -> Iterator[None]:
     """Say which document it may be whose path is too long."""
     try:
         yield

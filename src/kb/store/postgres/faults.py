@@ -38,7 +38,7 @@ OVERTAXED: Final = (
 
 
 @contextmanager
-def told(trouble: Callable[[], str | None]) -> Iterator[None]:
+def translated_errors(trouble: Callable[[], str | None]) -> Iterator[None]:
     """Raise what the database does as the engine's own errors; `trouble` says why it gives no connection.
 
     Raises:

@@ -21,7 +21,7 @@ from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ, Rows, conninfo, prepare, replica_conninfo
 from kb.store.postgres.document_query import admitted
 from kb.store.postgres.documents import PostgresDocuments
-from kb.store.postgres.faults import BUSY, first_line, told
+from kb.store.postgres.faults import BUSY, first_line, translated_errors
 from kb.store.postgres.former_index import PostgresPresent
 from kb.store.postgres.history import PostgresHistory
 from kb.store.postgres.index import PostgresIndex
@@ -295,7 +295,7 @@ class PostgresStore:
     @contextmanager
     def _connection(self, begin: Callable[[Connection], object] = ping) -> Iterator[Connection]:
         """Lend a connection on which `begin` was done; what was not committed is rolled back. Raises as `told`."""
-        with told(lambda: self._presence.trouble):
+        with translated_errors(lambda: self._presence.trouble):
             connection = self._begin(begin)
             try:
                 yield connection

@@ -206,7 +206,7 @@ class SqliteStore:
             DiskFull: there is no room for it.
             DiskFault: the disk cannot be written.
         """
-        with self._write_lock, self._faults_told():
+        with self._write_lock, self._translated_errors():
             self._writer.execute("BEGIN IMMEDIATE")
             before, words_before = self._vectors.newest, self.words.newest
             try:
@@ -237,7 +237,7 @@ class SqliteStore:
 
         A database that was made before `auto_vacuum` was set keeps its free pages, for what is written next.
         """
-        with self._write_lock, self._faults_told():
+        with self._write_lock, self._translated_errors():
             more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
             if more:
                 self._writer.execute(f"PRAGMA incremental_vacuum({RECLAIMED_PAGES})").fetchall()
@@ -266,7 +266,7 @@ class SqliteStore:
             self._writer.close()
 
     @contextmanager
-    def _faults_told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Say which disk is full, or cannot be written."""
         try:
             yield

@@ -50,7 +50,7 @@ def fit_tables(connection: apsw.Connection, newest: apsw.Connection, text: str) 
         apsw.Error: what the tables hold does not fit: an id that is no number, say.
     """
     _keep_last_ids(connection, newest)
-    _drop_what_is_made_again(connection, newest)
+    _drop_derived(connection, newest)
     _set_foreign_jobs_aside(connection, newest)
     for table in TABLES:
         before = columns_of(connection, table)
@@ -76,7 +76,7 @@ def _keep_last_ids(connection: apsw.Connection, newest: apsw.Connection) -> None
         )
 
 
-def _drop_what_is_made_again(connection: apsw.Connection, newest: apsw.Connection) -> None:
+def _drop_derived(connection: apsw.Connection, newest: apsw.Connection) -> None:
     ours = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL"
     names = {name for (name,) in newest.execute(ours)}
     rows = connection.execute(
