@@ -15,7 +15,7 @@ from kb.api.errors import KbError
 from kb_mcp.errors import one_line
 from kb_mcp.middleware.arguments import parse_id
 from kb_mcp.tools.paths import MOST_NAMED, documents_called
-from kb_mcp.tools.rendering import QUOTES_NOTICE, quoted
+from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,17 +86,16 @@ class ArgumentErrors(Middleware):
             found = await documents_called(self._engine, name) or await self._titled(name)
         except KbError:
             return ""
-        named = [f"{quoted(each['title'], 60)} is {each['id']}" for each in found]
         return (
-            f" {QUOTES_NOTICE} Perhaps you mean one of these: {'; '.join(named)}."
-            if named
+            f" {QUOTES_NOTICE} Perhaps you mean one of these: {named(found)}."
+            if found
             else " Find its id with kb_search."
         )
 
     async def _titled(self, name: str) -> list[JSON]:
         """Return the documents with a title, or else those that hold its words."""
         reply = await self._engine.search(query=name, fts_only=True, group_by="document", top=MOST_NAMED)
-        found = [{"id": each["document_id"], "title": each["title"]} for each in reply["results"]]
+        found = [each | {"id": each["document_id"]} for each in reply["results"]]
         return [each for each in found if each["title"].casefold() == name.strip().casefold()] or found
 
     async def on_get_prompt(

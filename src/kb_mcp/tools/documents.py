@@ -19,6 +19,7 @@ from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import MIN_VERSION, refused_change
 from kb_mcp.tools.empty import nothing_found, retried
+from kb_mcp.tools.paths import check_path
 from kb_mcp.tools.rendering import NOTICE, quoted
 
 if TYPE_CHECKING:
@@ -185,6 +186,8 @@ class DocumentTools:
         job_id for kb_jobs if it takes longer than a second; and in alike the notes that say nearly the same, or the
         contrary.
         """
+        if source_path:
+            await check_path(self._engine, source_path, is_note=True)
         accepted = await self._engine.add_note(
             text=dated_text(text, date),
             title=title or None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.api.doc_types import DOC_TYPES
 from kb_mcp.tools.paths import documents_called, nearest_paths, same_path
-from kb_mcp.tools.rendering import quoted
+from kb_mcp.tools.rendering import named, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -100,12 +100,11 @@ async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:
     below = await engine.documents(source_prefix=path, limit=1)
     if name == "source_path" and below["documents"]:
         return [f"No document has exactly that path; some begin with it: kb_list(source_prefix={quoted(path)})."]
-    if not below["documents"]:
-        if name == "source_path" and (called := await documents_called(engine, path)):
-            named = ", ".join(f"{quoted(each['title'], 60)} is {each['id']}" for each in called)
-            return [f"No document has exactly that path. Perhaps you mean one of these: {named}."]
-        if near := await nearest_paths(engine, path):
-            return [f"No path begins with {quoted(path)}: did you mean {', '.join(map(quoted, near))}?"]
-        file = path.rstrip("/").rpartition("/")[2]
-        return [f"No path begins with {quoted(path)}; find the document by its name: kb_search(query={quoted(file)})."]
-    return []
+    if below["documents"]:
+        return []
+    head = "No document has exactly that path." if name == "source_path" else f"No path begins with {quoted(path)}."
+    if called := await documents_called(engine, path):
+        return [f"{head} Perhaps you mean one of these: {named(called)}."]
+    if near := await nearest_paths(engine, path):
+        return [f"No path begins with {quoted(path)}: did you mean {', '.join(map(quoted, near))}?"]
+    return [f"No path begins with {quoted(path)}, and no file is called so: ask kb_search for words of its text."]

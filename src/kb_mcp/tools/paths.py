@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.concurrency import run_in_threadpool
 
-from kb.api.errors import NotFound
+from kb.api.errors import Invalid, NotFound
+from kb.api.models import NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,14 +26,35 @@ MAX_COMPARED: Final = 100
 NEAR: Final = 0.6
 
 
+async def check_path(engine: EngineClient, source_path: str, *, is_note: bool) -> None:
+    """Refuse a path at which what is added would take the place of a document of the other kind.
+
+    Raises:
+        Invalid: it names that document.
+    """
+    for holder in (await engine.documents(source_path=source_path, limit=1))["documents"]:
+        number, doc_type = holder["id"], holder["doc_type"]
+        if is_note and doc_type != NOTE:
+            what = f"source_path: document {number}, of type {doc_type}, has this path"
+            raise Invalid(f"{what}; use source for where you have it from.")
+        if doc_type == NOTE and not is_note:
+            raise Invalid(f"source_path: note {number} has this path; change it with kb_update_note, or give another.")
+
+
 async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
     """Return the documents of a path, or else those whose path ends in it, or whose file had that name."""
     if exact := (await engine.documents(source_path=name, limit=MOST_NAMED))["documents"]:
         return list(exact)
-    ending = f"/{name.casefold().lstrip('/')}"
-    recent = await _recent(engine)
-    found = [each for each in recent if f"/{each['source_path']}".casefold().endswith(ending)]
-    return found[:MOST_NAMED] or await _uploaded_as(engine, name)
+    if not name.strip("/ "):
+        return []
+    ending = f"/{name.strip('/')}"
+    for part in (ending, ending[1:]):
+        pages = engine.document_pages(MOST_READ, source_part=part, sort="recent")
+        holding = [each async for page in pages for each in page["documents"]]
+        found = [each for each in holding if f"/{each['source_path']}".casefold().endswith(ending.casefold())]
+        if found:
+            return found[:MOST_NAMED]
+    return await _uploaded_as(engine, name)
 
 
 async def same_path(engine: EngineClient, prefix: str) -> str:

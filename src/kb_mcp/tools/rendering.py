@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from kb.api.models import NOTE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -59,13 +61,13 @@ def search_text(data: JSON) -> str:
 
 def head(result: JSON, passage: JSON) -> str:
     """Return the line before a passage."""
-    is_note = result["doc_type"] == "note"
+    is_note = result["doc_type"] == NOTE
     chunk = f", chunk {passage['chunk_id']}" if passage["index"] else ""
     number = f"[{'note' if is_note else 'document'} {result['document_id']}{chunk}]"
     title = quoted(result["title"]) if "title" in result else ""
     where = place_text(passage["place"]) if not is_note or passage["index"] else ""
     place = " ".join(filter(None, (number, title, where, quoted_date(result))))
-    return joined([place, tags_text(result), *origin(result)])
+    return joined([place, file_text(result), tags_text(result), *origin(result)])
 
 
 def document_text(data: JSON) -> str:
@@ -73,7 +75,7 @@ def document_text(data: JSON) -> str:
     chunks = data["chunks"]
     text = "".join(chunk["text"] for chunk in chunks)
     begin, end = fence_for([text])
-    kind = "note" if data.get("doc_type") == "note" else "document"
+    kind = "note" if data.get("doc_type") == NOTE else "document"
     version = f"version {data['content_hash'][:16]}" if "content_hash" in data else ""
     path = quoted(data["source_path"]) if "source_path" in data else ""
     name = f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}"
@@ -94,9 +96,16 @@ def document_text(data: JSON) -> str:
 def list_text(data: JSON) -> str:
     """Return a line for each document."""
     documents = data["documents"]
-    lines = [f"{QUOTES_NOTICE} Each line: id, date, title, tags."] if documents else []
+    lines = [f"{QUOTES_NOTICE} Each line: id, date, title, file, tags."] if documents else []
     lines += [
-        joined([f"{each['id']} {quoted_date(each)} {quoted(each['title'], 80)}", tags_text(each), *origin(each)])
+        joined(
+            [
+                f"{each['id']} {quoted_date(each)} {quoted(each['title'], 80)}",
+                file_text(each),
+                tags_text(each),
+                *origin(each),
+            ]
+        )
         for each in documents
     ]
     lines += [data["rest"]] if "rest" in data else []
@@ -207,6 +216,25 @@ def quoted(name: str, most: int = MAX_QUOTE) -> str:
 def quoted_date(document: JSON) -> str:
     date: str = document["date"]
     return date if re.fullmatch(r"[0-9TZ:. +/-]{4,35}", date) else quoted(date, 40)
+
+
+def file_text(document: JSON) -> str:
+    """Return the name of a document's file, or else its type; nothing of notes, and where the title is that name."""
+    if document["doc_type"] == NOTE:
+        return ""
+    name = document.get("source_path", "").rstrip("/").rpartition("/")[2]
+    if not name:
+        return str(document["doc_type"])
+    return quoted(name, 80) if name != document.get("title") else ""
+
+
+def named(documents: Sequence[JSON]) -> str:
+    """Return the titles and ids of documents that someone may mean; the paths, too, if they are several."""
+    paths = [quoted(each["source_path"]) if len(documents) > 1 and each["source_path"] else "" for each in documents]
+    return "; ".join(
+        f"{quoted(each['title'], 60)}{f' at {path}' if path else ''} is {each['id']}"
+        for each, path in zip(documents, paths, strict=True)
+    )
 
 
 def tags_text(document: JSON) -> str:

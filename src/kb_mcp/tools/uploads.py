@@ -25,6 +25,7 @@ from kb_mcp.errors import error_text
 from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
 from kb_mcp.tools.lean import given
+from kb_mcp.tools.paths import check_path
 from kb_mcp.upload_address import address_of
 from kb_mcp.upload_chunks import MAX_CHUNKS
 
@@ -70,10 +71,14 @@ class UploadTools:
         `curl -T report.pdf URL`. Without either, send chunks of 1 MiB with kb_upload_chunk, then kb_upload_finish.
         """
         _check_type(filename)
+        if not (text or total_size):
+            raise Invalid("total_size: give the size of the file in bytes; or text, if it is a text file.")
+        if source_path:
+            await check_path(self._engine, source_path, is_note=False)
+        else:  # nothing is sent while the engine is away
+            await self._engine.own_rights()
         if text:
             return tool_result(await self._add_text(filename, text, tags, source_path))
-        if not total_size:
-            raise Invalid("total_size: give the size of the file in bytes; or text, if it is a text file.")
         upload_id = await run_in_threadpool(
             self._store.start,
             filename,
