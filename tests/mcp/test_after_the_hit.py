@@ -207,6 +207,45 @@ async def test_of_two_agents_on_a_long_note_the_later_one_sees_what_changed_wher
         assert len(refused) < 1000
 
 
+@pytest.mark.parametrize("written", ["version {}", "Version {}.", "{}", '"{}"', "{:.8}"])
+async def test_a_version_is_understood_as_answers_show_it(agent, word, written):
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{word} {written}"))
+    shown = said(await agent.call_tool("kb_get", {"document_id": note}))
+    version = re.search(r"· version (\w{16})", shown)[1]
+    await call(agent, "kb_update_note", document_id=note, append="x", if_match=written.format(version))
+
+
+@pytest.mark.parametrize("written", ["7", "version 7", "the last one", "abcdef0"])
+async def test_what_is_no_version_is_not_called_a_change_by_someone_else(agent, word, written):
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{word} {written}"))
+    refused = await refusal(agent, "kb_update_note", document_id=note, append="x", if_match=written)
+    assert refused == "if_match: not a version; give what stands behind 'version' in kb_get."
+
+
+async def test_what_is_cut_of_a_late_edit_says_so_and_ends_with_a_word(agent, word):
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{word} first"))
+    version = (await call(agent, "kb_get", document_id=note))["content_hash"][:16]
+    for lines in ("lamps and oil " * 3000, "lamps and oil\n" * 3000):
+        await call(agent, "kb_update_note", document_id=note, text=f"{word} {lines}")
+        for late in ({"append": "x", "if_match": version}, {"append": "x", "if_match": "0" * 16}):
+            *shown, last = (await refusal(agent, "kb_update_note", document_id=note, **late)).splitlines()
+            assert last == f"This is cut: read the whole note with kb_get(document_id={note})."
+            assert re.search(r"(lamps|and|oil)$", shown[-2])
+
+
+async def test_a_late_edit_of_a_note_longer_than_its_refusal_shows_only_what_differs(agent, word):
+    lines = "".join(f"{number} {word} lamps were lit along the pier\n" for number in range(600))
+    note = await done(agent, await call(agent, "kb_addnote", text=lines))
+    late = {"text": f"{lines}mine", "if_match": "0" * 16}
+    refused = await refusal(agent, "kb_update_note", document_id=note, **late)
+    assert refused.splitlines()[3:-1] == [
+        "<<<",
+        "@@ -600 +600,2 @@",
+        f" 599 {word} lamps were lit along the pier",
+        "+mine",
+    ]
+
+
 async def test_tags_and_title_change_also_of_a_file_as_far_as_it_can(agent, book, word):
     tagged = await call(agent, "kb_update_note", document_id=book, tags_add=[word])
     assert word in tagged["tags"]

@@ -59,3 +59,20 @@ async def test_a_list_of_versions_keeps_to_the_budget(agent, engine, word):
     listed = await call(agent, "kb_history", document_id=id_)
     assert len(listed["versions"]) == 50
     assert "older versions" in listed["rest"]
+
+
+async def test_a_long_version_is_shown_part_by_part_to_its_end(agent, word):
+    whole = f"{word} " + "Ledgers were kept by patient clerks, line by line. " * 2000
+    id_ = await done(agent, await call(agent, "kb_addnote", text=whole))
+    read = ""
+    while True:
+        show = {"document_id": id_, "action": "show", "version": 1, "start": len(read)}
+        result = await agent.call_tool("kb_history", show)
+        read += result.structured_content["text"]
+        if "rest" not in result.structured_content:
+            break
+        way = f'kb_history(document_id={id_}, action="show", version=1, start={len(read)}).'
+        assert result.content[0].text.endswith(f"to {len(read)} of {len(whole)}: read on with {way}")
+    assert read == whole
+    assert (await refusal(agent, "kb_history", **show | {"start": len(whole)})).startswith("start: version 1 has ")
+    assert (await refusal(agent, "kb_history", document_id=id_, start=1)).startswith("start: ")

@@ -9,6 +9,7 @@ from fastmcp.tools import ToolResult
 from mcp_types import TextContent
 from pydantic_core import to_json
 
+from kb.api.errors import Invalid
 from kb_mcp.tools import lean
 from kb_mcp.tools.rendering import NOTICE
 from kb_mcp.tools.tokens import estimate_tokens
@@ -29,6 +30,9 @@ MAX_NAME_CHARACTERS: Final = 300
 
 MARGIN: Final = 0.88
 """How much of the limit is used: the estimate may be too low by so much."""
+
+CUT: Final = "…"
+"""Stands where a text was cut."""
 
 STEP: Final = 2
 """How many chunks before and after a place are shown, and how to go on from there."""
@@ -119,10 +123,26 @@ class AnswerLimiter:
             data["rest"] = "There are older versions: show or revert takes their numbers, too."
         return data
 
-    def version(self, reply: JSON) -> JSON:
-        """Return a version with as much of its text as fits."""
-        [shown] = self.fitting([shorten_names(reply)])
-        return {"notice": NOTICE, **shown}
+    def version(self, reply: JSON, start: int = 0) -> JSON:
+        """Return a version with as much of its text as fits, from a character on, and how to go on.
+
+        Raises:
+            Invalid: its text ends before that.
+        """
+        total = len(reply["text"])
+        if start and start >= total:
+            raise Invalid(f"start: version {reply['number']} has {total} characters.")
+        text = reply["text"][start:]
+        [shown] = self.fitting([shorten_names(reply | {"text": text})])
+        data = {"notice": NOTICE, **shown}
+        if shown["text"] != text:
+            data["text"] = shown["text"].removesuffix(CUT)
+            end = start + len(data["text"])
+            call = (
+                f'kb_history(document_id={reply["document_id"]}, action="show", version={reply["number"]}, start={end})'
+            )
+            data["rest"] = f"This was character {start} to {end} of {total}: read on with {call}."
+        return data
 
 
 def directions(document_id: int, first: int, after: int, total: int, *, is_window: bool) -> str:
@@ -173,4 +193,4 @@ def truncate_json(text: str, tokens: float) -> str:
     shown = text
     while shown and (size := tokens_of(shown)) > tokens:
         shown = shown[: int(len(shown) * max(tokens, 0) / size)]
-    return shown if len(shown) == len(text) else f"{shown}…"
+    return shown if len(shown) == len(text) else f"{shown}{CUT}"

@@ -17,7 +17,7 @@ from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
-from kb_mcp.tools.changes import MIN_VERSION, refused_change
+from kb_mcp.tools.changes import parse_version, refused_change
 from kb_mcp.tools.empty import nothing_found, retried
 from kb_mcp.tools.paths import check_path
 from kb_mcp.tools.rendering import NOTICE, quoted
@@ -242,11 +242,12 @@ class DocumentTools:
         if not change and not if_match and tag_changes:
             document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
             return rendered("kb_update_note", with_notice(lean.document(document)))
-        expected = await self._full_hash(document_id, if_match)
+        read = parse_version(if_match) if if_match else ""
+        expected = await self._full_hash(document_id, read)
         try:
             note = await self._engine.update_note(document_id, if_match=expected, **change, **tag_changes)
         except Changed as error:
-            raise await refused_change(self._engine, document_id, error, text, if_match) from error
+            raise await refused_change(self._engine, document_id, error, text, read) from error
         return rendered("kb_update_note", with_notice(lean.document(note)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
@@ -254,8 +255,7 @@ class DocumentTools:
         if not version:
             return None
         present: str = (await self._engine.document(document_id, chunks=1))["content_hash"]
-        version = version.strip().strip('"').lower()
-        return present if len(version) >= MIN_VERSION and present.startswith(version) else version
+        return present if present.startswith(version) else version
 
     async def kb_get(
         self,
@@ -340,6 +340,7 @@ class DocumentTools:
         document_id: DocumentId,
         action: Literal["list", "show", "revert", "restore"] = "list",
         version: Annotated[int, Field(ge=0, description="For show and revert."), WHOLE] = 0,
+        start: Annotated[int, Field(ge=0, description="Show from this character on."), WHOLE] = 0,
     ) -> ToolResult:
         """See what a document was, and take a mistake back.
 
@@ -349,10 +350,12 @@ class DocumentTools:
         """
         if (action in ("show", "revert")) != bool(version):
             raise Invalid("version: give one to show or revert, and none to list or restore.")
+        if start and action != "show":
+            raise Invalid("start: give it to show alone.")
         if action == "list":
             data = self._limiter.version_list(await self._engine.history(document_id))
         elif action == "show":
-            data = self._limiter.version(await self._engine.version(document_id, version))
+            data = self._limiter.version(await self._engine.version(document_id, version), start)
         elif action == "revert":
             data = with_notice(lean.document(await self._engine.revert(document_id, version)))
         else:

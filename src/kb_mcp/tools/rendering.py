@@ -150,7 +150,8 @@ def history_text(data: JSON) -> str:
     if "text" in data:
         begin, end = fence_for([data["text"]])
         line = f"[document {data['document_id']}] {_version_line(data)}"
-        return "\n".join([fenced_notice(begin, end), line, begin, visible(data["text"]), end])
+        lines = [fenced_notice(begin, end), line, begin, visible(data["text"]), end, data.get("rest", "")]
+        return "\n".join(lines).rstrip("\n")
     return note_text(data)
 
 
