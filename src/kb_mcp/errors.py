@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from functools import wraps
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -21,8 +22,11 @@ NOT_FOUND_HINTS: Final = {
 }
 """By the argument that names nothing."""
 
-EXCERPTS: Final = {"nearest_lines": "The nearest lines are", "headings": "The headings are"}
-"""By the field of the error that holds what a document says."""
+NEAREST_LINES: Final = "nearest_lines"
+HEADINGS: Final = "headings"
+"""The fields of an error that hold what a document says."""
+
+IN_BIN: Final = re.compile(r"(?<=Document )(\d+)( is in the bin since \S+; )it can be restored\.")
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -59,6 +63,9 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
     if type(error) is KbError:
         return one_line(f"{error.detail} Try once more; if that fails, too, tell the user: the engine's log says why.")
     if isinstance(error, NotFound):
+        if IN_BIN.search(error.detail):
+            field = "document_id: " if arguments.get("document_id") else ""
+            return field + IN_BIN.sub(r'\1\2kb_history(document_id=\1, action="restore") brings it back.', error.detail)
         for field, hint in NOT_FOUND_HINTS.items():
             if arguments.get(field) and (field != "version" or " version " in error.detail):
                 return f"{field}: {one_line(error.detail)} {hint}"
@@ -67,10 +74,17 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
 
 def _excerpts(error: KbError) -> str:
     """Return what documents say to choose from, in quotes."""
-    for name, label in EXCERPTS.items():
-        if isinstance(excerpts := error.extra.get(name), list) and excerpts:
-            return f" {QUOTES_NOTICE} {label}: {', '.join(quoted(str(each)) for each in excerpts)}."
+    if lines := _texts(error, NEAREST_LINES):
+        return f" {QUOTES_NOTICE} The nearest lines are: {', '.join(lines)}."
+    if headings := _texts(error, HEADINGS):
+        those = "headings" if f" {len(headings)} headings" in error.detail else f"first {len(headings)}"
+        return f" {QUOTES_NOTICE} The {those} are: {', '.join(headings)}."
     return ""
+
+
+def _texts(error: KbError, field: str) -> list[str]:
+    texts = error.extra.get(field)
+    return [quoted(str(each)) for each in texts] if isinstance(texts, list) else []
 
 
 def one_line(text: str) -> str:

@@ -183,9 +183,9 @@ async def test_an_upload_gets_no_tag_that_was_not_given(agent, word):
 
 
 @pytest.mark.requirement("G-8")
-async def test_upload_a_chunk(start_gateway, tmp_path):
+async def test_upload_a_chunk(start_gateway, server, tmp_path):
     raw = bytes(range(256))
-    with start_gateway(KB_MCP_UPLOAD_DIR=str(tmp_path)) as gateway:
+    with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY, KB_MCP_UPLOAD_DIR=str(tmp_path)) as gateway:
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a.bin", total_size=1000))["upload_id"]
             data = base64.b64encode(raw).decode()
@@ -227,7 +227,8 @@ async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
     left_by_a_crash = tmp_path / "00000000-0000-4000-8000-000000000000"
     left_by_a_crash.mkdir()
     (left_by_a_crash / "upload.json").touch()
-    with start_gateway(KB_ENGINE_URL=server.url, KB_MCP_UPLOAD_DIR=str(tmp_path), KB_MCP_UPLOAD_SECONDS="3") as gateway:
+    settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(tmp_path)}
+    with start_gateway(**settings, KB_MCP_UPLOAD_SECONDS="3") as gateway:
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data=encoded("abc"))
@@ -242,10 +243,10 @@ async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
 
 @pytest.mark.requirement("G-10")
 async def test_mcp_server_restart_during_upload(start_gateway, server):
-    with start_gateway(KB_ENGINE_URL=server.url) as gateway:
+    with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY) as gateway:
         async with connected(gateway) as agent:
             upload_id = (await call(agent, "kb_upload_start", filename="a.txt", total_size=3))["upload_id"]
-    with start_gateway(KB_ENGINE_URL=server.url) as gateway:
+    with start_gateway(KB_ENGINE_URL=server.url, KB_API_KEY=KEY) as gateway:
         async with connected(gateway) as agent:
             said = await refusal(agent, "kb_upload_chunk", upload_id=upload_id, data="YQ==", chunk_index=0)
     assert said.endswith("the gateway restarted: begin again with kb_upload_start.")

@@ -140,13 +140,26 @@ async def test_connections_to_the_engine_are_kept():
 
 
 @pytest.mark.requirement("G-9")
-async def test_an_upload_whose_engine_is_away_leaves_nothing_behind(start_gateway, unused_port, tmp_path):
-    settings = {"KB_ENGINE_URL": f"http://127.0.0.1:{unused_port}", "KB_MCP_UPLOAD_DIR": str(tmp_path)}
+async def test_an_upload_whose_engine_goes_away_leaves_nothing_behind(
+    start_gateway, start_server, unused_port, tmp_path
+):
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    settings = {"KB_ENGINE_URL": f"http://127.0.0.1:{unused_port}", "KB_MCP_UPLOAD_DIR": str(staging)}
     with start_gateway(**settings) as gateway:
         async with connected(gateway) as agent:
-            upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=1))["upload_id"]
+            with start_server(tmp_path / "engine", port=unused_port, KB_APPS="api"):
+                upload_id = (await call(agent, "kb_upload_start", filename="a", total_size=1))["upload_id"]
             await call(agent, "kb_upload_chunk", upload_id=upload_id, chunk_index=0, data="YQ==")
             said = await refusal(agent, "kb_upload_finish", upload_id=upload_id)
             assert "is unreachable" in said
             assert said.endswith("nothing of it is left: once that is mended, begin again with kb_upload_start.")
-    assert [path.name for path in tmp_path.iterdir() if path.name != "lock"] == []
+    assert [path.name for path in staging.iterdir() if path.name != "lock"] == []
+
+
+async def test_no_address_is_handed_out_while_the_engine_is_away(start_gateway, unused_port):
+    with start_gateway(KB_ENGINE_URL=f"http://127.0.0.1:{unused_port}") as gateway:
+        async with connected(gateway) as agent:
+            for path in ("", "keys/a"):
+                start = {"filename": "a.pdf", "total_size": 10, "source_path": path}
+                assert "is unreachable" in await refusal(agent, "kb_upload_start", **start)

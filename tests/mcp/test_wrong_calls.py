@@ -98,6 +98,14 @@ WRONG_VALUES = [
     ("kb_update_note", {"document_id": 999_999, "text": "x"}, r"There is no document 999999\. Find its id with kb_search"),
     ("kb_get", {}, r"^document_id, source_path: give one of the two"),
     ("kb_get", {"document_id": "$pdf", "source_path": "x"}, r"give one of the two"),
+    ("kb_get", {"chunk_id": 1362}, r"^document_id: give that of the result, too: kb_get\(document_id=…, chunk_id=1362\)"),
+    ("kb_get", {"document_id": "$gone"}, r'^document_id: Document $gone is in the bin since \S+; kb_history\(document_id=$gone, action="restore"\) brings it back\.$'),
+    ("kb_update_note", {"document_id": "$gone", "text": "x"}, r'in the bin since \S+; kb_history\(document_id=$gone, action="restore"\)'),
+    ("kb_addnote", {"text": "x", "replaces": "$gone"}, r'^replaces: Document $gone is in the bin .*kb_history\(document_id=$gone, '),
+    ("kb_search", {"query": "cat", "document_id": "$gone"}, r'^document_id: .*in the bin .*kb_history\(document_id=$gone, '),
+    ("kb_search", {"query": "cat", "document_id": 999_999}, r"^document_id: There is no document 999999"),
+    ("kb_get", {"document_id": "$pdf", "heading": "Nowhere"}, r"^heading: document $pdf has no such heading; give query instead"),
+    ("kb_get", {"document_id": "$pages", "heading": "Nowhere"}, r"^heading: .* The first 12 are: \"Chapter 1\""),
     ("kb_get", {"document_id": "The lighthouse almanac"}, r'^document_id: .*"The lighthouse almanac" is \d+'),
     ("kb_get", {"document_id": "almanac.pdf"}, r'^document_id: .*instructions\. Perhaps .*: "The lighthouse almanac" is \d+\.$'),
     ("kb_get", {"document_id": "/shelf/almanac.pdf"}, r'^document_id: .*these: "The lighthouse almanac" is \d+\.$'),
@@ -128,13 +136,14 @@ UNDERSTOOD = [
     ("kb_get", {"document_id": "note $note"}, "brown fox"),
     ("kb_get", {"document_id": "#$note"}, "brown fox"),
     ("kb_get", {"document_id": "$note"}, "brown fox"),
+    ("kb_search", {"query": "brown fox", "document_id": "[note $note, chunk 3]"}, "brown fox"),
     ("kb_search", {"query": "brown fox", "tags": "animals,"}, "brown fox"),
     ("kb_search", {"query": "brown fox", "tags": "#Animals"}, "brown fox"),
     ("kb_search", {"query": "almanac", "doc_type": ".PDF"}, "almanac"),
     ("kb_search", {"query": "brown fox", "top": "5", "doc_type": None}, "brown fox"),
     ("kb_search", {"query": "brown fox", "tags": ["animalls"]}, 'did you mean "animals"'),
     ("kb_get", {"source_path": "/shelf/"}, "some begin with it: kb_list"),
-    ("kb_list", {"doc_type": "tapestry"}, "there are note"),
+    ("kb_list", {"doc_type": "tapestry"}, "there are markdown (1), note (1)"),
     ("kb_list", {"source_prefix": "/Shelf"}, '"/shelf/" was taken'),
     ("kb_list", {"source_prefix": "/shelv/"}, 'did you mean "/shelf/"'),
     ("kb_get", {"source_path": "Almanac.pdf"}, 'these: "The lighthouse almanac" is '),
@@ -169,7 +178,12 @@ async def fill(server):
             "letter.txt", io.BytesIO(b"keepers and a whole number of lamps"), title="Dear keeper", wait=30
         )
         book = await engine.add_file("almanac.pdf", file, **options, wait=30)
-        return {"$note": str(note["document_id"]), "$pdf": str(book["document_id"])}
+        chapters = "".join(f"# Chapter {number}\n\n{'A word on it. ' * 60}\n\n" for number in range(1, 14))
+        pages = await engine.add_file("chapters.md", io.BytesIO(chapters.encode()), wait=30)
+        gone = await engine.add_note(text="what is no longer so", wait=30)
+        await engine.delete_document(gone["document_id"])
+        ids = {"$note": note, "$pdf": book, "$pages": pages, "$gone": gone}
+        return {name: str(each["document_id"]) for name, each in ids.items()}
 
 
 async def answer(library, tool, arguments):

@@ -57,7 +57,7 @@ class CollectionTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the inner tool. `collection` is checked here: FastMCP checks the inner tool's parameters alone."""
         try:
-            result = await self._inner.run(self._with_tag(normalize(arguments, exact_ids=self.name == "kb_delete")))
+            result = await self._inner.run(self._with_tag(normalize(self.name, arguments)))
             data = result.structured_content or {}
             if self.name in SUBMITTING and "job_id" in data:
                 await self._membership.settle(data["job_id"])

@@ -18,9 +18,15 @@ MAX_LIST: Final = 64 << 10
 """The longest text that is read as a list."""
 
 NAMED_ID: Final = re.compile(
-    r"(?:kb://documents/(\d{1,18})(?:[/?].*)?|\[?(?:document|note|chunk|job) (\d{1,18})\]?|[#\[](\d{1,18})\]?)"
+    r"(?:kb://documents/(\d{1,18})(?:[/?].*)?"
+    r"|\[?(?:document|note|chunk|job) (\d{1,18})(?:, chunk \d{1,18})?\]?"
+    r"|[#\[](\d{1,18})\]?)"
 )
 """An id as answers and addresses of resources show it."""
+
+NAMED_CHUNK: Final = re.compile(r"\[?(?:document|note) \d{1,18}, chunk (\d{1,18})\]?")
+PLACES: Final = ("chunk_id", "from_chunk", "page", "heading", "query")
+"""Parameters of kb_get that say where to read."""
 
 JSON_STARTS: Final = ("[", "{")
 
@@ -31,22 +37,32 @@ class ArgumentNormalizer(Middleware):
         context: MiddlewareContext[CallToolRequestParams],
         call_next: CallNext[CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        arguments = normalize(context.message.arguments or {}, exact_ids=context.message.name == "kb_delete")
+        arguments = normalize(context.message.name, context.message.arguments or {})
         message = context.message.model_copy(update={"arguments": arguments})
         return await call_next(context.copy(message=message))
 
 
-def normalize(arguments: dict[str, Any], *, exact_ids: bool = False) -> dict[str, Any]:
+def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Drop nulls, which strict clients send for what they leave out, and parse lists and ids that were sent as texts.
 
-    With `exact_ids` an id is a whole number, or a text of digits alone.
+    What is deleted is named by a whole number, or a text of digits alone.
     """
     normal = {name: value for name, value in arguments.items() if value is not None}
     for name in LIST_PARAMETERS & normal.keys():
         normal[name] = _parse_list(normal[name])
+    if tool == "kb_get" and (chunk := _named_chunk(normal.get("document_id"))) and not any(map(normal.get, PLACES)):
+        normal["chunk_id"] = chunk
     for name in ID_PARAMETERS & normal.keys():
-        normal[name] = _exact_id(normal[name]) if exact_ids else parse_id(normal[name])
+        normal[name] = _exact_id(normal[name]) if tool == "kb_delete" else parse_id(normal[name])
+    if type(normal.get("cursor")) is int:
+        normal["cursor"] = str(normal["cursor"])
     return normal
+
+
+def _named_chunk(value: object) -> str:
+    """Return the chunk in the head of a search result."""
+    found = NAMED_CHUNK.fullmatch(value.strip()) if isinstance(value, str) and len(value) < MAX_LIST else None
+    return found[1] if found else ""
 
 
 def _parse_list(value: object) -> object:

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid
 from kb_mcp.tools import lean
-from kb_mcp.tools.rendering import NOTICE
+from kb_mcp.tools.rendering import CUT, NOTICE
 from kb_mcp.tools.tokens import estimate_tokens
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ MAX_NAME_CHARACTERS: Final = 300
 
 MARGIN: Final = 0.88
 """How much of the limit is used: the estimate may be too low by so much."""
-
-CUT: Final = "…"
-"""Stands where a text was cut."""
 
 STEP: Final = 2
 """How many chunks before and after a place are shown, and how to go on from there."""

@@ -19,6 +19,7 @@ from kb_mcp.tools import answer_limiter, lean, rendering
 from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import parse_version, refused_change
 from kb_mcp.tools.empty import nothing_found, retried
+from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.paths import check_path
 from kb_mcp.tools.rendering import NOTICE, quoted
 
@@ -274,22 +275,31 @@ class DocumentTools:
         document a part comes back, and says how to go on both ways. When you do not know which document you want, use
         kb_search.
         """
+        if not document_id and not source_path and chunk_id:
+            raise Invalid(f"document_id: give that of the result, too: kb_get(document_id=…, chunk_id={chunk_id}).")
         if bool(document_id) == bool(source_path):
             raise Invalid("document_id, source_path: give one of the two.")
-        if source_path:
-            return await self._list_path(source_path)
         if sum(map(bool, (from_chunk, chunk_id, page, heading, query))) > 1:
             raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
-        place = lean.given(page=page or None, heading=heading, chunk_id=chunk_id or None)
-        if query:
-            place = {"chunk_id": await self._best_chunk(document_id, query)}
-        is_window = bool(place) or around >= 0
-        if place:
-            near = around if around >= 0 else STEP if "chunk_id" in place else 0
-            document = await self._engine.document(document_id, **place, around=near)
-        else:
-            document = await self._read(document_id, from_chunk, around)
-        return rendered("kb_get", self._limiter.chunk_page(document, is_window=is_window))
+        place = lean.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
+        if source_path:
+            listed = await self._engine.documents(source_path=source_path)
+            if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0):
+                return await self._list_path(source_path, listed)
+            document_id = listed["documents"][0]["id"]
+        document = await (
+            self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
+        )
+        return rendered("kb_get", self._limiter.chunk_page(document, is_window=bool(place) or around >= 0))
+
+    async def _read_at(self, document_id: int, place: JSON, around: int) -> JSON:
+        """Return a document at a place, with the chunks around it; of a chunk those near it, unless told."""
+        if "heading" in place:
+            return await document_under(self._engine, document_id, place["heading"], max(around, 0))
+        if "query" in place:
+            place = {"chunk_id": await self._best_chunk(document_id, place["query"])}
+        near = around if around >= 0 else STEP if "chunk_id" in place else 0
+        return await self._engine.document(document_id, **place, around=near)
 
     async def _read(self, document_id: int, from_chunk: int, around: int) -> JSON:
         """Return a document from a chunk on, or with those around it.
@@ -318,8 +328,7 @@ class DocumentTools:
             return int(found[0]["chunk_id"])
         return int((await self._engine.document(document_id, chunks=1))["chunks"][0]["id"])
 
-    async def _list_path(self, source_path: str) -> ToolResult:
-        reply = await self._engine.documents(source_path=source_path)
+    async def _list_path(self, source_path: str, reply: JSON) -> ToolResult:
         data = self._limiter.document_list(reply)
         if len(data["documents"]) < len(reply["documents"]) or reply["next_cursor"]:
             data["rest"] = "There are more documents with this path: kb_list with it as source_prefix has them all."

@@ -51,7 +51,13 @@ async def retried(
 
 
 async def nothing_found(engine: EngineClient, filters: JSON) -> str:
-    """Return one line: which filter names nothing, and the nearest that do."""
+    """Return one line: which filter names nothing, and the nearest that do.
+
+    Raises:
+        NotFound: there is no such document to search in.
+    """
+    if "document_id" in filters:
+        await engine.document(filters["document_id"], chunks=1)
     counts = {each["tag"]: each["documents"] for each in (await engine.tags())["tags"]}
     said = [
         f"There is no tag {quoted(tag, 60)}{_nearest(tag, counts)}."

@@ -1,0 +1,100 @@
+"""The part of a document under a heading, as answers show it or as a line of the text has it."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Invalid
+from kb_mcp.tools.rendering import CUT, DELIMITERS, HEADING_SEPARATOR, heading_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kb.client.client import JSON, EngineClient
+
+HEADING_LINE: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+)$", re.MULTILINE)
+EMPHASIS: Final = "*_`#:. \t"
+"""What may stand around the words of a heading."""
+
+
+async def document_under(engine: EngineClient, document_id: int, heading: str, around: int) -> JSON:
+    """Return a document with the chunks under a heading, and those around them.
+
+    Raises:
+        Invalid: there is no such heading.
+    """
+    meant = heading.strip(' "\n')
+    name = meant.rpartition(HEADING_SEPARATOR.strip())[2].removesuffix(CUT).strip()
+    if name != meant:
+        whole = await engine.document(document_id)
+        if span := _span_of_path(whole["chunks"], meant):
+            return _part(whole, *span, around)
+    try:
+        return await engine.document(document_id, heading=name or heading, around=around)
+    except Invalid as error:
+        whole = await engine.document(document_id)
+        if span := _span_of_line(whole["chunks"], name):
+            return _part(whole, *span, around)
+        if "has no headings" not in error.detail:
+            raise
+        told = f"heading: document {document_id} has no such heading; give query instead: the place that answers it."
+        raise Invalid(told) from error
+
+
+def _part(whole: JSON, first: int, end: int, around: int) -> JSON:
+    return whole | {"chunks": whole["chunks"][max(0, first - around) : end + around]}
+
+
+def _span_of_path(chunks: list[JSON], shown: str) -> tuple[int, int] | None:
+    """Return the first chunk under a path of headings, as answers show it, and the one after the last."""
+    wanted = _folded(shown.removesuffix(CUT))
+    fits: Callable[[str, str], bool] = str.startswith if shown.endswith(CUT) else str.__eq__
+    for start, chunk in enumerate(chunks):
+        path = chunk["place"]["heading"]
+        for depth in range(1, len(path) + 1):
+            if fits(_folded(heading_text(path[:depth])), wanted):
+                under = takewhile(lambda each: each["place"]["heading"][:depth] == path[:depth], chunks[start:])  # noqa: B023 - at once
+                return start, start + len(list(under))
+    return None
+
+
+def _span_of_line(chunks: list[JSON], name: str) -> tuple[int, int] | None:
+    """Return the first chunk of the section that a line of the text begins, and the one after its last."""
+    text, wanted = "".join(chunk["text"] for chunk in chunks), _folded(name)
+    if not wanted or (place := _section(text, wanted) or _line(text, wanted)) is None:
+        return None
+    start, end = place
+    inside = [
+        number
+        for number, chunk in enumerate(chunks)
+        if chunk["place"]["char_start"] < end and chunk["place"]["char_end"] > start
+    ]
+    return inside[0], inside[-1] + 1
+
+
+def _section(text: str, wanted: str) -> tuple[int, int] | None:
+    """Return where the Markdown section begins and ends whose heading is, or else holds, the words wanted."""
+    lines = list(HEADING_LINE.finditer(text))
+    fits: tuple[Callable[[str, str], bool], ...] = (str.__eq__, str.__contains__)
+    for fit in fits:
+        for number, line in enumerate(lines):
+            if fit(_folded(line[2]), wanted):
+                after = (each.start() for each in lines[number + 1 :] if len(each[1]) <= len(line[1]))
+                return line.start(), next(after, len(text))
+    return None
+
+
+def _line(text: str, wanted: str) -> tuple[int, int] | None:
+    """Return where the first line begins and ends that is no more than the words wanted."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        if _folded(line) == wanted:
+            return start, start + len(line)
+        start += len(line)
+    return None
+
+
+def _folded(words: str) -> str:
+    return " ".join(words.translate(DELIMITERS).strip(EMPHASIS).casefold().split())
