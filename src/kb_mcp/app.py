@@ -70,11 +70,12 @@ def create_app(context: Context | None = None) -> Starlette:
     tracer, stop_tracing = start_tracing("kb-gateway")
     client = engine_client(settings, context.engine, for_client(on_behalf(outgoing(tracer))))
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
-    middleware = [
-        CallMetrics(registry, tracer),
-        FacetedInstructions(client, INSTRUCTIONS),
-        *call_middleware(settings, client),
-    ]
+    metrics, checks = CallMetrics(registry, tracer), call_middleware(settings, client)
+
+    def around(instructions: str) -> list[CallMiddleware]:
+        return [metrics, FacetedInstructions(client, instructions), *checks]
+
+    middleware = around(INSTRUCTIONS)
     pause = settings.mcp_upload_seconds / 40
     parts = partial(lifespan, client=client, uploads=uploads, pause=pause, stop_tracing=stop_tracing)
     server = create_server(middleware, lifespan=parts)
@@ -93,7 +94,7 @@ def create_app(context: Context | None = None) -> Starlette:
     if settings.mcp_collections:
         mount(app, "/collections", over_http(collections_server(server, client, settings, middleware)))
     if settings.mcp_chatgpt:
-        mount_search_fetch(app, client, uploads, settings, middleware, over_http)
+        mount_search_fetch(app, client, uploads, settings, around, over_http)
     return app
 
 
@@ -125,15 +126,15 @@ def mount_search_fetch(
     client: EngineClient,
     uploads: UploadStore,
     settings: Settings,
-    middleware: Sequence[CallMiddleware],
+    around: Callable[[str], Sequence[CallMiddleware]],
     over_http: Callable[[FastMCP], Starlette],
 ) -> None:
     """Mount the surface of two tools, and the pages that their addresses lead to."""
-    from kb_mcp.tools.search_fetch import PATH, Addresses, create_search_fetch_server, page_route
+    from kb_mcp.tools.search_fetch import INSTRUCTIONS, PATH, Addresses, create_search_fetch_server, page_route
 
     addresses = Addresses(uploads.secret())
     limiter = AnswerLimiter(settings.mcp_max_tokens)
-    inner = over_http(create_search_fetch_server(client, limiter, addresses, middleware))
+    inner = over_http(create_search_fetch_server(client, limiter, addresses, around(INSTRUCTIONS)))
     inner.router.routes.append(page_route(client, addresses))
     mount(app, PATH, inner)
 

@@ -59,10 +59,10 @@ class Server(FastMCP):
         return self._tools_by_name.get(name) or await super().get_tool(name, version)
 
 
-def create_server(middleware: Sequence[Middleware], **options: Any) -> Server:  # noqa: ANN401 - FastMCP's own
+def create_server(middleware: Sequence[Middleware], instructions: str = INSTRUCTIONS, **options: Any) -> Server:  # noqa: ANN401 - FastMCP's own
     """Return a server without tools yet. Faults of its own are not described to clients."""
     return Server(
-        instructions=INSTRUCTIONS,
+        instructions=instructions,
         version=__version__,
         middleware=list(middleware),
         mask_error_details=True,

@@ -58,6 +58,19 @@ async def test_search_with_tags_and_collection(agent, word):
     assert (found["tags"], found["collection"]) == ([word], "memory")
 
 
+@pytest.mark.requirement("C-1")
+async def test_a_search_in_an_empty_collection_says_that_it_is_empty(start_gateway, server, word):
+    settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_COLLECTIONS": "1"}
+    with start_gateway(**settings, KB_MCP_COLLECTION_NAMES=f"full-{word}, bare-{word}") as gateway:
+        async with connected(gateway, "/collections/mcp") as agent:
+            await done(agent, await call(agent, "kb_addnote", text=f"{word} is kept", tags=[word]))
+            empty = await agent.call_tool("kb_search", {"query": word, "collection": f"bare-{word}"})
+            assert empty.structured_content["rest"] == f"The collection bare-{word} is empty."
+            assert empty.content[0].text == f"The collection bare-{word} is empty."
+            wrong = await call(agent, "kb_search", query=word, collection=f"full-{word}", tags=[f"{word}x"])
+            assert wrong["rest"].startswith(f'There is no tag "{word}x"')
+
+
 @pytest.mark.requirement("C-4")
 async def test_search_results_strip_collection_tags(agent, word):
     given = [word, "feedback", "email"]

@@ -130,6 +130,7 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
         ({"tags": ["no such tag"]}, 'There is no tag "no such tag"'),
         ({"source_prefix": "/nowhere/"}, 'No path begins with "/nowhere/"'),
         ({"before": "1970"}, "Nothing was found under these filters"),
+        ({"after": "2026-11-02", "before": "2026-11-02"}, "before: it is not later than after"),
     ],
 )
 async def test_a_search_whose_filters_leave_nothing_says_which_one_does(agent, word, filters, said):

@@ -92,6 +92,12 @@ async def test_what_cannot_be_read_says_why(agent, uri, message):
     assert len(str(refused.value).splitlines()) == 1
 
 
+async def test_a_document_is_not_read_on_behind_its_end(agent, word):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word))
+    with pytest.raises(MCPError, match=f"from_chunk: document {document_id} has the chunks 0 to 0"):
+        await agent.read_resource(f"kb://documents/{document_id}?from_chunk=999")
+
+
 async def test_three_prompts_can_be_picked(agent):
     prompts = {prompt.name: prompt for prompt in await agent.list_prompts()}
     assert {name: [each.name for each in prompt.arguments] for name, prompt in prompts.items()} == {

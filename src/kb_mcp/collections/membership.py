@@ -53,6 +53,10 @@ class Membership:
             raise Invalid(f"collection: there is no {str(name)[:100]!r}; there are {', '.join(self.names)}.")
         return f"{PREFIX}{name}"
 
+    async def is_empty(self, tag: str) -> bool:
+        """Return whether no document is in a collection."""
+        return not (await self._engine.documents(tag=tag, limit=1))["documents"]
+
     async def assign(self, document_id: int, tag: str | None) -> JSON:
         """Put a document into one collection, or into none. Return the document.
 

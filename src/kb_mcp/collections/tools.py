@@ -57,15 +57,24 @@ class CollectionTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the inner tool. `collection` is checked here: FastMCP checks the inner tool's parameters alone."""
         try:
-            result = await self._inner.run(self._with_tag(normalize(self.name, arguments)))
+            given = self._with_tag(normalize(self.name, arguments))
+            result = await self._inner.run(given)
             data = result.structured_content or {}
             if self.name in SUBMITTING and "job_id" in data:
                 await self._membership.settle(data["job_id"])
+            if self.name == SEARCH and not data.get("results"):
+                data |= await self._empty(given.get("tags", []))
         except KbError as error:
             raise tool_error(error, arguments) from error
         converted = tags_to_field(data)
         text = rendering.render(self.name, field_to_tags(converted))
         return tool_result(converted, text)
+
+    async def _empty(self, tags: list[str]) -> dict[str, str]:
+        """Return what is said of a search in a collection that is empty."""
+        if tags and is_collection(tags[0]) and await self._membership.is_empty(tags[0]):
+            return {"rest": f"The collection {tags[0].removeprefix(PREFIX)} is empty."}
+        return {}
 
     def _with_tag(self, arguments: dict[str, Any]) -> dict[str, Any]:
         tags = arguments.get("tags", [])

@@ -142,6 +142,20 @@ class AnswerLimiter:
         return data
 
 
+def check_from_chunk(document: JSON, from_chunk: int) -> None:
+    """Refuse to read on behind a document's end.
+
+    Raises:
+        Invalid: it has fewer chunks.
+    """
+    number, count = document["id"], document["chunk_count"]
+    if from_chunk and from_chunk >= count:
+        raise Invalid(
+            f"from_chunk: document {number} has the chunks 0 to {count - 1}. To read around a search result, give its"
+            f" chunk_id: kb_get(document_id={number}, chunk_id={from_chunk})."
+        )
+
+
 def directions(document_id: int, first: int, after: int, total: int, *, is_window: bool) -> str:
     """Return how to read on in a document before its chunk `first`, and from its chunk `after` on."""
     ways = []

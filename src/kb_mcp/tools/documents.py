@@ -16,12 +16,12 @@ from kb.api.moments import day, moment
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import answer_limiter, lean, rendering
-from kb_mcp.tools.answer_limiter import STEP, shorten_names, tool_result, with_notice
+from kb_mcp.tools.answer_limiter import STEP, check_from_chunk, shorten_names, tool_result, with_notice
 from kb_mcp.tools.changes import parse_version, refused_change
 from kb_mcp.tools.empty import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.paths import check_path
-from kb_mcp.tools.rendering import NOTICE, quoted
+from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
 
 if TYPE_CHECKING:
     from kb.client.client import JSON, EngineClient
@@ -36,6 +36,8 @@ ALIKE: Final = 0.85
 
 MAX_ALIKE: Final = 3
 MAX_ALIKE_TITLE: Final = 80
+NO_WORD: Final = "Nothing was found: no document holds a word of it."
+LIST_END: Final = "There are no more: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
 MAX_TAGS: Final = 40
 """How many tags kb_status names, the most used first."""
@@ -59,6 +61,7 @@ DocumentId = Annotated[int, Field(ge=1), WHOLE]
 OptionalId = Annotated[int, Field(ge=0), WHOLE]
 Cursor = Annotated[str, Field(description="next_cursor.")]
 After = Annotated[str, Field(description="Dated then or later: 2026-11, monday.")]
+Before = Annotated[str, Field(description="Earlier than this day.")]
 
 
 class DocumentTools:
@@ -77,7 +80,7 @@ class DocumentTools:
         source_prefix: Annotated[str, Field(description="How its path begins.")] = "",
         document_id: Annotated[int, Field(ge=0, description="Only in this one."), WHOLE] = 0,
         after: After = "",
-        before: str = "",
+        before: Before = "",
         updated_after: str = "",
         sort: Literal["relevance", "recent"] = "relevance",
         group_by: Literal["", "document"] = "",
@@ -104,11 +107,9 @@ class DocumentTools:
         )
         modes = {"query": query, "top": top, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
         reply = await self._engine.search(**modes, **request)
-        corrected: list[str] = []
-        if not reply["results"] and request:
-            reply, corrected = await retried(
-                self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
-            )
+        reply, corrected = await retried(
+            self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
+        )
         data = self._limiter.search_results(reply)
         data["results"] = lean.without_own(data["results"], current_name() or client_name())
         weak = [
@@ -119,7 +120,7 @@ class DocumentTools:
         if weak:
             data["weak"] = " ".join(weak)
         if not data["results"]:
-            data["rest"] = await nothing_found(self._engine, request)
+            data["rest"] = await nothing_found(self._engine, request) or NO_WORD
         return rendered("kb_search", data)
 
     async def kb_list(
@@ -130,7 +131,7 @@ class DocumentTools:
         doc_type: str = "",
         source_prefix: str = "",
         after: After = "",
-        before: str = "",
+        before: Before = "",
         updated_after: str = "",
         sort: Annotated[Literal["recent", "oldest", "id"], Field(description="By last change.")] = "recent",
         limit: Annotated[int, Field(ge=1, le=200), WHOLE] = 50,
@@ -157,17 +158,21 @@ class DocumentTools:
             return await self._engine.documents(**page, **filters, limit=limit)
 
         reply = await documents(request)
-        corrected: list[str] = []
-        if not reply["documents"] and request and not cursor:
-            reply, corrected = await retried(self._engine, reply, documents, request)
+        reply, corrected = await retried(self._engine, reply, documents, request)
         data = self._limiter.document_list(reply)
         if len(data["documents"]) < len(reply["documents"]):
             data = self._limiter.document_list(await documents(request, len(data["documents"])))
         data["total"] = reply["total"]
         data["rest"] = _list_end(data, corrected)
         if not data["documents"]:
-            data["rest"] = await nothing_found(self._engine, request)
+            data["rest"] = LIST_END if cursor else await self._nothing_listed(request)
         return rendered("kb_list", data)
+
+    async def _nothing_listed(self, request: JSON) -> str:
+        """Return why a list is empty: what its filters leave, and what is still being read."""
+        queue = (await self._engine.status())["queue"]
+        reason = await nothing_found(self._engine, request) or "There is no document yet."
+        return " ".join(filter(None, (reason, pending_text(queue["queued"] + queue["running"]))))
 
     async def kb_addnote(
         self,
@@ -176,7 +181,7 @@ class DocumentTools:
         tags: Tags = [],  # noqa: B006 - pydantic copies it
         source_path: Annotated[str, Field(description="A key: new text under it replaces the old.")] = "",
         date: Annotated[str, Field(description="When it happened; kept as front matter.")] = "",
-        thread: Annotated[str, Field(description="Notes of one help to find each other.")] = "",
+        thread: Annotated[str, Field(description="Adds the tag thread:NAME; notes of one help find each other.")] = "",
         source: Annotated[str, Field(description="Where you have it from: an address, a person.")] = "",
         replaces: Annotated[int, Field(ge=0, description="The note that it makes outdated."), WHOLE] = 0,
     ) -> ToolResult:
@@ -184,8 +189,7 @@ class DocumentTools:
 
         Write it so that it makes sense on its own: who, what, when, why. Search first; what is known already is changed
         with kb_update_note, and a decision that another one overrules with replaces. Returns the document_id, or a
-        job_id for kb_jobs if it takes longer than a second; and in alike the notes that say nearly the same, or the
-        contrary.
+        job_id for kb_jobs if it takes longer than a second; and in alike the notes that say nearly the same.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -198,7 +202,7 @@ class DocumentTools:
             **lean.given(thread=thread, source=source, replaces=replaces or None),
         )
         alike = await self._alike(accepted.get("document_id"))
-        answer = lean.given(**accepted, alike=alike)
+        answer = lean.given(**accepted | {"date": day(date, "date"), "alike": alike})
         return tool_result(with_notice(answer) if alike else answer)
 
     async def _alike(self, document_id: int | None) -> list[JSON]:
@@ -310,11 +314,7 @@ class DocumentTools:
         start = max(0, from_chunk - max(around, 0))
         chunks = from_chunk + around + 1 - start if around >= 0 else self._limiter.max_chunks
         document = await self._engine.document(document_id, from_chunk=start, chunks=min(chunks, MAX_INTEGER))
-        if from_chunk and from_chunk >= document["chunk_count"]:
-            raise Invalid(
-                f"from_chunk: document {document_id} has the chunks 0 to {document['chunk_count'] - 1}. To read around"
-                f" a search result, give its chunk_id: kb_get(document_id={document_id}, chunk_id={from_chunk})."
-            )
+        check_from_chunk(document, from_chunk)
         return document
 
     async def _best_chunk(self, document_id: int, query: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
     from kb.client.client import JSON, EngineClient
 
-TAG_FILTERS: Final = ("tags", "tag", "tag_any", "tag_not")
+NEEDED_TAGS: Final = ("tags", "tag")
+OPTIONAL_TAGS: Final = ("tag_any", "tag_not")
+TAG_FILTERS: Final = (*NEEDED_TAGS, *OPTIONAL_TAGS)
 MOST_NAMED: Final = 3
 SUFFIX_TYPES: Final = {
     "word": "docx",
@@ -32,40 +35,62 @@ async def retried(
 ) -> tuple[JSON, list[str]]:
     """Ask again with the tags, type and folder that were meant, where they differ from those given in letters alone.
 
-    Return the reply and what was changed.
+    Where something was found, only tags can be wrong: those of which one is enough, and those that must not be. Return
+    the reply, what was changed, and which of these tags there are not.
     """
-    tags = [each["tag"] for each in (await engine.tags())["tags"]]
+    if not filters or (_found(reply) and not filters.keys() & OPTIONAL_TAGS):
+        return reply, []
+    counts = await _counts(engine)
+    fixed, said = _with_tags_meant(filters, counts)
+    if not _found(reply):
+        if (given := filters.get("doc_type")) and (meant := same_type(given)) != given:
+            fixed["doc_type"] = meant
+            said.append(f"There is no type {quoted(given, 60)}: {quoted(meant, 60)} was taken.")
+        if (prefix := filters.get("source_prefix")) and (meant := await same_path(engine, prefix)) != prefix:
+            fixed["source_prefix"] = meant
+            said.append(f"No path begins with {quoted(prefix, 60)}: {quoted(meant, 60)} was taken.")
+    if said:
+        reply = await ask(fixed)
+    return reply, [*said, *(_unknown_tags(fixed, OPTIONAL_TAGS, counts) if _found(reply) else ())]
+
+
+def _found(reply: JSON) -> bool:
+    return bool(reply.get("results") or reply.get("documents"))
+
+
+async def _counts(engine: EngineClient) -> dict[str, int]:
+    """Return how many documents have each tag."""
+    return {each["tag"]: each["documents"] for each in (await engine.tags())["tags"]}
+
+
+def _with_tags_meant(filters: JSON, tags: dict[str, int]) -> tuple[JSON, list[str]]:
+    """Return the filters with the tags that were meant, and what was changed."""
     fixed, said = dict(filters), list[str]()
-    for name in TAG_FILTERS:
-        if name in filters:
-            fixed[name] = [tag if tag in tags else same_tag(tag, tags) for tag in filters[name]]
-            pairs = zip(filters[name], fixed[name], strict=True)
-            said += [f"There is no tag {quoted(a, 60)}: {quoted(b, 60)} was taken." for a, b in pairs if a != b]
-    if (given := filters.get("doc_type")) and (meant := same_type(given)) != given:
-        fixed["doc_type"] = meant
-        said.append(f"There is no type {quoted(given, 60)}: {quoted(meant, 60)} was taken.")
-    if (prefix := filters.get("source_prefix")) and (meant := await same_path(engine, prefix)) != prefix:
-        fixed["source_prefix"] = meant
-        said.append(f"No path begins with {quoted(prefix, 60)}: {quoted(meant, 60)} was taken.")
-    return (await ask(fixed), said) if said else (reply, said)
+    for name in filters.keys() & TAG_FILTERS:
+        fixed[name] = [tag if tag in tags else same_tag(tag, tags) for tag in filters[name]]
+        pairs = zip(filters[name], fixed[name], strict=True)
+        said += [f"There is no tag {quoted(a, 60)}: {quoted(b, 60)} was taken." for a, b in pairs if a != b]
+    return fixed, said
+
+
+def _unknown_tags(filters: JSON, names: Iterable[str], counts: dict[str, int]) -> list[str]:
+    return [
+        f"There is no tag {quoted(tag, 60)}{_nearest(tag, counts)}."
+        for name in names
+        for tag in filters.get(name, ())
+        if tag not in counts
+    ]
 
 
 async def nothing_found(engine: EngineClient, filters: JSON) -> str:
-    """Return one line: which filter names nothing, and the nearest that do.
+    """Return one line: which filter names nothing, and the nearest that do; "" if each names something.
 
     Raises:
         NotFound: there is no such document to search in.
     """
     if "document_id" in filters:
         await engine.document(filters["document_id"], chunks=1)
-    counts = {each["tag"]: each["documents"] for each in (await engine.tags())["tags"]}
-    said = [
-        f"There is no tag {quoted(tag, 60)}{_nearest(tag, counts)}."
-        for name in TAG_FILTERS
-        if name != "tag_not"
-        for tag in filters.get(name, ())
-        if tag not in counts
-    ]
+    said = _unknown_tags(filters, (*NEEDED_TAGS, "tag_any"), await _counts(engine))
     if doc_type := filters.get("doc_type"):
         types = (await engine.status())["documents"]
         if doc_type not in types:
@@ -74,11 +99,15 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
     for name in ("source_path", "source_prefix"):
         if name in filters:
             said += await _path_hint(engine, name, filters[name])
-    if said:
+    if "after" in filters and "before" in filters and not _is_earlier(filters["after"], filters["before"]):
+        said.append("before: it is not later than after, and leaves its own day out.")
+    if said or not filters:
         return " ".join(said)
-    if not filters:
-        return "Nothing was found: no document holds a word of it."
-    return "Nothing was found under these filters: search without some of them."
+    return "Nothing was found under these filters: leave out some of them."
+
+
+def _is_earlier(one: str, other: str) -> bool:
+    return datetime.fromisoformat(one) < datetime.fromisoformat(other)
 
 
 def same_tag(tag: str, tags: Iterable[str]) -> str:

@@ -17,6 +17,9 @@ AGENT: Final = re.compile(r"kb/\S+ (.+) \(mcp\)")
 UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
 """What history calls keys that have no name."""
 
+KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\n)+---\s*\n(?=\s*\S)")
+"""Front matter that says no more than what stands before a passage."""
+
 DAY: Final = len("2026-01-31")
 EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
@@ -56,12 +59,18 @@ def place_of(place: JSON) -> JSON:
     return found or {"line": place["line_start"]}
 
 
+def passage_text(found: JSON) -> str:
+    """Return a passage without the front matter that the line before it shows: date, title and tags."""
+    text: str = found["text"]
+    return KNOWN_FRONT_MATTER.sub("", text).lstrip("\r\n") if found["index"] == 0 else text
+
+
 def passage(found: JSON) -> JSON:
     return given(
         chunk_id=found["chunk_id"],
         place=place_of(found["place"]),
         score=round(found["score"], 3),
-        text=found["text"],
+        text=passage_text(found),
     ) | {"index": found["index"]}
 
 
@@ -82,7 +91,7 @@ def search_result(found: JSON) -> JSON:
         ),
         "tags": found["tags"],
         "score": round(found["score"], 3),
-        "text": found["text"],
+        "text": passage_text(found),
         **given(more=[passage(each) for each in found["more"]]),
     }
 
@@ -126,5 +135,5 @@ def job(found: JSON) -> JSON:
 
 
 def _begins_with_title(found: JSON) -> bool:
-    words = " ".join(found["text"].lstrip(MARKS).split())
+    words = " ".join(passage_text(found).lstrip(MARKS).split())
     return found["doc_type"] == "note" and words.startswith(found["title"].removesuffix("…"))

@@ -58,9 +58,12 @@ def search_text(data: JSON) -> str:
             lines += [head(result, each), begin, visible(each["text"]), end]
     if results and "rest" in data:
         lines.append(data["rest"])
-    if data["pending"]:
-        lines.append(f"{data['pending']} more not searchable yet: they are still being read.")
+    lines += filter(None, [pending_text(data["pending"])])
     return with_quotes_notice("\n".join(lines) or "Nothing was found.", is_there=bool(results))
+
+
+def pending_text(count: int) -> str:
+    return f"{count} more not searchable yet: they are still being read." if count else ""
 
 
 def head(result: JSON, passage: JSON) -> str:

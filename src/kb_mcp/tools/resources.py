@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb_mcp.errors import error_text
+from kb_mcp.tools.answer_limiter import check_from_chunk
 from kb_mcp.tools.lean import date_of
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
 
@@ -82,10 +83,12 @@ class DocumentResources:
         document_id, first = _parse_number(id, "id"), _parse_number(from_chunk, "from_chunk")
         try:
             chunks = self._limiter.max_chunks
-            page = self._limiter.chunk_page(await self._engine.document(document_id, from_chunk=first, chunks=chunks))
+            found = await self._engine.document(document_id, from_chunk=first, chunks=chunks)
+            check_from_chunk(found, first)
         except KbError as error:
             raise _resource_error(error) from error
-        return ResourceResult([ResourceContent(to_json(page).decode(), mime_type=JSON_TYPE)])
+        page = to_json(self._limiter.chunk_page(found)).decode()
+        return ResourceResult([ResourceContent(page, mime_type=JSON_TYPE)])
 
     async def text(self, id: str, start: str = "0") -> ResourceResult:
         """Return as much of a document's text as fits, then a notice that says where to read on."""
