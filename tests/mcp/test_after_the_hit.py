@@ -342,7 +342,7 @@ async def test_what_is_in_the_knowledge_base_is_in_the_instructions_and_the_stat
         assert (await call(agent, "kb_status"))["tags"]["counted-tag"] == 9
 
 
-async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same_or_the_contrary(agent, word):
+async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same(agent, word):
     ferry = await noted(agent, text=f"The {word} ferry leaves the southern pier at six.")
     later = await noted(agent, text=f"The {word} ferry leaves the southern pier at seven.")
     title = f"The {word} ferry leaves the southern pier at six."
