@@ -93,7 +93,7 @@ async def test_a_passage_stands_behind_its_document_place_date_and_tags(agent, e
     [result] = found.structured_content["results"]
     head = (
         f'[document {result["document_id"]}] "Report {word}" "The report › On ice" {result["date"]}'
-        f' · tags "cold water", {word}'
+        f' · markdown · tags "cold water", {word}'
     )
     assert head in found.content[0].text.splitlines()
 

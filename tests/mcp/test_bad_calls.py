@@ -202,6 +202,11 @@ async def test_a_message_that_brings_no_text_and_no_file_is_small(gateway):
             assert reply.json()["error"]["message"].startswith(said)
 
 
+async def test_a_file_may_be_sent_as_a_text_as_long_as_a_note(agent):
+    said = await refusal(agent, "kb_upload_start", filename="a.mp3", text="x" * (300 << 10))
+    assert said.startswith("filename: it is a sound recording")
+
+
 async def test_a_list_in_a_text_is_read_only_if_it_may_be_one(agent):
     many = f"[{', '.join(['1'] * 60_000)}]"
     assert (await refusal(agent, "kb_search", query="x", tags=many)).startswith("tags: must be a list")

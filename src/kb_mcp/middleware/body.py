@@ -20,12 +20,12 @@ MAX_BODY: Final = 4 << 20
 MAX_PLAIN: Final = 256 << 10
 """The most bytes of a message that is no call of one of these tools, which take a text or a file's bytes."""
 
-LARGE_TOOLS: Final = (b'"kb_upload_chunk"', b'"kb_addnote"', b'"kb_update_note"')
+LARGE_TOOLS: Final = (b'"kb_upload_start"', b'"kb_upload_chunk"', b'"kb_addnote"', b'"kb_update_note"')
 LIMITS: Final = JSONLimits(texts=2000, other=64 << 10)
 """Far more than any tool's arguments hold."""
 
 TOO_LARGE: Final = (
-    f"Too large: a message has at most {MAX_PLAIN} bytes, and 4 MiB if it brings a note or a file's chunk."
+    f"Too large: a message has at most {MAX_PLAIN} bytes, and 4 MiB if it brings a note, a file's text or its chunk."
 )
 TOO_MANY: Final = "Too many values: no tool takes as many. Send fewer, such as fewer tags."
 

@@ -66,7 +66,7 @@ async def _counts(engine: EngineClient) -> dict[str, int]:
 def _with_tags_meant(filters: JSON, tags: dict[str, int]) -> tuple[JSON, list[str]]:
     """Return the filters with the tags that were meant, and what was changed."""
     fixed, said = dict(filters), list[str]()
-    for name in filters.keys() & TAG_FILTERS:
+    for name in (each for each in TAG_FILTERS if each in filters):
         fixed[name] = [tag if tag in tags else same_tag(tag, tags) for tag in filters[name]]
         pairs = zip(filters[name], fixed[name], strict=True)
         said += [f"There is no tag {quoted(a, 60)}: {quoted(b, 60)} was taken." for a, b in pairs if a != b]
