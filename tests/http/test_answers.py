@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import unicodedata
 from datetime import datetime, timedelta, timezone
 from uuid import uuid4
 
@@ -265,6 +266,25 @@ async def test_a_budget_counts_what_is_no_word_and_cuts_where_there_are_no_space
     reply = await api.search(query="猫", tags=[word, "cat"], max_tokens=30)
     assert 5 < sum(len(result["text"]) for result in reply["results"]) < 60
     assert reply["results"][-1]["truncated"] or reply["omitted"]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["ภาษาไทยเป็นภาษาที่มีระดับเสียงของคำแน่นอน", "မြန်မာဘာသာစကားသည်မြန်မာနိုင်ငံ၏ရုံးသုံးဘာသာစကားဖြစ်သည်", "សៀមរាបជាខេត្តមួយ"]
+)
+async def test_a_budget_counts_scripts_that_the_model_does_not_know_by_their_length(api, word, sentence):
+    await added(api, f"{word} {sentence * 60}", tags=[word])
+    reply = await api.search(query=word, tags=[word], max_tokens=100)
+    texts = [result["text"] for result in reply["results"]]
+    assert 150 < sum(map(len, texts)) < 320
+    cut = f"{word} {sentence * 60}"[len(texts[0]) :]
+    assert not unicodedata.category(cut[0]).startswith("M"), "a letter keeps its marks"
+
+
+async def test_a_budget_counts_words_of_other_scripts_as_the_model_does(api, embedder, word):
+    await added(api, f"{word} {'освещение маяка на 한국어 해안 ' * 60}", tags=[word])
+    [result, *_] = (await api.search(query=word, tags=[word], max_tokens=100))["results"]
+    assert 90 <= embedder.count_tokens(result["text"]) - 2 <= 100
+    assert result["text"].split()[-1] in {"освещение", "маяка", "на", "한국어", "해안"}
 
 
 async def test_what_is_left_out_of_a_group_is_counted(api, word):

@@ -6,17 +6,24 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from kb.lexical.segment import WITH_MARKS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Chinese and Japanese put no space between words: there each character may be the last.
-WORD_ENDS = re.compile(r"\S(?=\s)|[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+CHINESE_AND_JAPANESE = r"\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+
+# Where there is no space between words, each letter may be the last of one; Korean has spaces.
+WORD_ENDS = re.compile(rf"\S(?=\s)|(?![\uac00-\ud7a3]){WITH_MARKS.pattern}|[{CHINESE_AND_JAPANESE}]")
 
 UNBROKEN = re.compile(r"[!-~]{40,}")
 """What is no word: keys, hashes, base64. The embedding model's tokenizer counts each as one token."""
 
-UNBROKEN_CHARS = 3
-"""How many characters of it a language model reads as one token."""
+UNKNOWN = re.compile(rf"[^\x00-\x7f\s{CHINESE_AND_JAPANESE}]{{4,}}")
+"""What may be of a script that the embedding model knows nothing of: its tokenizer counts a whole sentence as one token."""
+
+CHARS_PER_TOKEN = 3
+"""How many characters of these a language model reads as one token."""
 
 
 class TokenBudget:
@@ -48,4 +55,10 @@ class TokenBudget:
         return text[: ends[fitting - 1]] if fitting else ""
 
     def _tokens(self, text: str) -> int:
-        return self._count(text) + sum(map(len, UNBROKEN.findall(text))) // UNBROKEN_CHARS
+        return self._count(text) + sum(map(len, UNBROKEN.findall(text))) // CHARS_PER_TOKEN + self._uncounted(text)
+
+    def _uncounted(self, text: str) -> int:
+        """Return how many tokens a language model reads in unknown scripts beyond those that were counted."""
+        if text.isascii() or not (unknown := UNKNOWN.findall(text)):
+            return 0
+        return max(0, sum(map(len, unknown)) // CHARS_PER_TOKEN - self._count(" ".join(unknown)))
