@@ -287,6 +287,17 @@ async def test_a_budget_counts_words_of_other_scripts_as_the_model_does(api, emb
     assert result["text"].split()[-1] in {"освещение", "маяка", "на", "한국어", "해안"}
 
 
+@pytest.mark.parametrize("grouped", [{}, {"group_by": "document"}])
+async def test_a_passage_that_begins_with_a_word_too_long_for_a_budget_leaves_it_to_the_others(api, word, grouped):
+    long = await added(api, f"https://x.example/{'a' * 3000} {word} {word}", tags=[word])
+    short = await added(api, f"The {word} is here, for now, and nobody asks why.", tags=[word])
+    whole = await api.search(query=word, tags=[word], fts_only=True, **grouped)
+    cut = await api.search(query=word, tags=[word], fts_only=True, max_tokens=200, **grouped)
+    assert [result["document_id"] for result in whole["results"]] == [long, short]
+    assert [result["document_id"] for result in cut["results"]] == [short]
+    assert cut["omitted"] == 1
+
+
 async def test_what_is_left_out_of_a_group_is_counted(api, word):
     await added(api, f"The {word} is long. " * 400, tags=[word])
     whole = await api.search(query=word, tags=[word], group_by="document", top=1)

@@ -137,12 +137,14 @@ def count(passages: Sequence[Passage]) -> int:
 
 
 def fit(passages: Iterable[Passage], budget: TokenBudget, highlighter: Highlighter) -> Iterator[Passage]:
-    """Yield the passages that the budget has room for, highlighted; the last one may be cut."""
+    """Yield the passages that the budget has room for, highlighted; the last one may be cut.
+
+    One of which nothing fits, as it begins with a word that is too long, leaves its room to the others.
+    """
     for passage in passages:
-        if not _fits(passage, budget, highlighter):
-            return
-        passage.more = [other for other in passage.more if _fits(other, budget, highlighter)]
-        yield passage
+        if _fits(passage, budget, highlighter):
+            passage.more = [other for other in passage.more if _fits(other, budget, highlighter)]
+            yield passage
 
 
 def _fits(passage: Passage, budget: TokenBudget, highlighter: Highlighter) -> bool:

@@ -20,7 +20,7 @@ UNBROKEN = re.compile(r"[!-~]{40,}")
 """What is no word: keys, hashes, base64. The embedding model's tokenizer counts each as one token."""
 
 UNKNOWN = re.compile(rf"[^\x00-\x7f\s{CHINESE_AND_JAPANESE}]{{4,}}")
-"""What may be of a script that the embedding model knows nothing of: its tokenizer counts a whole sentence as one token."""
+"""What may be of a script that the embedding model does not know: its tokenizer counts a sentence as one token."""
 
 CHARS_PER_TOKEN = 3
 """How many characters of these a language model reads as one token."""
@@ -39,13 +39,18 @@ class TokenBudget:
         self._count = count_tokens
 
     def spend(self, text: str) -> str:
-        """Return as much of the text as there is left for, cut after a word; empty if not even one fits."""
+        """Return as much of the text as there is left for, cut after a word.
+
+        It is empty, and nothing is spent, if not even one word fits.
+        """
         if self._left is None:
             return text
+        if not self._left:
+            return ""
         needed = self._tokens(text)
         if needed > self._left:
             text = self._cut(text, self._left)
-            needed = self._left
+            needed = self._left if text else 0
         self._left -= needed
         return text
 
