@@ -79,3 +79,19 @@ async def test_what_is_excluded_stays_so_where_a_phrase_is_nowhere(api):
         await finished(api, await api.add_note(text=text, tags=["kites"]))
     results = (await api.search(query='"green kite of paper" kite -sinks', tags=["kites"]))["results"]
     assert [result["text"] for result in results] == ["A green kite flies."]
+
+
+async def test_a_letter_of_a_script_without_spaces_is_found_wherever_it_stands_also_beside_other_words(api):
+    for text in ("黒猫が好きです。", "책상 위의 책을 읽다"):
+        await finished(api, await api.add_note(text=text, tags=["letters"]))
+    for query, text in (
+        ("猫", "黒猫が好きです。"),
+        ("猫 food", "黒猫が好きです。"),
+        ("猫 天気", "黒猫が好きです。"),
+        ("추천 책", "책상 위의 책을 읽다"),
+    ):
+        results = (await api.search(query=query, tags=["letters"], fts_only=True))["results"]
+        assert [result["text"] for result in results] == [text], query
+        assert {text[start:end] for start, end in results[0]["highlights"]} == {
+            next(iter(set(query) & set(text) - {" "}))
+        }

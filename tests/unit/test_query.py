@@ -117,8 +117,9 @@ def test_a_long_query_of_any_signs_is_read_at_once():
         assert len(parsed(f"{text} lamp")[0]) <= MAX_CONDITIONS
 
 
-@pytest.mark.parametrize("begun", ["{}{}*", "{}"])
-def test_of_thousands_of_beginnings_so_many_are_kept_as_are_looked_up(begun):
+@pytest.mark.parametrize(("begun", "other"), [("{}{}*", ""), ("{}", ""), ("{}", "food")])
+def test_of_thousands_of_beginnings_so_many_are_kept_as_are_looked_up(begun, other):
     letters = [chr(0x4E00 + number) for number in range(3000)]
-    words = Query.parse(" ".join(begun.format(letter, letter) for letter in letters), Filter()).words
+    words = Query.parse(" ".join([*(begun.format(letter, letter) for letter in letters), other]), Filter()).words
+    assert [word for word in words if word == other] == other.split()
     assert sum(word.endswith("*") for word in words) == MAX_TERMS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from kb.lexical.segment import LETTER_MARKS, RUN, has_run, is_letter, parts
@@ -112,11 +112,14 @@ class Query:
 
 
 def keywords(text: str) -> list[str]:
-    """Return the words to look for, each once: stop words only when there is nothing else."""
-    words = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
-    if words and all(map(is_letter, words)):  # each may be the beginning of what is meant
-        return [f"{word}*" for word in words[:MAX_TERMS]]
-    return [word for word in words if word not in STOP_WORDS] or words
+    """Return the words to look for, each once: stop words only when there is nothing else.
+
+    A letter of a script without spaces stands for all words that begin with it.
+    """
+    found = list(dict.fromkeys(part for word in tokenize(text) for part in parts(word)))
+    words = [word for word in found if word not in STOP_WORDS] or found
+    begun = dict.fromkeys(islice(filter(is_letter, words), MAX_TERMS))  # each may be the beginning of what is meant
+    return [f"{word}*" if word in begun else word for word in words if word in begun or not is_letter(word)]
 
 
 def plain_words(written: Iterable[str]) -> list[str]:
