@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.api.errors import Invalid
 from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import finished
@@ -95,3 +96,8 @@ async def test_a_letter_of_a_script_without_spaces_is_found_wherever_it_stands_a
         assert {text[start:end] for start, end in results[0]["highlights"]} == {
             next(iter(set(query) & set(text) - {" "}))
         }
+
+
+async def test_more_exclusions_than_can_be_are_refused(api):
+    with pytest.raises(Invalid, match="at most 32 words and phrases that are excluded; there are 33"):
+        await api.search(query=" ".join(["lamp", *(f'-"blue lamp {number}"' for number in range(33))]))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
+from kb.api.errors import Invalid
 from kb.search.query import MAX_CONDITIONS, MAX_PARTS, MAX_TERMS, Query, compounds, tokenize
 from kb.store.rows import Filter
 
@@ -104,6 +107,20 @@ def test_parts_of_an_isbn_alone_are_not_looked_for():
     assert {"978", "306"} <= set(Query.parse("978-0-306-40615-8", Filter()).words)  # its last digit is wrong
 
 
+@pytest.mark.parametrize(("sign", "kind"), [("", "phrases in quotes"), ("-", "words and phrases that are excluded")])
+def test_all_phrases_and_exclusions_count_or_the_query_is_refused(sign, kind):
+    phrases = [f'"blue lamp {number}"' for number in range(MAX_CONDITIONS + 1)]
+    kept = parsed(" ".join(["lamp", *(sign + phrase for phrase in [*phrases[1:], *phrases[1:]])]))[bool(sign)]
+    assert kept == tuple(phrase.strip('"') for phrase in phrases[1:])
+    with pytest.raises(Invalid, match=f"query: at most {MAX_CONDITIONS} {kind}; there are {MAX_CONDITIONS + 1}"):
+        parsed(" ".join(["lamp", *(sign + phrase for phrase in phrases)]))
+
+
+def test_the_ninth_word_that_is_excluded_is_excluded_too():
+    words = [f"harbour{chr(letter)}" for letter in range(ord("a"), ord("a") + 9)]
+    assert parsed(" ".join(["lamp", *(f"-{word}" for word in words)]))[1] == tuple(words)
+
+
 def test_a_long_query_of_any_signs_is_read_at_once():
     for text in (
         '"' + "a" * 20_000,
@@ -114,7 +131,8 @@ def test_a_long_query_of_any_signs_is_read_at_once():
         '-"' * 10_000,
         "v1." * 6_000,
     ):
-        assert len(parsed(f"{text} lamp")[0]) <= MAX_CONDITIONS
+        with suppress(Invalid):
+            assert len(parsed(f"{text} lamp")[0]) <= MAX_CONDITIONS
 
 
 @pytest.mark.parametrize(("begun", "other"), [("{}{}*", ""), ("{}", ""), ("{}", "food")])

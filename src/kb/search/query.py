@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
+from kb.api.errors import Invalid
 from kb.lexical.segment import LETTER_MARKS, RUN, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
@@ -24,8 +25,8 @@ MAX_TERMS = 64
 MAX_PARTS = 8
 """How many parts an identifier or a phrase has at most that counts as one word more."""
 
-MAX_CONDITIONS = 8
-"""How many phrases are looked at that must be in a document, and as many that must not."""
+MAX_CONDITIONS = 32
+"""How many phrases a query may have that must be in a document, and as many that must not."""
 
 PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
 MIN_EXCLUDED = 3
@@ -67,6 +68,9 @@ class Query:
 
         What stands in quotes must be in a document, `-"some words"` must not, nor must `-word` at the end of the query,
         and `begin*` stands for all words that begin so.
+
+        Raises:
+            Invalid: there are more phrases, or exclusions, than `MAX_CONDITIONS`.
         """
         # A star in quotes means nothing.
         quoted = [(sign, phrase.strip("* ")) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
@@ -78,7 +82,11 @@ class Query:
             rest = " ".join(rest.split()[: -len(excluded)])
         if not tokenize(rest):  # nothing but what is not wanted
             phrases, unwanted, rest = [], [], text
-        where = replace(where, holding=tuple(phrases[:MAX_CONDITIONS]), lacking=tuple(unwanted[:MAX_CONDITIONS]))
+        where = replace(
+            where,
+            holding=conditions(phrases, "phrases in quotes"),
+            lacking=conditions(unwanted, "words and phrases that are excluded"),
+        )
         phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         words = list(dict.fromkeys([*begun, *keywords(without_parted_isbns(rest)), *phrases, *compounds(rest)]))
@@ -109,6 +117,14 @@ class Query:
     def without_phrases(self) -> Query:
         """The same query, whatever must be in a document; what must not be in it must not still."""
         return replace(self, where=replace(self.where, holding=()))
+
+
+def conditions(found: Iterable[str], kind: str) -> tuple[str, ...]:
+    """Return what must, or must not, be in a document, each once. Raises `Invalid` if that is too much."""
+    once = tuple(dict.fromkeys(found))
+    if len(once) > MAX_CONDITIONS:
+        raise Invalid(f"query: at most {MAX_CONDITIONS} {kind}; there are {len(once)}.")
+    return once
 
 
 def keywords(text: str) -> list[str]:
