@@ -31,3 +31,22 @@ async def test_a_beginning_weighs_as_much_at_a_moment_as_it_does_now(api):
         ]
         assert now == then
         assert len(now) == count
+
+
+async def test_a_beginning_finds_at_a_moment_what_it_finds_now(api):
+    texts = (
+        "The organization moved.",
+        "Organizers met; they organized.",
+        "No generalization holds.",
+        "The organ plays.",
+    )
+    jobs = [await finished(api, await api.add_note(text=text, tags=["begun then"])) for text in texts]
+    moment = (await api.document(jobs[-1]["document_id"]))["created_at"]
+    for query, count in (("organiz*", 3), ("generaliz* plays", 2)):
+        asked = {"query": query, "tags": ["begun then"], "fts_only": True, "explain": True}
+        now, then = [(await api.search(**asked, **more))["results"] for more in ({}, {"as_of": moment})]
+        assert now == then
+        assert len(now) == count
+    await api.update_note(jobs[0]["document_id"], text="Nothing is here any more.")
+    then = await api.search(query="organiz*", tags=["begun then"], fts_only=True, as_of=moment)
+    assert jobs[0]["document_id"] in [result["document_id"] for result in then["results"]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 ENDINGS = ("", "e", "ion", "tion", "ation", "ness", "ess", "ity", "er", "ing", "al", "able")
 """What English words often go on with: *organiz* begins *organization*, whose stem is *organ*."""
@@ -20,3 +21,10 @@ def completions(beginning: str, stems_of: Callable[[str], Sequence[str]]) -> dic
             if not stem.startswith(begun):
                 words.setdefault(stem, word)
     return words
+
+
+def completed(words: Iterable[str], stems_of: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """Return the words, and behind them the completions of each beginning among them."""
+    given = tuple(words)
+    begun = (word.removesuffix("*") for word in given if word.endswith("*"))
+    return (*given, *chain.from_iterable(completions(word, stems_of).values() for word in begun))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import Pending
 from kb.lexical.postings import Postings
@@ -288,6 +289,7 @@ class FormerWords:
         self._numbers = np.full(reader.snapshot.size, -1, np.int32)
         self._numbers[rows] = places[: rows.size]
         self._reader = reader
+        self._tokenizer = tokenizer
         self._gone = Pending(0)
         self._gone.add(chunks)
         self._gone_rows = places[rows.size :]
@@ -307,11 +309,14 @@ class FormerWords:
         return scores
 
     def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return those of a word in these chunks, of which each was there."""
+        """Return those of a word in these chunks, of which each was there; None for a beginning of words."""
+        if word.endswith("*"):
+            return None
         return self._matches((word,)).occurrences(self._snapshot.rows_of(ids)[0])
 
     def _matches(self, words: Sequence[str]) -> Matches:
-        keys = [(key, word.endswith("*")) for word in words for key in self._reader.keys([word])]
+        sought = completed(words, self._tokenizer.tokens)
+        keys = [(key, word.endswith("*")) for word in sought for key in self._reader.keys([word])]
         return Matches(self._snapshot, [(key, self._postings(key, begins=begins)) for key, begins in keys])
 
     def _postings(self, key: Key, *, begins: bool) -> Postings:

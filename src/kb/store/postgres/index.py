@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from kb.lexical.beginnings import completions
+from kb.lexical.beginnings import completed
 from kb.store.analyzer import Fts5Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import admitted
@@ -104,7 +103,5 @@ class PostgresSelection:
 
     def _look_up(self, words: Sequence[str]) -> list[Word]:
         if (key := tuple(words)) not in self._looked_up:
-            begun = [word.removesuffix("*") for word in words if word.endswith("*")]
-            more = (completions(word, self._words.tokenizer.tokens).values() for word in begun)
-            self._looked_up[key] = self._words.look_up((*words, *chain.from_iterable(more)))
+            self._looked_up[key] = self._words.look_up(completed(words, self._words.tokenizer.tokens))
         return self._looked_up[key]

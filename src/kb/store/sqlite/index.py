@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
-from kb.lexical.beginnings import completions
+from kb.lexical.beginnings import completed
 from kb.lexical.bm25 import Matches, Occurrences
 from kb.lexical.index import HEADER_WEIGHT
 from kb.store.analyzer import Fts5Analyzer, Tokenizer
@@ -146,9 +146,7 @@ class SqliteSelection:
 
     def _completed(self, words: Sequence[str]) -> Terms:
         """Return the words, and for each beginning among them words that begin so and whose stems do not."""
-        begun = [word.removesuffix("*") for word in words if word.endswith("*")]
-        more = (completions(word, self._tokenizer.tokens).values() for word in begun)
-        return (*words, *chain.from_iterable(more))
+        return completed(words, self._tokenizer.tokens)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
