@@ -99,6 +99,23 @@ def test_everything_is_found_read_and_written_without_script(read, site):
 
 
 @pytest.mark.web
+@pytest.mark.parametrize(
+    ("text", "query", "marked"),
+    [
+        ("明天的天气预报说,有雨。", "天气", ["天气"]),
+        ("黒猫が好きです。 Catalogue of cats.", "猫 cat", ["猫", "cats"]),
+        ("หนังสือภาษาไทยเล่มนี้ดี", "ภาษา", ["ภาษา"]),
+        ("A lamp, and a lampshade.", "lamp", ["lamp"]),
+    ],
+)
+def test_the_page_of_a_document_marks_whole_words_and_parts_of_what_has_no_spaces(read, site, text, query, marked):
+    reader = read(f"{site.url}/new")
+    reader.submit("/new$", text=text, title="Marks")
+    reader.open(f"{str(reader.answer.url).partition('?')[0]}?chunk=0&q={query}")
+    assert [each.text for each in reader.page.xpath("//*[contains(@class, 'hit')]//mark")] == marked
+
+
+@pytest.mark.web
 def test_programs_are_told_in_json_that_nothing_is_served_there_and_people_on_a_page(site):
     problem = httpx2.get(f"{site.url}/nowhere")
     assert problem.headers["content-type"] == "application/problem+json"

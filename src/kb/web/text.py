@@ -24,6 +24,11 @@ SNIPPET: Final = 300
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of what follows them."""
 
+_UNSPACED: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u9fff"
+    r"\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+"""Letters and marks of scripts without spaces, and of Korean, as `kb.lexical.segment` has them."""
 
 _SIGNS: Final = re.compile(
     r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|\*\*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )"
@@ -46,14 +51,21 @@ def matched(text: str, ranges: Iterable[Sequence[int]]) -> set[str]:
 
 
 def mark(text: str, words: set[str]) -> Markup:
-    """Return a text, escaped, with words in `<mark>`."""
+    """Return a text, escaped, with words in `<mark>`: whole ones, but in scripts without spaces wherever they stand."""
     if not words:
         return escape(text)
-    pattern = r"\b(" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))) + r")\b"
-    parts = re.split(pattern, text, flags=re.IGNORECASE)
+    pattern = "|".join(map(_whole, sorted(words, key=len, reverse=True)))
+    parts = re.split(f"({pattern})", text, flags=re.IGNORECASE)
     return Markup("").join(
         Markup("<mark>{}</mark>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
     )
+
+
+def _whole(word: str) -> str:
+    """Return the pattern of a word; a letter of a script without spaces may have others beside it."""
+    before = "" if _UNSPACED.match(word[0]) else r"(?<!\w)"
+    after = "" if _UNSPACED.match(word[-1]) else r"(?!\w)"
+    return f"{before}{re.escape(word)}{after}"
 
 
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
