@@ -61,6 +61,23 @@ async def test_highlights_are_the_ranges_that_match_the_query(api, word):
     assert by_meaning["highlights"] == []
 
 
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("user_i*", ["user", "id", "user", "info"]),
+        ("config_organiz*", ["config", "organization"]),
+        ("user_id", ["user", "id", "user"]),
+        ('"user in it" lamp', ["user", "user", "user", "in", "it"]),
+    ],
+)
+async def test_what_is_written_in_one_is_marked_where_its_parts_follow_each_other(api, word, query, marked):
+    text = f"I had user_id in it, or user.info; is an organ in config_organization? An identity; a user in it. {word}"
+    text = text if "in it" in query else text.replace("a user in it", "it is")
+    await added(api, text, tags=[word])
+    [result] = (await api.search(query=query, tags=[word], fts_only=True))["results"]
+    assert [result["text"][start:end] for start, end in result["highlights"]] == marked
+
+
 async def test_results_fit_a_budget_of_tokens_and_say_what_was_left_out(api, embedder, word):
     for number in range(5):
         await added(api, f"Harbour {number}: " + "harbours and lighthouses along the coast " * 8 + word, tags=[word])

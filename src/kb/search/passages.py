@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -87,20 +88,25 @@ class Passage:
 
 
 class Highlighter:
-    """Finds the words of a query in texts."""
+    """Finds the words of a query in texts: of one that is several tokens, each where they follow each other."""
 
     def __init__(self, analyzer: Analyzer, words: Iterable[str]) -> None:
         self._analyzer = analyzer
         given = list(words)
         begun = [word.removesuffix("*") for word in given if word.endswith("*")]
-        self._stems = {stem for word in given for stem in analyzer.stems_of(word)}
-        self._stems.update(*(completions(word, analyzer.stems_of) for word in begun))
-        self._beginnings = tuple(stem for word in begun for stem in analyzer.stems_of(word)[-1:])
+        whole = [tuple(analyzer.stems_of(word)) for word in given]
+        beginnings = [tuple(analyzer.stems_of(word)) for word in begun]
+        for word, stems in zip(begun, beginnings, strict=True):
+            whole += [(*stems[:-1], stem) for stem in completions(word, analyzer.stems_of)]
+        self._stems = {stems[0] for stems in whole if len(stems) == 1}
+        self._beginnings = tuple(stems[0] for stems in beginnings if len(stems) == 1)
+        self._phrases = {stems for stems in whole if len(stems) > 1}
+        self._begun_phrases = {stems for stems in beginnings if len(stems) > 1}
         self._letters = {word for word in begun if is_letter(word)}
 
     def ranges(self, text: str) -> list[tuple[int, int]]:
         """Return where the words stand, in characters, the end excluded; those that overlap as one."""
-        if not self._stems:
+        if not (self._stems or self._phrases):
             return []
         found: list[tuple[int, int]] = []
         for start, end in self._places(text):
@@ -111,14 +117,29 @@ class Highlighter:
         return found
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        found = self._analyzer.stems(text)
-        if not self._beginnings:
-            return [(start, end) for start, end, stem in found if stem in self._stems]
-        return [(start, end) for start, end, stem in found if stem in self._stems or stem.startswith(self._beginnings)]
+        found = [*self._analyzer.stems(text)]
+        stems = [stem for _, _, stem in found]
+        places = {place for place, stem in enumerate(stems) if stem in self._stems or stem.startswith(self._beginnings)}
+        for phrase in self._phrases:
+            places.update(_places_of(phrase, stems, begins=False))
+        for phrase in self._begun_phrases:
+            places.update(_places_of(phrase, stems, begins=True))
+        return [found[place][:2] for place in sorted(places)]
 
     def _end(self, text: str, start: int, end: int) -> int:
         """Return where a word ends, of which a letter may be all that was looked for."""
         return next((start + len(letter) for letter in self._letters if text.startswith(letter, start)), end)
+
+
+def _places_of(phrase: Sequence[str], stems: Sequence[str], *, begins: bool) -> Iterator[int]:
+    """Yield the places of the stems of a phrase wherever they follow each other; with `begins`, the last may go on."""
+    *first, last = phrase
+    start = -1
+    with suppress(ValueError):  # there is no more
+        while (end := (start := stems.index(first[0], start + 1)) + len(first)) < len(stems):
+            is_last = stems[end] == last or (begins and stems[end].startswith(last))
+            if is_last and stems[start:end] == first:
+                yield from range(start, end + 1)
 
 
 def group(passages: Iterable[Passage]) -> list[Passage]:
