@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import apsw
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.search.fusion import Candidates, best, fuse
+from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.query import MAX_TERMS, Query, keywords
 from kb.store.rows import Filter
 from kb.store.sqlite.index import match_expression
@@ -67,6 +69,13 @@ def test_one_leg_alone_ranks_by_its_own_scores(leg):
 
 def test_equal_scores_are_ranked_by_age():
     assert ranked([1, 1, 1], [0.5, 0.5, 0.5]) == [1, 2, 3]
+
+
+def test_scores_can_be_measured_by_the_scale_of_others():
+    few, many = candidates([9, 5, 1], [0.9, 0.2, 0.8]), candidates([9, 5, 1, 0.5], [0.9, 0.2, 0.8, 0.1])
+    scaled = fuse(replace(many, scale=scale_of(few))).scores
+    assert scaled[:3].tolist() == fuse(few).scores.tolist()
+    assert scaled[3] < scaled[:3].min()
 
 
 def test_nothing_found_is_an_empty_list():

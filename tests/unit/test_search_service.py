@@ -135,6 +135,31 @@ def test_a_query_is_embedded_once_however_long_a_list_its_documents_take(store, 
     assert not model.begun.acquire(blocking=False)
 
 
+def test_the_best_documents_are_the_same_however_many_are_asked_for(store, service, model, monkeypatch):
+    monkeypatch.setattr("kb.search.service.CANDIDATES", 3)
+    model.go.set()
+    random = np.random.default_rng(4)
+    for number in range(14):
+        texts = ["lamp " * random.integers(0, 5) + f"snow {number} {each}" for each in range(random.integers(1, 9))]
+        chunks = [NewChunk(text, "", Place(1, 1, 0, len(text))) for text in texts]
+        vectors = random.normal(size=(len(texts), 384)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        with store.write() as tx:
+            tx.documents.add(Content("note", texts[0], str(number), chunks, vectors), None, ())
+
+    def found(top):
+        passages = service.search(Query.parse("lamp", Filter()), top, grouped=True, explain=True).results
+        for passage in (each for first in passages for each in (first, *first.more)):
+            legs = passage.explanation
+            assert legs.words.share + legs.meaning.share == pytest.approx(passage.score)
+        return [(each.document_id, each.score, [more.chunk_id for more in each.more]) for each in passages]
+
+    every = found(14)
+    assert len(every) == 14
+    for top in range(1, 14):
+        assert found(top) == every[:top]
+
+
 def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search(store, service, model, monkeypatch):
     monkeypatch.setattr("kb.search.service.CANDIDATES", 5)
     monkeypatch.setattr("kb.search.service.MOST_CANDIDATES", 40)

@@ -22,18 +22,34 @@ ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
 
 
+class Spread(NamedTuple):
+    """What makes a leg's scores z-scores: their mean and their standard deviation, 0 if they are equal."""
+
+    mean: float
+    deviation: float
+
+
+class Scale(NamedTuple):
+    """What the scores of both legs are measured by."""
+
+    fts: Spread
+    vec: Spread
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The union of the two legs' best chunks, by ascending id, each with both scores; higher is better.
 
     A score is NaN where the leg did not run, and in `fts` also where no word of the query matched. Those in `context`
-    are ranked by what they score together with their neighbours.
+    are ranked by what they score together with their neighbours. `scale` is that of other candidates, for scores that
+    can be compared with theirs; None for their own.
     """
 
     ids: NDArray[np.int64]
     fts: NDArray[np.float64]
     vec: NDArray[np.float64]
     context: Context = NO_CONTEXT
+    scale: Scale | None = None
 
 
 class Ranked(NamedTuple):
@@ -76,22 +92,41 @@ def fuse(candidates: Candidates) -> Fused:
     its own scores stand.
     """
     nothing = np.full(candidates.ids.size, np.nan)
-    if np.isnan(candidates.vec).all():
-        return Fused(candidates.fts, nothing, nothing, nothing)
-    if np.isnan(candidates.fts).all():
-        return Fused(candidates.vec, nothing, nothing, nothing)
+    if (alone := _leg_alone(candidates)) is not None:
+        return Fused(alone, nothing, nothing, nothing)
     fts, vec = _in_context(candidates)
-    words, meaning = (1 - ALPHA) * _z(fts), ALPHA * _z(vec)
-    return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec))
+    scale = candidates.scale or _scale(fts, vec)
+    words, meaning = (1 - ALPHA) * _z(fts, scale.fts), ALPHA * _z(vec, scale.vec)
+    return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale))
 
 
-def _lent(candidates: Candidates, fts: NDArray[np.float64], vec: NDArray[np.float64]) -> NDArray[np.float64]:
+def scale_of(candidates: Candidates) -> Scale | None:
+    """Return what the scores of candidates are measured by; None if only one leg ran."""
+    if _leg_alone(candidates) is not None:
+        return None
+    return candidates.scale or _scale(*_in_context(candidates))
+
+
+def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
+    """Return the scores of the leg that ran if only one did."""
+    if np.isnan(candidates.vec).all():
+        return candidates.fts
+    return candidates.vec if np.isnan(candidates.fts).all() else None
+
+
+def _scale(fts: NDArray[np.float64], vec: NDArray[np.float64]) -> Scale:
+    return Scale(_spread(fts), _spread(vec))
+
+
+def _lent(
+    candidates: Candidates, fts: NDArray[np.float64], vec: NDArray[np.float64], scale: Scale
+) -> NDArray[np.float64]:
     """Return how much neighbours changed each score, from the scores with them; NaN where there are none."""
     shares = np.full(candidates.ids.size, np.nan)
     if candidates.context.ids.size:
         places = np.searchsorted(candidates.ids, candidates.context.ids)
-        gained = ALPHA * (vec - candidates.vec) / (vec.std() or 1.0)
-        gained += (1 - ALPHA) * (fts - _or_zero(candidates.fts)) / (fts.std() or 1.0)
+        gained = ALPHA * (vec - candidates.vec) / (scale.vec.deviation or 1.0)
+        gained += (1 - ALPHA) * (fts - _or_zero(candidates.fts)) / (scale.fts.deviation or 1.0)
         shares[places] = gained[places]
     return shares
 
@@ -118,10 +153,18 @@ def placed(scores: NDArray[np.float64], limit: int) -> list[int | None]:
     ]
 
 
-def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    z: NDArray[np.float64] = scores - scores.mean()
-    z /= math.sqrt(np.vecdot(z, z) / z.size) or 1.0  # the standard deviation, in less time than numpy's own takes
+def _z(scores: NDArray[np.float64], spread: Spread) -> NDArray[np.float64]:
+    z: NDArray[np.float64] = scores - spread.mean
+    z /= spread.deviation or 1.0
     return z
+
+
+def _spread(scores: NDArray[np.float64]) -> Spread:
+    """Return the mean and the standard deviation, in less time than numpy's own takes."""
+    mean = float(scores.mean())
+    z = scores - mean
+    deviation = math.sqrt(np.vecdot(z, z) / z.size)
+    return Spread(mean, deviation)
 
 
 def _or_zero(scores: NDArray[np.float64]) -> NDArray[np.float64]:

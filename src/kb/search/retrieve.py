@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kb.search.explain import TermScores, explained
-from kb.search.fusion import Candidates, best, fuse
+from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kb.search.fusion import Ranked
+    from kb.search.explain import Explanation
+    from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
     from kb.telemetry.instruments import Instruments
@@ -65,22 +66,33 @@ class Retriever:
         self._vector = vector
         self._instruments = instruments
         self._successors_of = successors
-        self._successors: Successors = {}
+        self._successors: dict[int, Sequence[int]] = {}
+        self._lists: list[tuple[Candidates, int]] = []
+        self._scale: Scale | None = None
 
     def candidates(self, limit: int, top: int = 0) -> Candidates:
         """Return the `limit` best chunks of each leg, and for each of them the other leg's score.
 
-        What replaced one of the `top` best documents is among them.
+        What replaced one of the `top` best documents is among them. Asked again for more, the scores are measured by
+        the scale of the first.
         """
-        self._found, self._limit = self._with_successors(self._candidates(limit), top), limit
-        return self._found
+        found = self._with_successors(self._candidates(limit), top)
+        self._scale = self._scale or scale_of(found)
+        self._lists.append((found, limit))
+        return found
 
     def explain(self, passages: Iterable[Passage]) -> None:
-        """Say of some of the candidates that were last returned what their scores are made of."""
+        """Say of some of the candidates what their scores are made of, in the first list that has them."""
         shown = [*passages]
-        ids = np.array(sorted({passage.chunk_id for passage in shown}), np.int64)
-        by_word = {word: self._adds(word, ids) for word in self._terms}
-        explanations = explained(self._found, self._limit, ids, by_word)
+        missing = np.array(sorted({passage.chunk_id for passage in shown}), np.int64)
+        explanations: dict[int, Explanation] = {}
+        for found, limit in self._lists:
+            is_here = np.isin(missing, found.ids)
+            ids, missing = missing[is_here], missing[~is_here]
+            if not ids.size:
+                continue
+            by_word = {word: self._adds(word, ids) for word in self._terms}
+            explanations |= explained(found, limit, ids, by_word)
         for passage in shown:
             passage.explanation = explanations[passage.chunk_id]
 
@@ -100,7 +112,7 @@ class Retriever:
         if self._successors_of is None:
             return found
         documents = self._index.documents_of(found.ids)
-        self._successors = self._successors_of(set(documents))
+        self._successors |= self._successors_of(set(documents))
         if not self._successors:
             return found
         order = best(found, fuse(found).scores, found.ids.size).tolist()
@@ -129,7 +141,7 @@ class Retriever:
         vectors = np.full(ids.size, np.nan)
         if self._vector is not None:
             vectors = filled(vec, ids, partial(self._selection.cosines, self._vector.result()))
-        return Candidates(ids, filled(fts, ids, score_words), vectors, found.context)
+        return replace(found, ids=ids, fts=filled(fts, ids, score_words), vec=vectors)
 
     def _candidates(self, limit: int) -> Candidates:
         matches = EMPTY_SCORES
@@ -143,7 +155,8 @@ class Retriever:
             near = self._selection.nearest(vector, limit, exact=self._exact)
             ids = np.union1d(near.ids, matches.ids)
             scores = filled(matches, ids, partial(self._selection.full_text_scores, self._terms))
-            found = Candidates(ids, scores, filled(near, ids, partial(self._selection.cosines, vector)))
+            cosines = filled(near, ids, partial(self._selection.cosines, vector))
+            found = Candidates(ids, scores, cosines, scale=self._scale)
             return found if np.isnan(scores).all() else self._in_context(found, vector)
 
     def _in_context(self, found: Candidates, vector: NDArray[np.float32]) -> Candidates:

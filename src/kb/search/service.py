@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kb.embed.protocol import Embedder
+    from kb.search.fusion import Ranked
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Index, Store, Transaction
@@ -207,23 +208,31 @@ def best_passages(retriever: Retriever, top: int) -> list[Passage]:
 
 
 def best_documents(retriever: Retriever, top: int) -> list[Passage]:
-    """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for."""
-    limit = max(CANDIDATES, top) * PASSAGES
+    """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for.
+
+    What that adds stands behind what was found before, so that the order is the same whatever `top` is.
+    """
+    found: list[Ranked] = []
+    seen = set[int]()
+    limit = CANDIDATES * PASSAGES
     while True:
-        candidates = retriever.candidates(limit, top)
+        candidates = retriever.candidates(limit, max(CANDIDATES, top))
         fused = fuse(candidates)
         order = retriever.ordered(candidates, fused.scores)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
-        if len(documents) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
-            chosen = np.array(list(chain.from_iterable(documents[:top])), np.int64)
-            return group(retriever.passages(ranked(candidates, fused, chosen)))
+        added = [each for each in documents if each not in seen][: top - len(seen)]
+        seen.update(added)
+        chosen = np.array(list(chain.from_iterable(documents[each] for each in added)), np.int64)
+        found += ranked(candidates, fused, chosen)
+        if len(seen) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
+            return group(retriever.passages(found))
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
-def by_document(order: Sequence[int], documents: Sequence[int]) -> list[list[int]]:
+def by_document(order: Sequence[int], documents: Sequence[int]) -> dict[int, list[int]]:
     """Return the best candidates of each document, the best document first; both are given in the order of scores."""
     found: dict[int, list[int]] = {}
     for each, document_id in zip(order, documents, strict=True):
         if len(passages := found.setdefault(document_id, [])) < PASSAGES:
             passages.append(each)
-    return list(found.values())
+    return found
