@@ -71,6 +71,18 @@ def test_equal_scores_are_ranked_by_age():
     assert ranked([1, 1, 1], [0.5, 0.5, 0.5]) == [1, 2, 3]
 
 
+def test_a_leg_whose_scores_are_equal_adds_nothing():
+    fused = fuse(candidates([0.1] * 3, [0.5, 0.2, 0.1]))
+    assert fused.words.tolist() == [0, 0, 0]
+    assert fuse(candidates([3, 2, 1], [0.1] * 3)).meaning.tolist() == [0, 0, 0]
+
+
+def test_equal_matches_score_no_less_than_what_no_word_matches():
+    match, near = candidates([1e-6] * 3, [0.1] * 3), candidates([NAN] * 3, [0.9] * 3)
+    assert fuse(match).scores.tolist() == pytest.approx([1.1] * 3)
+    assert fuse(match).scores.min() > fuse(near).scores.max()
+
+
 def test_scores_can_be_measured_by_the_scale_of_others():
     few, many = candidates([9, 5, 1], [0.9, 0.2, 0.8]), candidates([9, 5, 1, 0.5], [0.9, 0.2, 0.8, 0.1])
     scaled = fuse(replace(many, scale=scale_of(few))).scores

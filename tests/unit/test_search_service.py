@@ -160,6 +160,19 @@ def test_the_best_documents_are_the_same_however_many_are_asked_for(store, servi
         assert found(top) == every[:top]
 
 
+def test_a_lone_match_scores_no_less_than_what_is_only_near(store, service, model, embedder):
+    model.go.set()
+    text = "Ticket E1042 waits for an answer."
+    add(store, [text], embedder.embed_passages([text])[0])
+    near = service.search(Query.parse("a question that nobody responded to", Filter()), 1, explain=True).results[0]
+    match = service.search(Query.parse("E1042", Filter()), 1, explain=True).results[0]
+    assert (near.score, near.fts_score) == (near.vec_score, None)
+    assert match.score == pytest.approx(1 + match.vec_score)
+    assert match.score > near.score
+    legs = match.explanation
+    assert (legs.words.share, legs.meaning.share) == pytest.approx((1, match.vec_score))
+
+
 def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search(store, service, model, monkeypatch):
     monkeypatch.setattr("kb.search.service.CANDIDATES", 5)
     monkeypatch.setattr("kb.search.service.MOST_CANDIDATES", 40)

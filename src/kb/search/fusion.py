@@ -22,6 +22,14 @@ ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
 
 
+LONE_MATCH = 1.0
+"""What words add to the score of candidates that nothing tells apart: no cosine is higher."""
+
+
+ROUNDING = 1e-9
+"""How far equal scores may seem to be from their mean."""
+
+
 class Spread(NamedTuple):
     """What makes a leg's scores z-scores: their mean and their standard deviation, 0 if they are equal."""
 
@@ -115,7 +123,15 @@ def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
 
 
 def _scale(fts: NDArray[np.float64], vec: NDArray[np.float64]) -> Scale:
-    return Scale(_spread(fts), _spread(vec))
+    """Return the mean and the deviation of both legs.
+
+    Where nothing tells candidates apart, as there is but one, the cosine stands, and a match of words adds as much as
+    no cosine exceeds: it shows no less than what is only near.
+    """
+    words, meaning = _spread(fts), _spread(vec)
+    if words.deviation or meaning.deviation:
+        return Scale(words, meaning)
+    return Scale(Spread(words.mean - LONE_MATCH, 1 - ALPHA), Spread(0.0, ALPHA))
 
 
 def _lent(
@@ -164,6 +180,8 @@ def _spread(scores: NDArray[np.float64]) -> Spread:
     mean = float(scores.mean())
     z = scores - mean
     deviation = math.sqrt(np.vecdot(z, z) / z.size)
+    if deviation < ROUNDING and scores.min() == scores.max():
+        return Spread(float(scores[0]), 0.0)
     return Spread(mean, deviation)
 
 
