@@ -101,6 +101,22 @@ def restored(backups, folder):
 
 
 @pytest.mark.parametrize("target", ["backups", "backup.tar"])
+def test_nothing_outside_comes_along_where_a_row_names_it(filled_data, tmp_path, target):
+    secret = filled_data.settings.data_dir / "keys.json"
+    secret.write_text("secret")
+    with filled_data.open() as store, store.write() as tx:
+        execute = tx.connection.execute
+        execute("UPDATE documents SET content_hash = './../keys.json' WHERE doc_type <> 'note'")
+        execute("UPDATE jobs SET staged = '../keys.json', content_hash = './../keys.json'")
+    back_up(filled_data.settings, tmp_path / target, keep=7)
+    place = Data(tmp_path / "other")
+    restore_backup(place.settings, tmp_path / target)
+    assert not list(tmp_path.rglob("other/**/keys.json"))
+    assert any("content_hash is no SHA-256" in fault for fault in verify_data(place.settings))
+    assert b"secret" not in b"".join(path.read_bytes() for path in tmp_path.glob(f"{target}*/**/*") if path.is_file())
+
+
+@pytest.mark.parametrize("target", ["backups", "backup.tar"])
 def test_what_was_backed_up_comes_back(filled_data, tmp_path, target):
     made = back_up(filled_data.settings, tmp_path / target, keep=7)
     assert made.manifest.missing == []

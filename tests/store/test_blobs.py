@@ -94,6 +94,25 @@ def test_a_folder_that_is_named_relatively_is_listed_as_any(tmp_path, monkeypatc
     assert names(blobs, KEPT) == [kept_as("ab" * 32)]
 
 
+@pytest.mark.parametrize("name", ["../secret", "files/../../secret", "{folder}/secret"])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_no_name_leads_out_of_a_folder(tmp_path, name, is_shared):
+    secret, name = tmp_path / "secret", name.format(folder=tmp_path)
+    secret.write_text("secret")
+    blobs = SharedFolder(tmp_path / "data", MARKER) if is_shared else FolderBlobs(tmp_path / "data")
+    put(blobs, MARKER)
+    put(blobs, staged_as("a"))
+    for act in (blobs.open, lambda name: blobs.copy(name, staged_as("b")), lambda name: put(blobs, name)):
+        with pytest.raises(FileNotFoundError):
+            act(name)
+    for act in (lambda: blobs.remove([name]), lambda: blobs.copy(staged_as("a"), name), lambda: list(blobs.list(name))):
+        with pytest.raises(FileNotFoundError):
+            act()
+    with pytest.raises(FileNotFoundError), blobs.local(name):
+        pass
+    assert secret.read_text() == "secret"
+
+
 def test_what_is_fetched_to_be_read_is_removed_afterwards(blobs, tmp_path):
     put(blobs, staged_as("a"))
     with pytest.raises(RuntimeError), blobs.local(staged_as("a")):

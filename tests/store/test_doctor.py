@@ -200,6 +200,8 @@ FOUND = {
             "DELETE FROM chunks WHERE document_id = 3 AND chunk_index = 0", "DELETE FROM chunks_vec WHERE chunk_id = 3"
         ),
     ),
+    "a hash is a path": ("sources", sql("UPDATE documents SET content_hash = './../kb.db' WHERE id = 2")),
+    "a hash of a former version is a path": ("sources", sql("UPDATE versions SET content_hash = './../kb.db'")),
     "a document is missing": ("references", sql("DELETE FROM documents WHERE id = 1")),
     "a table is damaged": ("pages", overwrite(b"The key is under the mat.")),
     "a file is not what it was": ("files", write(f"files/{DIGEST[:2]}/{DIGEST}")),

@@ -17,6 +17,7 @@ from kb.documents.restore import restore, revert
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
+from kb.maintenance import importing
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
@@ -138,18 +139,58 @@ def test_a_filled_knowledge_base_keeps_what_it_has_and_gives_new_ids(data, tmp_p
     assert list(verify_data(other.settings)) == []
 
 
-def test_an_import_that_is_given_again_goes_on(data, tmp_path, model_files):
+def test_an_import_that_is_given_again_goes_on(data, tmp_path, model_files, monkeypatch):
+    monkeypatch.setattr(importing, "SLICE", 1)
     export(data.settings, tmp_path / "export", as_notes=False)
-    lines = (tmp_path / "export" / "documents.jsonl").read_bytes()
     other = RealData(tmp_path / "other", model_files)
-    (tmp_path / "export" / "documents.jsonl").write_bytes(b"".join(lines.splitlines(keepends=True)[:2]) + b"{")
+
+    def cut_off(done):
+        assert done < 2
+
+    with pytest.raises(AssertionError):
+        import_folder(other.settings, tmp_path / "export", cut_off)
+    assert 0 < len(everything(other)[0]) < 5
     about = json.loads((tmp_path / "export" / "kb-export.json").read_text())
-    with pytest.raises(StoreError, match="line 3"):
-        import_folder(other.settings, tmp_path / "export", lambda _: None)
-    (tmp_path / "export" / "documents.jsonl").write_bytes(lines)
     assert about["last_document_id"] == 7
     import_folder(other.settings, tmp_path / "export", lambda _: None)
     assert everything(other) == everything(data)
+
+
+def rewrite(path, number, **fields):
+    """Give a line of an export other fields."""
+    lines = path.read_text("utf-8").splitlines()
+    lines[number - 1] = json.dumps(json.loads(lines[number - 1]) | fields)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def refused(other, exported):
+    """What is said of an export that is refused as a whole; nothing is written."""
+    with pytest.raises(StoreError) as refusal:
+        import_folder(other.settings, exported, lambda _: None)
+    assert not (other.settings.data_dir / "kb.db").exists()
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["documents.jsonl", "versions.jsonl"])
+@pytest.mark.parametrize("content_hash", ["./../keys.json", "./../../../etc/passwd", "0" * 63, "A" * 64, 5, None])
+def test_an_export_whose_hash_is_a_path_is_refused_as_a_whole(
+    data, tmp_path, model_files, embedder, name, content_hash
+):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    path = tmp_path / "export" / name
+    last = len(path.read_text("utf-8").splitlines())
+    rewrite(path, last, content_hash=content_hash)
+    said = refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
+    assert f"{name}, line {last}" in said
+    assert "content_hash" in said
+
+
+def test_a_line_that_is_cut_off_is_named_and_nothing_is_written(data, tmp_path, model_files):
+    export(data.settings, tmp_path / "export", as_notes=False)
+    path = tmp_path / "export" / "documents.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]) + b"{")
+    assert "line 3" in refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
 
 
 @pytest.mark.parametrize("damage", ["note", "file"])

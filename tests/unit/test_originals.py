@@ -8,7 +8,9 @@ from hashlib import sha256
 
 import pytest
 
-from kb.blobs.folder import FolderBlobs
+from kb.api.errors import NotFound
+from kb.blobs.folder import FolderBlobs, KeptFiles
+from kb.blobs.protocol import kept_as
 from kb.documents.originals import Originals
 from kb.documents.reread import queue_outdated
 from tests.store.test_store import add, content
@@ -56,6 +58,30 @@ def test_nothing_goes_where_the_database_is_empty(store, originals, tmp_path):
     add(store, "one")
     originals.sweep_strays(store)
     assert kept(tmp_path) == ["foreign"] * 4
+
+
+@pytest.mark.parametrize("hash_", ["./../secret", "../../secret", "{folder}/secret", "secret", "0" * 63, ""])
+def test_a_hash_that_is_none_leads_to_no_file(store, originals, tmp_path, hash_):
+    hash_, secret = hash_.format(folder=tmp_path), tmp_path / "secret"
+    secret.write_text("secret")
+    before = kept(tmp_path)
+    with store.write() as tx:
+        document_id = tx.documents.add(replace(content("a file", doc_type="text"), content_hash=hash_), None, ())
+        document = tx.documents.get(document_id)
+    for refused in (originals.open, originals.check):
+        with pytest.raises(NotFound):
+            refused(document)
+    with pytest.raises(FileNotFoundError), originals.local(hash_):
+        pass
+    for refused in (kept_as, KeptFiles(tmp_path / "files").path):
+        with pytest.raises(FileNotFoundError):
+            refused(hash_)
+    assert not KeptFiles(tmp_path / "files").has(hash_)
+    with store.write() as tx:
+        tx.documents.delete(document_id)
+    originals.sweep(store)
+    assert secret.read_text() == "secret"
+    assert kept(tmp_path) == before
 
 
 @pytest.fixture

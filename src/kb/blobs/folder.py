@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable
-from kb.blobs.protocol import BLOCK_SIZE, Blob, OpenBlob
+from kb.blobs.protocol import BLOCK_SIZE, DIGEST, Blob, OpenBlob
 from kb.filesystem import sync, sync_descriptor
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from kb.blobs.protocol import Readable
 
-DIGEST: Final = re.compile("[0-9a-f]{64}")
 PART: Final = ".part"
 """How the name of a file ends that is being written."""
 
@@ -40,8 +39,15 @@ class FolderBlobs:
         self._root = root
 
     def path(self, name: str) -> Path:
-        """Return where a blob is, if it is there."""
-        return self._root / name
+        """Return where a blob is, if it is there.
+
+        Raises:
+            FileNotFoundError: the name leads out of the folder.
+        """
+        path = PurePath(name)
+        if path.anchor or ".." in path.parts:
+            raise FileNotFoundError(f"no name of a file: {name!r}")
+        return self._root / path
 
     def put(self, name: str, content: Readable) -> None:
         """Write a blob, whole or not at all; it is on the disk when this returns."""
@@ -144,8 +150,18 @@ class KeptFiles:
         self._folder = folder
 
     def path(self, content_hash: str) -> Path:
-        """Return where the file with this content is, if it is kept."""
+        """Return where the file with this content is, if it is kept.
+
+        Raises:
+            FileNotFoundError: it is no SHA-256.
+        """
+        if not DIGEST.fullmatch(content_hash):
+            raise FileNotFoundError(f"no SHA-256: {content_hash!r}")
         return self._folder / content_hash[:2] / content_hash
+
+    def has(self, content_hash: str) -> bool:
+        """Return whether the file with this content is kept."""
+        return bool(DIGEST.fullmatch(content_hash)) and self.path(content_hash).exists()
 
     def digests(self) -> set[str]:
         """Return the hashes of the files that are kept."""

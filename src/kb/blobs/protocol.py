@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Protocol
 
@@ -15,6 +16,8 @@ BLOCK_SIZE: Final = 1 << 20
 
 STAGED: Final = "staging/"
 KEPT: Final = "files/"
+DIGEST: Final = re.compile("[0-9a-f]{64}")
+"""A SHA-256 in hex. What a row holds in its place, as another program may have written it, names no file."""
 
 
 def staged_as(name: str) -> str:
@@ -23,8 +26,19 @@ def staged_as(name: str) -> str:
 
 
 def kept_as(content_hash: str) -> str:
-    """Return the name of the blob of a kept file, which has the SHA-256 of its content."""
+    """Return the name of the blob of a kept file, which has the SHA-256 of its content.
+
+    Raises:
+        FileNotFoundError: it is no SHA-256, so that no file is kept under it.
+    """
+    if not DIGEST.fullmatch(content_hash):
+        raise FileNotFoundError(f"no SHA-256: {content_hash!r}")
     return f"{KEPT}{content_hash[:2]}/{content_hash}"
+
+
+def kept_names(content_hashes: Iterable[str]) -> Iterator[str]:
+    """Yield the names of the kept files with these hashes; what is no SHA-256 has none."""
+    return map(kept_as, filter(DIGEST.fullmatch, content_hashes))
 
 
 class Readable(Protocol):

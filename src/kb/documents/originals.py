@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import FilesUnavailable, NotFound
 from kb.api.models import NOTE
-from kb.blobs.protocol import KEPT, kept_as, staged_as
+from kb.blobs.protocol import KEPT, kept_as, kept_names, staged_as
 from kb.documents.staging import STRAY_SECONDS, remove_while
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Originals:
 
     def check(self, document: Document) -> None:
         """See that the file is there. Raises as `open`."""
-        if document.doc_type == NOTE or self.blobs.size(kept_as(document.content_hash)) is None:
+        names = [] if document.doc_type == NOTE else kept_names([document.content_hash])
+        if all(self.blobs.size(name) is None for name in names):
             raise _none_of(document)
 
     def local(self, content_hash: str) -> AbstractContextManager[Path]:
@@ -108,7 +109,7 @@ class Originals:
         """Remove the files that no document needs any more; where their place does not answer, the next time."""
         try:
             with store.write() as tx:
-                remove_while(tx, map(kept_as, tx.documents.take_unneeded_files()), self.blobs)
+                remove_while(tx, kept_names(tx.documents.take_unneeded_files()), self.blobs)
         except FilesUnavailable as error:
             logger.warning("files that no document needs stay for now: %s", error.detail)
 
@@ -118,4 +119,4 @@ def _none_of(document: Document) -> NotFound:
 
 
 def _needed(tx: Transaction) -> set[str]:
-    return set(map(kept_as, tx.documents.file_hashes()))
+    return set(kept_names(tx.documents.file_hashes()))

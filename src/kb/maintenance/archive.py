@@ -158,7 +158,7 @@ class FolderWriter:
 
     def has(self, digest: str) -> bool:
         """Return whether a backup has this file."""
-        return (self._root / object_name(digest)).exists()
+        return bool(DIGITS.fullmatch(digest)) and (self._root / object_name(digest)).exists()
 
     def put(self, file: BinaryIO) -> str:
         """Keep a file for this backup and others; return its SHA-256."""

@@ -18,6 +18,7 @@ from kb.maintenance.archive import (
     ARCHIVE,
     NAME,
     PART,
+    STAGED,
     FolderBackup,
     Manifest,
     backup_folders,
@@ -126,7 +127,8 @@ class Copier:
         with ExitStack() as stack:
             while True:
                 with self._moment.taken():
-                    originals, staged = self._originals.digests(), self._moment.staged()
+                    originals = self._originals.digests()
+                    staged = [each for each in self._moment.staged() if STAGED.fullmatch(each[0])]
                     needed = self._moment.file_hashes()
                     paths = self._paths(originals, staged)
                     wanted = {path: digest for path, digest in paths.items() if not self._has(path, digest)}

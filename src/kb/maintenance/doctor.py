@@ -134,15 +134,15 @@ def _open(settings: Settings) -> Verification:
 def _damaged_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
     """Yield the kept files that are not what they were."""
     for document_id, content_hash in database.file_hashes():
-        path = originals.path(content_hash)
-        if path.exists():
+        if originals.has(content_hash):
+            path = originals.path(content_hash)
             with path.open("rb") as file:
                 if file_digest(file, "sha256").hexdigest() != content_hash:
                     yield f"the file of document {document_id} is not what it was: {path}"
 
 
 def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
-    missing = [document_id for document_id, digest in database.file_hashes() if not originals.path(digest).exists()]
+    missing = [document_id for document_id, digest in database.file_hashes() if not originals.has(digest)]
     if missing:
         yield f"no file is kept of {len(missing)} documents, such as {missing[0]}: KB_KEEP_FILES was off, or it is lost"
 

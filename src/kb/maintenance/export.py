@@ -87,7 +87,7 @@ class _ExportWriter:
 
     def has(self, digest: str) -> bool:
         """Return whether the file is there."""
-        return self._originals.path(digest).exists()
+        return self._originals.has(digest)
 
     def put(self, file: BinaryIO) -> str:
         """Keep a file; return its SHA-256."""
@@ -191,8 +191,9 @@ def _write_notes(database: Path, folder: Path) -> None:
     kept = KeptFiles(folder / FILES)
     (folder / NOTES).mkdir()
     for each in leaving(database):
-        original = kept.path(each.document.content_hash)
-        if each.document.doc_type != NOTE and original.exists():
+        document = each.document
+        if document.doc_type != NOTE and kept.has(document.content_hash):
+            original = kept.path(document.content_hash)
             shutil.copyfile(original, folder / FILES / _name(each, Path(each.document.filename or "").suffix))
         else:
             (folder / NOTES / _name(each, ".md")).write_text(_markdown(each), "utf-8", newline="\n")

@@ -16,6 +16,7 @@ import numpy as np
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import FolderBlobs, KeptFiles
+from kb.blobs.protocol import DIGEST
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.staging import discard, stage
@@ -114,7 +115,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
 
     What is there already, with the same content and path, stays one document and gets the tags of both; what has
     another content at the same path is replaced, as when it is added. All else is new, with its times, and with its id
-    where neither that nor a higher one was ever given.
+    where neither that nor a higher one was ever given. Each line is checked before anything is written.
 
     Args:
         settings: those of the engine, which must not run.
@@ -125,6 +126,8 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
     """
     about = _about(folder)
+    for _ in _with_versions(folder):
+        """Nothing is written of an export that does not hold together."""
     path = database_path(settings.database_url, settings.data_dir)
     for each in (settings.data_dir, path.parent, settings.staging_dir, settings.files_dir):
         make_folder(each, "KB_DATA_DIR")
@@ -335,6 +338,8 @@ def _author(fields: dict[str, Any]) -> Author:
 
 
 def _state(fields: dict[str, Any]) -> Document:
+    if not DIGEST.fullmatch(str(fields["content_hash"])):
+        raise ValueError("content_hash: it is no SHA-256")
     return Document(**fields | {name: tuple(fields[name]) for name in ("tags", "own_tags")})
 
 

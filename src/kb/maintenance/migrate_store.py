@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import StoreError
-from kb.blobs.protocol import kept_as, staged_as
+from kb.blobs.protocol import kept_names, staged_as
 from kb.blobs.scratch import Blocks
 from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
@@ -109,7 +109,7 @@ def copy_files(names: Sequence[str], files: Blobs, copies: Blobs, show: Show) ->
 
 def names_of(tx: Transaction) -> list[str]:
     """Return the names of the files that documents came from, and of those that wait for a job."""
-    kept, staged = map(kept_as, tx.documents.file_hashes()), map(staged_as, tx.jobs.staged())
+    kept, staged = kept_names(tx.documents.file_hashes()), map(staged_as, tx.jobs.staged())
     return [*sorted(kept), *sorted(staged)]
 
 

@@ -46,6 +46,8 @@ SHORT_SECOND: Final = f"second_vectors WHERE length(vector) <> 4 * (SELECT dimen
 SHORT_FORMER: Final = "vectors IS NOT NULL AND length(vectors) <> 2 * dimensions() * chunk_count(chunks)"
 """Of what cannot be read the length is not known: another rule finds that."""
 
+NO_DIGEST: Final = "length(content_hash) <> 64 OR content_hash GLOB '*[^0-9a-f]*'"
+
 GIVEN_IDS: Final = (
     "SELECT 'documents' AS name, max(id) AS last FROM (SELECT id FROM documents"
     " UNION ALL SELECT document_id FROM versions UNION ALL SELECT document_id FROM bin)"
@@ -126,6 +128,8 @@ RULES: Final = (
         "SELECT id FROM documents WHERE NOT json_valid(own_tags)",
         "UPDATE documents SET own_tags = '[]' WHERE NOT json_valid(own_tags)",
     ),
+    Rule("documents whose content_hash is no SHA-256", f"SELECT id FROM documents WHERE {NO_DIGEST}"),
+    Rule("former versions whose content_hash is no SHA-256", f"SELECT id FROM versions WHERE {NO_DIGEST}"),
     Rule(
         "documents without a time",
         "SELECT id FROM documents WHERE julianday(created_at) IS NULL"
