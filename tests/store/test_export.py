@@ -186,6 +186,75 @@ def test_an_export_whose_hash_is_a_path_is_refused_as_a_whole(
     assert "content_hash" in said
 
 
+WRONG = {
+    "a moment": {"created_at": "zzz"},
+    "a moment of no calendar": {"created_at": "2026-02-30T00:00:00.000Z"},
+    "a moment of another zone": {"updated_at": "2026-01-31T12:00:00+01:00"},
+    "a type": {"doc_type": "<b>x"},
+    "no type": {"doc_type": ""},
+    "a tag": {"tags": ["fine", "\x1b[31mred"]},
+    "an empty tag": {"own_tags": ["  "]},
+    "no list": {"tags": "work"},
+    "a title": {"title": None},
+    "an id": {"id": 1 << 70},
+    "a field": {"other": 1},
+    "a page": {
+        "chunks": [{"text": "", "header": "", "heading": [], "page": -1, "lines": [1, 1], "characters": [0, 1]}]
+    },
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", ["documents.jsonl", "versions.jsonl"])
+def test_a_line_with_a_field_that_no_knowledge_base_has_is_refused_and_named(
+    data, tmp_path, model_files, embedder, name, wrong
+):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    rewrite(tmp_path / "export" / name, 2, **WRONG[wrong])
+    said = refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
+    [field] = WRONG[wrong]
+    assert f"{name}, line 2: {field}" in said
+    assert "\n" not in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("fields", [{"until": None}, {"deleted": {"at": "zzz", "part_of": None}}])
+def test_a_version_without_the_moment_of_its_end_is_refused_and_named(data, tmp_path, model_files, embedder, fields):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    rewrite(tmp_path / "export" / "versions.jsonl", 3, **fields)
+    said = refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
+    assert f"line 3: {next(iter(fields))}" in said
+
+
+def test_what_a_table_does_not_take_is_told_in_a_line(data, tmp_path, model_files, embedder):
+    change(data, embedder)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    path = tmp_path / "export" / "versions.jsonl"
+    first, *rest = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join([first, first, *rest]), "utf-8")
+    with pytest.raises(StoreError, match="does not take a document: UNIQUE"):
+        import_folder(RealData(tmp_path / "other", model_files).settings, tmp_path / "export", lambda _: None)
+
+
+@pytest.mark.parametrize("fields", [{"last_document_id": "7"}, {"history_begins": "zzz"}, {"kb-export": None}])
+def test_an_export_that_says_nonsense_of_itself_is_refused(data, tmp_path, model_files, fields):
+    export(data.settings, tmp_path / "export", as_notes=False)
+    path = tmp_path / "export" / "kb-export.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    assert next(iter(fields)) in refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
+
+
+def test_what_a_note_says_of_its_tags_comes_along_whatever_it_is(tmp_path, model_files, embedder):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    with data.open() as store:
+        write(store, embedder, '---\ntags: ["Berlin, Mitte", "\\e[31mred", " é "]\n---\nThe office.', "/office")
+    export(data.settings, tmp_path / "export", as_notes=False)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert everything(other)[0][1].own_tags == ("Berlin", "Mitte", "é")
+
+
 def test_a_line_that_is_cut_off_is_named_and_nothing_is_written(data, tmp_path, model_files):
     export(data.settings, tmp_path / "export", as_notes=False)
     path = tmp_path / "export" / "documents.jsonl"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
+from pydantic import ValidationError
 
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import FolderBlobs, KeptFiles
-from kb.blobs.protocol import DIGEST
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.staging import discard, stage
@@ -24,11 +23,12 @@ from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
+from kb.maintenance.export_lines import About, DocumentLine, VersionLine, wrong_field
 from kb.maintenance.restore import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
-from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, Place, VectorSpace, Version
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document, NewChunk, VectorSpace
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.transfer import (
     FormerVersion,
@@ -39,6 +39,7 @@ from kb.store.sqlite.transfer import (
     begin_history,
     find_binned,
     is_new,
+    refusals_told,
     set_replaced,
     skip_ids,
 )
@@ -135,7 +136,8 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         complete_restore(settings)
         embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         chunker, arrival = Chunker(embedder), _Arrival(settings, folder)
-        with closing(SqliteStore(path, VectorSpace.of(embedder.spec, settings.model_dir))) as store:
+        space = VectorSpace.of(embedder.spec, settings.model_dir)
+        with refusals_told(), closing(SqliteStore(path, space)) as store:
             with store.read() as tx:
                 arrival.is_into_new = is_new(tx)
             for part in _slices(_with_versions(folder)):
@@ -148,9 +150,9 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
                 on_documents(arrival.imported.added + arrival.imported.there)
             with store.write() as tx:
                 arrival.link(tx)
-                skip_ids(tx, about["last_document_id"])
-                if arrival.is_into_new and "history_begins" in about:
-                    begin_history(tx, about["history_begins"])
+                skip_ids(tx, about.last_document_id)
+                if arrival.is_into_new and "history_begins" in about.model_fields_set:
+                    begin_history(tx, about.history_begins)
     return arrival.imported
 
 
@@ -250,23 +252,24 @@ class _Arrival:
         return None
 
 
-def _about(folder: Path) -> dict[str, Any]:
+def _about(folder: Path) -> About:
     """Return what an export says of itself.
 
     Raises:
         StoreError: it is none, or of a later kb.
     """
     try:
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
-        if about["kb-export"] not in range(1, FORMAT + 1):
+        about = About.model_validate_json((folder / ABOUT).read_bytes())
+        if about.number not in range(1, FORMAT + 1):
             raise StoreError(f"{folder} was exported by a later kb: use that one.")
-        int(about["last_document_id"])
     except FileNotFoundError:
         raise StoreError(
             f"{folder} is no export of kb that 'kb import' takes, as no {ABOUT} is in it: 'kb add {folder}' adds its"
             " files, those of 'kb export --plain', too."
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except ValidationError as error:
+        raise StoreError(f"{folder} is no export of kb ({ABOUT}: {wrong_field(error)}).") from error
+    except OSError as error:
         raise StoreError(f"{folder} is no export of kb ({ABOUT}: {error}).") from error
     return about
 
@@ -291,68 +294,44 @@ def _with_versions(folder: Path) -> Iterator[Arriving]:
             raise StoreError(f"{folder / VERSIONS}: document {document_id} is neither there nor in the bin.")
 
 
-def _read(path: Path, parse: Callable[[dict[str, Any]], T]) -> Iterator[T]:
+def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:
     """Yield what the lines of a file are.
 
     Raises:
         StoreError: a line cannot be read, or a note is not what it was.
     """
     try:
-        with path.open(encoding="utf-8", newline="\n") as lines:
+        with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    yield parse(json.loads(line))
-                except (ValueError, KeyError, TypeError) as error:
-                    raise StoreError(f"{path}, line {number}: {error!r}.") from error
+                    yield parse(line)
+                except ValidationError as error:
+                    raise StoreError(f"{path}, line {number}: {wrong_field(error)}.") from error
+                except ValueError as error:
+                    raise StoreError(f"{path}, line {number}: {error}.") from error
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _document(fields: dict[str, Any]) -> Arriving:
-    part_of, chunks = fields.pop("part_of"), tuple(map(_chunk, fields.pop("chunks")))
-    number, author = fields.pop("version", 1), _author(fields)
-    document = _state(fields)
+def _document(line: bytes) -> Arriving:
+    read = DocumentLine.model_validate_json(line)
+    document, chunks = read.document, tuple(chunk.row() for chunk in read.chunks)
     _check_note(document, chunks)
-    return Arriving(document, part_of, chunks, number, author)
+    return Arriving(document, read.part_of, chunks, read.version, read.author)
 
 
-def _former(fields: dict[str, Any]) -> FormerVersion:
-    part_of, chunks_of, chunks = fields.pop("part_of"), fields.pop("chunks_of"), fields.pop("chunks")
-    number, until, author, deleted = (
-        fields.pop("version"),
-        fields.pop("until"),
-        _author(fields),
-        fields.pop("deleted", None),
-    )
-    document = _state(fields)
-    held = None if chunks is None else tuple(map(_chunk, chunks))
+def _former(line: bytes) -> FormerVersion:
+    read = VersionLine.model_validate_json(line)
+    held = None if read.chunks is None else tuple(chunk.row() for chunk in read.chunks)
     if held is not None:
-        _check_note(document, held)
-    version = Version(document, number, document.updated_at or document.created_at, until, author)
-    binned = Binned(document, number, deleted["part_of"], deleted["at"], _author(deleted)) if deleted else None
-    return FormerVersion(version, part_of, held, chunks_of, binned)
-
-
-def _author(fields: dict[str, Any]) -> Author:
-    return Author(*(fields.pop(name, None) for name in ("by", "client", "why")))
-
-
-def _state(fields: dict[str, Any]) -> Document:
-    if not DIGEST.fullmatch(str(fields["content_hash"])):
-        raise ValueError("content_hash: it is no SHA-256")
-    return Document(**fields | {name: tuple(fields[name]) for name in ("tags", "own_tags")})
+        _check_note(read.document, held)
+    return FormerVersion(read.former, read.part_of, held, read.chunks_of, read.binned)
 
 
 def _check_note(document: Document, chunks: Sequence[NewChunk]) -> None:
     text = "".join(chunk.text for chunk in chunks)
     if document.doc_type == NOTE and sha256(text.encode()).hexdigest() != document.content_hash:
         raise ValueError("the note is not what its content_hash says")
-
-
-def _chunk(fields: dict[str, Any]) -> NewChunk:
-    (first, last), (start, end) = fields["lines"], fields["characters"]
-    place = Place(first, last, start, end, tuple(fields["heading"]), fields["page"])
-    return NewChunk(fields["text"], fields["header"], place)
 
 
 def _slices(documents: Iterator[Arriving]) -> Iterator[list[Arriving]]:

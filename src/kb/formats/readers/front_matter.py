@@ -27,6 +27,7 @@ _TICKS: Final = re.compile(r"(\\[`#])|`+")
 _INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)")
 _LONGEST_TAG: Final = 200
 _MOST_TAGS: Final = 100
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_DATE: Final = 40
 
 
@@ -88,7 +89,8 @@ def _without_code(text: str) -> str:
 def tags_of(words: list[str]) -> tuple[str, ...]:
     """Return the words as tags: without their #, each once, and only what can be a tag."""
     tags = (one_line(word).lstrip("#").strip().strip("/") for word in words)
-    return tuple(dict.fromkeys(tag for tag in tags if tag and len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
+    known = (tag for tag in tags if tag and len(tag) <= _LONGEST_TAG and not _CONTROL.search(tag))
+    return tuple(dict.fromkeys(known))[:_MOST_TAGS]
 
 
 def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:

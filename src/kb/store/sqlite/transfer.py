@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,19 @@ class FormerVersion:
     chunks: Sequence[NewChunk | Chunk] | None
     chunks_of: int | None = None
     binned: Binned | None = None
+
+
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Say in a line what the database does not take.
+
+    Raises:
+        StoreError: it breaks a rule of a table.
+    """
+    try:
+        yield
+    except apsw.ConstraintError as error:
+        raise StoreError(f"The database does not take a document: {error}.") from error
 
 
 def leaving(path: Path) -> Iterator[Leaving]:
