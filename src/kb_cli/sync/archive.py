@@ -40,10 +40,11 @@ def unpacked(archive: Path, exclude: Sequence[str]) -> Iterator[tuple[Path, Sele
     with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
         folder = Path(scratch)
         try:
-            _unpack(archive, folder)
+            room = _Room(archive)
+            _unpack(archive, folder, room)
             for _ in range(MAX_DEPTH):
                 for inner in [path for path in folder.rglob("*") if is_archive(path)]:
-                    _unpack(inner, inner.parent)
+                    _unpack(inner, inner.parent, room)
                     inner.unlink()
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise UsageError(f"{archive} cannot be unpacked: {error}.") from None
@@ -52,11 +53,33 @@ def unpacked(archive: Path, exclude: Sequence[str]) -> Iterator[tuple[Path, Sele
         yield folder, select_files([str(folder)], exclude)
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+class _Room:
+    """What an archive may still hold, with all that is inside it.
+
+    Args:
+        archive: which is named when it holds more.
+    """
+
+    def __init__(self, archive: Path) -> None:
+        self._archive = archive
+        self._files, self._bytes = MAX_FILES, MAX_BYTES
+
+    def take(self, entries: Sequence[zipfile.ZipInfo]) -> None:
+        """Take what files need.
+
+        Raises:
+            UsageError: there is less.
+        """
+        self._files -= len(entries)
+        self._bytes -= sum(entry.file_size for entry in entries)
+        if self._files < 0 or self._bytes < 0:
+            raise UsageError(f"{self._archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
+
+
+def _unpack(archive: Path, folder: Path, room: _Room) -> None:
     with zipfile.ZipFile(archive) as content:
         entries = [each for each in content.infolist() if not (each.is_dir() or is_ignore_file(each.filename))]
-        if len(entries) > MAX_FILES or sum(entry.file_size for entry in entries) > MAX_BYTES:
-            raise UsageError(f"{archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
+        room.take(entries)
         for entry in entries:
             target = folder / _inner_path(entry.filename)
             target.parent.mkdir(parents=True, exist_ok=True)
