@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -80,3 +81,30 @@ def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
         assert (ended.returncode, ended.stdout) == (8, "")
         assert "There is no backup in" in ended.stderr
     assert outside("backup", env=here).returncode == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of files")
+async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_server, tmp_path):
+    with start_server(tmp_path / "data") as server:
+        async with EngineClient(server.url) as client:
+            await added(client, "The key is under the mat.")
+        server.stop()
+    assert outside("export", str(tmp_path / "export"), env=here).returncode == 0
+    assert outside("backup", str(tmp_path / "backups"), env=here).returncode == 0
+    commands = {
+        "imported": ["import", str(tmp_path / "export")],
+        "restored": ["restore", str(tmp_path / "backups")],
+        "copied": ["migrate-store", "--from", f"sqlite:///{tmp_path / 'data' / 'kb.db'}"],
+    }
+    before = os.umask(0o022)
+    try:
+        for folder, command in commands.items():
+            done = outside(*command, env=here | {"KB_DATA_DIR": str(tmp_path / folder)})
+            assert done.returncode == 0, done.stderr
+        done = outside("reindex", env=here | {"KB_DATA_DIR": str(tmp_path / "imported")})
+        assert done.returncode == 0, done.stderr
+    finally:
+        os.umask(before)
+    made = [path for folder in commands for path in [tmp_path / folder, *(tmp_path / folder).rglob("*")]]
+    assert {path.name for path in made} >= {"kb.db", "imported", "restored", "copied"}
+    assert [path for path in made if path.stat().st_mode & 0o077] == []

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 
 SECONDS = 10
 
@@ -18,7 +18,7 @@ def device(
 
     It is what `kb serve` would use: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
     """
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     benchmark = require("kb.embed.benchmark")
     embedder = require("kb.embed.open").open_embedder(
         settings.model_dir, settings.data_dir, settings.device, settings.precision

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
 
@@ -19,7 +19,7 @@ def doctor(
     The engine may keep running, and nothing is changed without --fix. With it, kb makes anew whatever follows from the
     texts; it removes no text and no file that came in. For damage to those there are backups.
     """
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     maintenance = require("kb.maintenance.doctor")
     with status_line(quiet=json) as show_status:
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.progress import status_line
 
 
@@ -18,7 +18,7 @@ def import_(
     The engine must not run. What is there with the same content and path stays one document. If it is interrupted, run
     it again: it continues.
     """
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     with status_line(quiet=False) as show_status:
         imported = require("kb.maintenance.importing").import_folder(
             settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.progress import status_line
 
 MAX_SHOWN = 100
@@ -28,7 +28,7 @@ def migrate_store(
     copy made before. The engine of the source may run: what is written after the beginning is not copied. Run it again,
     with that engine stopped, to copy what has changed since; also if it was interrupted.
     """
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     source_settings, target_settings = (settings.model_copy(update={"database_url": url}) for url in (source, target))
     begun = time.monotonic()
     with status_line(quiet=False) as show_status:

@@ -9,7 +9,7 @@ from kb.api.errors import EngineUnreachable
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.config import load_config
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
 
@@ -60,7 +60,7 @@ def awaited(answer: dict[str, Any]) -> dict[str, Any]:
 
 def reembed_here(action: Action) -> dict[str, Any]:
     """Do it without an engine; return what one would answer."""
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     with status_line(quiet=False) as show_status:
         progress = require("kb.maintenance.reembed").reembed(
             settings,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.progress import status_line
 
 
@@ -19,7 +19,7 @@ def reindex(
     The engine must not run. The full-text index and damaged vectors are made again, and free space is given back. The
     old database stays until the new one is complete: this needs as much room again, and can be interrupted.
     """
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     with status_line(quiet=False) as show_status:
         require("kb.maintenance.reindex").reindex(
             settings, lambda done, total: show_status(f"{done:,} of {total:,} chunks"), anew=vectors

@@ -8,7 +8,7 @@ import typer
 from kb_cli.runtime import output
 from kb_cli.runtime.call import call_for_each
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.optional import require
+from kb_cli.runtime.optional import data_settings, require
 from kb_cli.runtime.options import Json, Why
 from kb_cli.runtime.progress import status_line
 
@@ -49,7 +49,7 @@ def _restore_documents(ids: list[int], why: str | None, *, json: bool) -> int:
 
 def restore_backup(path: Path) -> None:
     """Put the newest backup at `path` in the place of the data that is there."""
-    settings = require("kb.settings").Settings.read()
+    settings = data_settings()
     with status_line(quiet=False) as show_status:
         restored = require("kb.maintenance.restore").restore_backup(settings, path.absolute(), show_status)
     output.print_line(f"{restored.name} of {restored.manifest.made_at} is restored")

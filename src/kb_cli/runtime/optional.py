@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -18,3 +19,14 @@ def require(module: str, extras: str = "engine,gateway,cpu") -> Any:  # noqa: AN
         return import_module(module)
     except ModuleNotFoundError as error:
         raise LocalError(f"{error.name} is not installed; this needs 'kb-local[{extras}]'.") from None
+
+
+def data_settings() -> Any:  # noqa: ANN401 - the engine's
+    """Return the engine's settings, for a command that writes the data directory: for its owner alone, like the engine.
+
+    Raises:
+        LocalError: the engine is not installed.
+        SettingError: a setting is wrong.
+    """
+    os.umask(0o077)
+    return require("kb.settings").Settings.read()
