@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Any, Final, Literal
-from unicodedata import normalize
 
 from pydantic import (
     AfterValidator,
@@ -25,6 +23,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from kb.api.doc_types import DOC_TYPES
+from kb.api.stream_safe import composed
 
 DEFAULT_TOP = 10
 DEFAULT_PAGE = 50
@@ -120,7 +119,7 @@ PAGE_BEFORE = "`next_cursor` of the page before."
 Tag = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
-    AfterValidator(partial(normalize, "NFC")),
+    AfterValidator(composed),
     Like(
         r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f\x85\ufeff][^,\x00-\x1f\x7f]*$",
         "a tag has no comma and no control character, and is more than white space",

@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Invalid
+from kb.api.stream_safe import stream_safe
 from kb.lexical.segment import LETTER_MARKS, RUN, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
@@ -72,6 +73,7 @@ class Query:
         Raises:
             Invalid: there are more phrases, or exclusions, than `MAX_CONDITIONS`.
         """
+        text = stream_safe(text)
         # A star in quotes means nothing.
         quoted = [(sign, phrase.strip("* ")) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
         phrases = [phrase for sign, phrase in quoted if not sign]
