@@ -117,11 +117,24 @@ async def test_three_prompts_can_be_picked(agent):
     assert "Anna likes tea" in kept.messages[0].content.text
 
 
-async def test_a_prompt_names_the_argument_that_is_missing(agent):
-    with pytest.raises(MCPError, match="question") as refused:
-        await agent.get_prompt("answer", {})
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("answer", "question: missing. answer takes question (needed), tags, source_path."),
+        ("remember", "what: missing. remember takes what (needed), tags."),
+    ],
+)
+async def test_a_prompt_names_the_argument_that_is_missing_and_nothing_is_logged_as_a_fault(
+    agent, server, prompt, said
+):
+    before = len(server.log.read_bytes())
+    with pytest.raises(MCPError) as refused:
+        await agent.get_prompt(prompt, {"tags": "x"})
     assert refused.value.error.code == INVALID_PARAMS
-    assert len(str(refused.value).splitlines()) == 1
+    assert str(refused.value) == said
+    logged = server.log.read_bytes()[before:].decode()
+    assert "Traceback" not in logged
+    assert "ERROR" not in logged
 
 
 async def test_tags_are_completed_also_behind_a_comma(agent, word):

@@ -7,7 +7,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from fastmcp.exceptions import NotFoundError, PromptError, ToolError, ValidationError
+from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from pydantic import ValidationError as PydanticError
 
@@ -103,13 +103,9 @@ class ArgumentErrors(Middleware):
         context: MiddlewareContext[GetPromptRequestParams],
         call_next: CallNext[GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
-        try:
-            return await call_next(context)
-        except PromptError as error:
-            # A missing argument, which FastMCP names in the cause alone.
-            if isinstance(error.__cause__, ValueError):
-                raise ValidationError(one_line(str(error.__cause__)), log_level=logging.INFO) from error
-            raise
+        if refusal := await _missing_of_prompt(context):  # FastMCP names it to the log alone, with a traceback
+            raise ValidationError(refusal, log_level=logging.INFO)
+        return await call_next(context)
 
 
 async def _error_text(error: Exception, context: MiddlewareContext[CallToolRequestParams]) -> str:
@@ -140,6 +136,18 @@ async def _parameters_text(context: MiddlewareContext[CallToolRequestParams], mi
     required = tool.parameters.get("required", ())
     names = [f"{each} (needed)" if each in required and missing else each for each in tool.parameters["properties"]]
     return f"{name} takes {', '.join(names) or 'none'}."
+
+
+async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams]) -> str:
+    """Return which arguments of a prompt are missing, and which there are; nothing if none is."""
+    name, given = context.message.name, context.message.arguments or {}
+    prompt = await context.fastmcp_context.fastmcp.get_prompt(name) if context.fastmcp_context else None
+    arguments = prompt.arguments or () if prompt else ()
+    missing = [each.name for each in arguments if each.required and each.name not in given]
+    if not missing:
+        return ""
+    names = [f"{each.name} (needed)" if each.required else each.name for each in arguments]
+    return f"{', '.join(missing)}: missing. {name} takes {', '.join(names)}."
 
 
 async def _unknown_tool(context: MiddlewareContext[CallToolRequestParams]) -> str:
