@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -57,8 +59,15 @@ class Reader:
         fields = form.form_values()
         if form.method == "GET":
             self._take(self.http.get(form.action, params=fields))
+        elif form.get("enctype") == "multipart/form-data":
+            self._take(self.http.post(form.action, files=parts(fields)))
         else:
             self._take(self.http.post(form.action, data=dict(fields)))
+
+
+def parts(fields):
+    """The fields of a form as its parts."""
+    return [(name, (None, value.encode())) for name, value in fields]
 
 
 @pytest.fixture
@@ -287,10 +296,79 @@ def test_an_original_comes_as_it_was_sent_and_as_a_download(read, server):
 def test_no_large_form_is_read_of_who_has_not_signed_in(read, server):
     reader = read(f"{server.url}/sign-in")
     token = reader.page.xpath("//body/@data-token")[0]
-    for place, data in (("new", {"text": "x" * 5_000_000}), ("preview", {"text": "x"}), ("add", {})):
-        answer = reader.http.post(f"{server.url}/{place}", data=data | {"token": token}, headers={"Accept": "*/*"})
+    for place, data in (("new", {"text": "x" * 4_500_000}), ("preview", {"text": "x"}), ("add", {})):
+        sent = parts((data | {"token": token}).items())
+        answer = reader.http.post(f"{server.url}/{place}", files=sent, headers={"Accept": "*/*"})
         assert answer.status_code == 401, place
     assert reader.http.post(f"{server.url}/sign-in", data={"key": "x" * 100_000, "token": token}).status_code == 413
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("first", ["the token of another", "another field", "a file"])
+def test_of_a_form_that_is_not_ours_no_more_is_read_than_its_beginning(site, first):
+    fields = {
+        "the token of another": 'Content-Disposition: form-data; name="token"\r\n\r\n' + "0" * 64,
+        "another field": 'Content-Disposition: form-data; name="tags"\r\n\r\nwork',
+        "a file": 'Content-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + "x" * 200_000,
+    }
+    said = [
+        "POST /add HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: multipart/form-data; boundary=b",
+        f"Content-Length: {300 << 20}",
+        "",
+        "--b",
+        f"{fields[first]}\r\n--b",
+        'Content-Disposition: form-data; name="file"; filename="b"',
+        "",
+        "The rest never comes.",
+    ]
+    with socket.create_connection(("127.0.0.1", urlsplit(site.url).port), timeout=20) as connection:
+        connection.sendall("\r\n".join(said).encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 403 ")
+
+
+@pytest.mark.web
+def test_a_form_holds_no_more_than_the_limits_say(read, site):
+    reader = read(f"{site.url}/new")
+    token = reader.page.xpath("//body/@data-token")[0]
+    tags = f"d/{site.ids['Boat']}/tags"
+
+    def status(place, fields, **sent):
+        return reader.http.post(f"{site.url}/{place}", **(sent or {"files": parts([("token", token), *fields])}))
+
+    assert status("preview", [("text", "x" * 500_000)]).status_code == 200
+    assert status("new", [("text", "x" * 4_000_001)]).status_code == 422
+    refused = status(tags, [("add", "x" * (64 << 10 | 1))])
+    assert refused.status_code == 422
+    assert "form: a field has at most 65536 bytes." in refused.text
+    assert status(tags, [("add", "x" * (3 << 19))]).status_code == 422
+    assert status(tags, [("other", "x")] * 120).status_code == 422
+    assert status(tags, [], data={"token": token, "add": "x" * (64 << 10 | 1)}).status_code == 422
+    assert status("preview", [], data={"token": token, "text": "x" * (256 << 10)}).status_code == 413
+    file = {"token": (None, token.encode()), "file": ("a.txt", b"x")}
+    assert status("new", [], files=file).status_code == 422
+    assert not {"other", "x"} & set(site.engine.get(f"documents/{site.ids['Boat']}").json()["tags"])
+
+
+@pytest.mark.web
+@pytest.mark.parametrize("place", ["preview", "api/v1/jobs"])
+def test_a_form_in_an_encoding_that_takes_long_to_decode_is_refused(read, site, place):
+    reader = read(f"{site.url}/new")
+    for declared in ("charset=punycode", "charset=utf-8; charset=punycode", "charset*=utf-8''punycode"):
+        kind = {"Content-Type": f"multipart/form-data; {declared}; boundary=b"}
+        body = b'--b\r\nContent-Disposition: form-data; name="title"\r\n\r\nx\r\n--b--\r\n'
+        answer = reader.http.post(f"{site.url}/{place}", content=body, headers=kind)
+        assert answer.status_code == 422
+        assert "UTF-8" in answer.text
+    assert (
+        "UTF-8"
+        not in reader.http.post(
+            f"{site.url}/{place}",
+            content=body,
+            headers={"Content-Type": "multipart/form-data; charset=UTF-8; boundary=b"},
+        ).text
+    )
 
 
 def write(site, **note):
@@ -366,9 +444,10 @@ def test_who_asks_for_the_head_of_a_page_gets_that_of_the_page(site):
 @pytest.mark.web
 def test_a_preview_that_takes_long_keeps_nobody_waiting(read, site):
     reader = read(f"{site.url}/new")
-    form = {"token": reader.page.xpath("//body/@data-token")[0], "text": "*a_ " * 50_000}
+    token = reader.page.xpath("//body/@data-token")[0]
+    form = parts([("token", token), ("text", "*a_ " * 50_000)])
     with ThreadPoolExecutor(1) as threads:
-        preview = threads.submit(reader.http.post, f"{site.url}/preview", data=form)
+        preview = threads.submit(reader.http.post, f"{site.url}/preview", files=form)
         answered = 0
         while not preview.done():
             assert httpx2.get(f"{site.url}/readyz").status_code == 200

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
 from kb.api.models import WORD, FileRequest, NoteRequest
+from kb.asgi.form_charset import check_charset
 from kb.routes.examples import EXAMPLES
 from kb.routes.limits import check_note, check_tags, json_limits, too_many_values
 from kb.settings import Settings
@@ -74,8 +75,9 @@ async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormD
     """Read a form, whose file is on disk if it is large.
 
     Raises:
-        Invalid: it has more fields than it may have tags, or a larger one than any may be.
+        Invalid: it has more fields than it may have tags, or a larger one than any may be, or is not in UTF-8.
     """
+    check_charset(request.headers)
     limits = {"max_files": 1, "max_fields": OTHER_FIELDS + settings.max_tags, "max_part_size": MAX_FIELD}
     try:
         form = await request.form(**limits)

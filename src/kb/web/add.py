@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kb.web.visits import Visit
 
 PAGE: Final = 50
+MAX_FILES: Final = 1000
 STATES: Final = ("queued", "running", "failed", "done")
 
 
@@ -28,7 +29,7 @@ async def add(request: Request, visit: Visit) -> Response:
     if request.method != "POST":
         await visit.require()
         return render(request, "add.html", refused=[])
-    form = await visit.form(request)
+    form = await visit.form(request, files=MAX_FILES)
     tags = split_tags(str(form.get("tags", "")))
     files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
     path = str(form.get("source_path", "")) or None

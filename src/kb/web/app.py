@@ -44,6 +44,12 @@ SMALL_BODY: Final = 1 << 20
 SIGN_IN_BODY: Final = 64 << 10
 """What is read of those who have not signed in."""
 
+ENCODED_BODY: Final = 256 << 10
+"""What is read of a form that is not multipart: it is decoded at once, and meanwhile nothing else is done."""
+
+BYTES_OF_CHARACTER: Final = 4
+"""The most that UTF-8 takes for one."""
+
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (
     "The pages of kb are not installed: pip install 'kb-local[web]' brings them, 'make setup' in a clone of it.\n"
@@ -206,7 +212,7 @@ def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
         return settings.max_upload_mb << 20
     if path in ("/sign-in", "/sign-out"):
         return SIGN_IN_BODY
-    return SMALL_BODY + 12 * settings.max_note_chars
+    return SMALL_BODY + BYTES_OF_CHARACTER * settings.max_note_chars if is_form else ENCODED_BODY
 
 
 async def on_nothing(request: Request, _: Exception) -> Response:

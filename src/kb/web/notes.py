@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 
 from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
 from kb.web.documents import split_tags
+from kb.web.forms import MAX_FIELD
 from kb.web.pages import HEADERS, redirect, render
 from kb.web.text import markdown
 
@@ -33,7 +34,7 @@ async def new(request: Request, visit: Visit) -> Response:
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
         draft = {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")}
         return render(request, "edit.html", draft=draft, id=None, content_hash="", wrong=None)
-    form = await visit.form(request)
+    form = await note_form(request, visit)
     draft = sent(form)
     try:
         note = {name: value for name, value in draft.items() if name != "tags" and value}
@@ -53,7 +54,7 @@ async def edit(request: Request, visit: Visit) -> Response:
     if request.method != "POST":
         draft = as_draft(note)
         return render(request, "edit.html", draft=draft, id=note_id, content_hash=note["content_hash"], wrong=None)
-    form = await visit.form(request)
+    form = await note_form(request, visit)
     draft, base = sent(form), str(form.get("content_hash", ""))
     tags, former = split_tags(draft["tags"]), note["tags"]
     try:
@@ -87,9 +88,14 @@ async def edit(request: Request, visit: Visit) -> Response:
 
 async def preview(request: Request, visit: Visit) -> Response:
     """A note's text as it will be shown."""
-    form = await visit.form(request)
+    form = await note_form(request, visit)
     html = await asyncio.to_thread(markdown, str(form.get("text", ""))[:200_000])
     return HTMLResponse(str(html), headers=HEADERS)
+
+
+async def note_form(request: Request, visit: Visit) -> FormData:
+    """Return a form whose fields may hold a note. Raises as `Visit.form`."""
+    return await visit.form(request, field=max(MAX_FIELD, 4 * request.app.state.settings.max_note_chars))
 
 
 def sent(form: FormData) -> dict[str, str]:

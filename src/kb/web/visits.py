@@ -17,6 +17,7 @@ from kb.api.versions import USER_AGENT
 from kb.client.asgi import ASGITransport, scope_of
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
+from kb.web.forms import MAX_FIELD, OTHER_FIELDS, FormLimits, read_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,15 +96,21 @@ class Visit:
         if not (isinstance(token, str) and hmac.compare_digest(token.encode(), self.token.encode())):
             raise ForeignOrigin("This form is out of date: load the page again, then send it once more.")
 
-    async def form(self, request: Request) -> FormData:
+    async def form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
         """Return the form that was sent, if it is ours; it is read for those alone who may use the engine.
+
+        Args:
+            request: what was sent.
+            field: the most bytes of a field.
+            files: the most files.
 
         Raises:
             ForeignOrigin: it is not.
             Unauthorized: a key is needed.
+            Invalid: it goes over a limit.
         """
         await self.require()
-        return await self.open_form(request)
+        return await self.open_form(request, field=field, files=files)
 
     async def require(self) -> None:
         """Refuse who may not use the engine.
@@ -113,13 +120,13 @@ class Visit:
         """
         await self.engine.jobs(limit=1)
 
-    async def open_form(self, request: Request) -> FormData:
-        """Return the form of one who need not have signed in. Raises `ForeignOrigin` as `form`."""
-        if token := request.headers.get("x-kb-token"):
+    async def open_form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
+        """Return the form of one who need not have signed in. Raises `ForeignOrigin` and `Invalid` as `form`."""
+        token = request.headers.get("x-kb-token")
+        if token is not None:
             self.check(token)
-        form = await request.form(max_files=1000, max_fields=1100, max_part_size=64 << 20)
-        self.check(token or form.get("token"))
-        return form
+        limits = FormLimits(OTHER_FIELDS + request.app.state.settings.max_tags, field, files)
+        return await read_form(request, limits, self.check if token is None else lambda _: None)
 
     def sign_in(self, key: str) -> None:
         """Begin a session, with an id that nobody knew before."""

@@ -169,7 +169,9 @@
       drawing?.abort();
       drawing = new AbortController();
       try {
-        const answer = await ask(`${root}preview`, { method: "POST", signal: drawing.signal, headers: { "X-KB-Token": token }, body: new URLSearchParams({ text: text.value }) });
+        const body = new FormData();
+        body.append("text", text.value);
+        const answer = await ask(`${root}preview`, { method: "POST", signal: drawing.signal, headers: { "X-KB-Token": token }, body });
         if (answer.ok) preview.innerHTML = await answer.text();
       } catch {}
     };
