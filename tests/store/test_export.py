@@ -118,6 +118,20 @@ def test_what_is_there_already_stays_one_document(data, tmp_path):
     assert everything(data) == before
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_documents_that_hold_the_same_come_over_each_by_itself_and_once(tmp_path, model_files, embedder, count):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    made = embed_draft(draft_note("The same again.", None, embedder), embedder)
+    with data.open() as store, store.write() as tx:
+        for _ in range(count):
+            tx.documents.add(made, None, [])
+    export(data.settings, tmp_path / "export", as_notes=False)
+    for expected in ((count, 0), (0, count)):
+        imported = import_folder(other.settings, tmp_path / "export", lambda _: None)
+        assert (imported.added, imported.there) == expected
+        assert everything(other) == everything(data)
+
+
 def test_a_filled_knowledge_base_keeps_what_it_has_and_gives_new_ids(data, tmp_path, model_files, embedder):
     export(data.settings, tmp_path / "export", as_notes=False)
     other = RealData(tmp_path / "other", model_files)

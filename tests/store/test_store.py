@@ -535,6 +535,18 @@ def test_the_same_file_under_another_name_is_the_same_document_with_the_last_nam
     assert (document.id, document.filename) == (document_id, "second.txt")
 
 
+@pytest.mark.requirement("E-11")
+@pytest.mark.parametrize("source_path", [None, "/one"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_content_that_several_documents_hold_goes_to_the_oldest_of_them(store, count, source_path):
+    equal = [add(store, "the same words", source_path=source_path) for _ in range(count)]
+    with store.write() as tx:
+        assert save(tx, content("the same words"), source_path, ["again"]) == (equal[0], True)
+    with store.read() as tx:
+        assert [tx.documents.get(each).tags for each in equal] == [("again",)] + [()] * (count - 1)
+        assert tx.documents.with_content("hash of nothing", source_path, note=True) is None
+
+
 def test_a_job_comes_back_as_it_was_accepted(store):
     job = NewJob("file", "T", "/p", ("a", "b"), None, "staged", "a.txt", "key", "request", "content", 7, 2)
     with store.write() as tx:

@@ -134,11 +134,9 @@ class PostgresDocuments:
     ) -> Document | None:
         """Return the oldest note, or else file, that holds this content under this path."""
         wanted = {"content_hash": content_hash, "source_path": source_path, "note": note}
-        ids = self._execute(self._sql["find_by_content"], wanted)
-        if limit is None:
-            return self._found(ids.get)
-        documents = filter(None, (self.get(document_id) for (document_id,) in ids.fetchall()))
-        return next((each for each in documents if limit.admits(each.tags, each.source_path)), None)
+        ids = self._execute(self._sql["find_by_content"], wanted).fetchall()
+        documents = filter(None, (self.get(document_id) for (document_id,) in ids))
+        return next((each for each in documents if limit is None or limit.admits(each.tags, each.source_path)), None)
 
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
