@@ -392,6 +392,24 @@ def test_former_versions_and_the_bin_come_back_version_by_version(data, tmp_path
             assert tx.documents.get(6).source_path == "/files/6"
 
 
+@pytest.mark.parametrize("paths", [("/mail#a", "/mail#b"), (None, None)])
+def test_documents_in_the_bin_that_held_the_same_come_over_each_by_itself_and_once(
+    tmp_path, model_files, embedder, paths
+):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    made = embed_draft(draft_note("The same again.", None, embedder), embedder)
+    with data.open() as store, store.write() as tx:
+        whole = tx.documents.add(embed_draft(draft_note("A mail.", None, embedder), embedder), "/mail", [])
+        ids = [whole, *(tx.documents.add(made, path, [], whole) for path in paths)]
+        for document_id in reversed(ids):
+            tx.history.discard(document_id, NOBODY)
+    export(data.settings, tmp_path / "export", as_notes=False)
+    for expected in ((3, 0), (0, 3)):
+        imported = import_folder(other.settings, tmp_path / "export", lambda _: None)
+        assert (imported.added, imported.there) == expected
+        assert past(other) == past(data)
+
+
 def test_what_stood_once_is_found_by_words_and_vectors_after_an_import(data, tmp_path, model_files, embedder):
     then = datetime.now(UTC)
     time.sleep(0.01)

@@ -167,6 +167,7 @@ class _Arrival:
         self.is_into_new = False
         self._ids: dict[int, int] = {}
         self._new: set[int] = set()
+        self._in_bin: set[int] = set()
         self._unlinked: dict[int, int] = {}
 
     def keep_originals(self, part: Sequence[Arriving]) -> None:
@@ -209,14 +210,16 @@ class _Arrival:
         """Write what is known of a document in the bin; return its id if it was not there."""
         assert each.binned  # noqa: S101 - the caller saw to it
         assert each.binned.binned  # noqa: S101 - likewise
-        if (there := find_binned(tx, each.binned)) is not None:
+        there = next((id_ for id_ in find_binned(tx, each.binned) if id_ not in self._in_bin), None)
+        if there is None:
+            self.imported.added += 1
+            became = add_binned(tx, each.binned, self._became(each.binned.binned.part_of))
+        else:
             self.imported.there += 1
-            self._ids[each.document.id] = there
-            return None
-        self.imported.added += 1
-        added = add_binned(tx, each.binned, self._became(each.binned.binned.part_of))
-        self._ids[each.document.id] = added
-        return added
+            became = there
+        self._ids[each.document.id] = became
+        self._in_bin.add(became)
+        return became if there is None else None
 
     def _add_versions(
         self, tx: SqliteTransaction, each: Arriving, document_id: int, vectors: Sequence[NDArray[np.float32]]

@@ -186,19 +186,21 @@ def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None
     return added
 
 
-def find_binned(tx: SqliteTransaction, former: FormerVersion) -> int | None:
-    """Return the document in the bin that was the same, and went there at the same moment."""
+def find_binned(tx: SqliteTransaction, former: FormerVersion) -> list[int]:
+    """Return the documents in the bin that were the same, at the same path, and went there at the same moment."""
     assert former.binned  # noqa: S101 - the caller saw to it
-    found: int | None = tx.connection.execute(
+    document = former.version.document
+    found = tx.connection.execute(
         "SELECT bin.document_id FROM bin JOIN versions USING (document_id, number)"
-        " WHERE deleted_at = ? AND content_hash = ? AND created_at = ?",
+        " WHERE deleted_at = ? AND content_hash = ? AND created_at = ? AND source_path IS ? ORDER BY bin.document_id",
         (
             _as_stored(former.binned.deleted_at),
-            former.version.document.content_hash,
-            _as_stored(former.version.document.created_at),
+            document.content_hash,
+            _as_stored(document.created_at),
+            document.source_path,
         ),
-    ).get
-    return found
+    )
+    return [document_id for (document_id,) in found]
 
 
 def add_version(
