@@ -410,6 +410,47 @@ def test_a_note_that_is_saved_unchanged_stays_as_it_is(read, site):
 
 
 @pytest.mark.web
+@pytest.mark.parametrize("is_conflict", [False, True])
+def test_tags_and_a_title_that_someone_else_set_meanwhile_stay(read, site, is_conflict):
+    note = write(site, title="Before", text="Shared by two.", tags=["kept", "dropped"])
+    reader = read(f"{site.url}/d/{note}/edit")
+    theirs = {"title": "Theirs", "tags_add": ["urgent"], "tags_remove": ["kept"]}
+    theirs |= {"text": "Theirs, too."} if is_conflict else {}
+    site.engine.patch(f"notes/{note}", json=theirs).raise_for_status()
+    reader.submit("/edit$", text="Mine.", tags="kept, dropped, mine")
+    if is_conflict:
+        reader.submit("/edit$", text="Mine.")
+    after = site.engine.get(f"documents/{note}").json()
+    assert (after["title"], after["tags"], after["chunks"][0]["text"]) == (
+        "Theirs",
+        ["dropped", "mine", "urgent"],
+        "Mine.",
+    )
+
+
+@pytest.mark.web
+def test_a_conflict_shows_the_title_and_tags_that_will_be_saved(read, site):
+    note = write(site, title="Before", text="Shared.", tags=["dropped", "kept"])
+    reader = read(f"{site.url}/d/{note}/edit")
+    change = {"title": "Theirs", "tags_add": ["urgent"], "text": "Theirs."}
+    site.engine.patch(f"notes/{note}", json=change).raise_for_status()
+    reader.submit("/edit$", text="Mine.", title="Mine", tags="kept")
+    [form] = [each for each in reader.page.forms if "shown_tags" in each.fields]
+    assert (form.fields["title"], form.fields["tags"]) == ("Mine", "kept, urgent")
+    reader.submit("/edit$", text="Mine.", tags="kept")
+    after = site.engine.get(f"documents/{note}").json()
+    assert (after["title"], after["tags"]) == ("Mine", ["kept"])
+
+
+@pytest.mark.web
+def test_a_title_that_a_note_was_not_given_goes_on_following_its_text(read, site):
+    note = write(site, text="# First heading\n\nWords.")
+    reader = read(f"{site.url}/d/{note}/edit")
+    reader.submit("/edit$", text="# Second heading\n\nWords.")
+    assert site.engine.get(f"documents/{note}").json()["title"] == "Second heading"
+
+
+@pytest.mark.web
 @pytest.mark.parametrize("base", ["", "*", "ü"])
 def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read, site, base):
     note = write(site, title="Kept", text=f"Stays, whatever {base!r} is.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import HTMLResponse
 
@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from kb.api.errors import KbError
     from kb.web.pages import Row
     from kb.web.visits import Visit
 
 WAIT_SECONDS = 20
 HASH: Final = re.compile("[0-9a-f]{64}")
+
+Draft = dict[str, str]
+"""A note in a form: its title, text and tags."""
+
+NOTHING: Final[Draft] = {"title": "", "tags": ""}
 
 
 async def new(request: Request, visit: Visit) -> Response:
@@ -32,15 +38,14 @@ async def new(request: Request, visit: Visit) -> Response:
         await visit.require()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
-        draft = {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")}
-        return render(request, "edit.html", draft=draft, id=None, content_hash="", wrong=None)
+        return _form(request, {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")})
     form = await note_form(request, visit)
     draft = sent(form)
     try:
         note = {name: value for name, value in draft.items() if name != "tags" and value}
         job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), wait=WAIT_SECONDS)
     except (Invalid, TooLarge) as error:
-        return render(request, "edit.html", error.status, draft=draft, id=None, content_hash="", wrong=error.detail)
+        return _form(request, draft, error=error)
     saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
     return redirect(visit, f"{saved}?saved=new")
 
@@ -52,37 +57,22 @@ async def edit(request: Request, visit: Visit) -> Response:
     if note["doc_type"] != "note":
         raise NotANote
     if request.method != "POST":
-        draft = as_draft(note)
-        return render(request, "edit.html", draft=draft, id=note_id, content_hash=note["content_hash"], wrong=None)
+        return _form(request, as_draft(note), as_draft(note), note_id, note["content_hash"])
     form = await note_form(request, visit)
-    draft, base = sent(form), str(form.get("content_hash", ""))
-    tags, former = split_tags(draft["tags"]), note["tags"]
+    mine, base = sent(form), str(form.get("content_hash", ""))
+    shown = sent(form, "shown_") if "shown_tags" in form else as_draft(note)
     try:
         if not HASH.fullmatch(base):  # it does not say which text it changes
             raise Changed
-        await visit.engine.update_note(
-            note_id,
-            draft["text"],
-            if_match=base,
-            title=draft["title"] or None,
-            tags_add=[tag for tag in tags if tag not in former],
-            tags_remove=[tag for tag in former if tag not in tags],
-        )
+        await visit.engine.update_note(note_id, mine["text"], if_match=base, **changes(mine, shown))
     except Changed:
         note = await visit.engine.document(note_id)
-        return render(
-            request,
-            "conflict.html",
-            412,
-            mine=draft,
-            theirs=as_draft(note),
-            id=note_id,
-            content_hash=note["content_hash"],
-        )
+        theirs = as_draft(note)
+        mine |= merged(mine, shown, theirs)
+        fields = {"mine": mine, "theirs": theirs, "id": note_id, "content_hash": note["content_hash"]}
+        return render(request, "conflict.html", 412, **fields)
     except (Invalid, TooLarge, TooManyTags) as error:
-        return render(
-            request, "edit.html", error.status, draft=draft, id=note_id, content_hash=base, wrong=error.detail
-        )
+        return _form(request, mine, shown, note_id, base, error)
     return redirect(visit, f"d/{note_id}?saved={note_id}")
 
 
@@ -98,15 +88,47 @@ async def note_form(request: Request, visit: Visit) -> FormData:
     return await visit.form(request, field=max(MAX_FIELD, 4 * request.app.state.settings.max_note_chars))
 
 
-def sent(form: FormData) -> dict[str, str]:
+def sent(form: FormData, prefix: str = "") -> Draft:
     """Return what was written, with the line ends of a text."""
-    return {name: str(form.get(name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
+    return {name: str(form.get(prefix + name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
 
 
-def as_draft(note: Row) -> dict[str, str]:
+def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
+    """Return the change of title and tags that a form asks for, which showed what they were then."""
+    tags, former = split_tags(mine["tags"]), split_tags(shown["tags"])
+    return {
+        "title": mine["title"] if mine["title"] not in ("", shown["title"]) else None,
+        "tags_add": [tag for tag in tags if tag not in former],
+        "tags_remove": [tag for tag in former if tag not in tags],
+    }
+
+
+def merged(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
+    """Return the title and tags that the note has by now, with what the form changed."""
+    change = changes(mine, shown)
+    kept = [tag for tag in split_tags(theirs["tags"]) if tag not in change["tags_remove"]]
+    tags = dict.fromkeys([*kept, *change["tags_add"]])
+    return {"title": change["title"] or theirs["title"], "tags": ", ".join(tags)}
+
+
+def as_draft(note: Row) -> Draft:
     """Return a note as the form shows it: as it is, since what the form shows is what it saves."""
     return {
         "title": note["title"],
         "text": "".join(chunk["text"] for chunk in note["chunks"]),
         "tags": ", ".join(note["tags"]),
     }
+
+
+def _form(
+    request: Request,
+    draft: Draft,
+    shown: Draft = NOTHING,
+    note_id: int | None = None,
+    content_hash: str = "",
+    error: KbError | None = None,
+) -> Response:
+    """Return the form with a draft, and the title and tags of the note that it began with."""
+    fields = {"draft": draft, "shown": shown, "id": note_id, "content_hash": content_hash}
+    status = error.status if error else 200
+    return render(request, "edit.html", status, wrong=error.detail if error else None, **fields)
