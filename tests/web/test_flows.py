@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from urllib.parse import parse_qs, urlsplit
 
@@ -142,6 +143,29 @@ def test_a_draft_survives_a_closed_page(browser, site):
     find(browser, "[data-do=restore]")[0].click()
     assert find(browser, "textarea")[0].get_property("value") == "Half a thought"
     browser.execute_script("localStorage.clear()")
+
+
+@pytest.mark.parametrize("of_old", [False, True], ids=["with its hash", "kept without one"])
+def test_a_draft_of_a_note_that_someone_else_changed_since_overwrites_nothing(browser, site, of_old):
+    note = {"text": "First.", "title": "Drafted", "tags": ["mine"]}
+    document = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    browser.expected = ("412",)
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "textarea")[0].send_keys("Mine. ")
+    if of_old:
+        draft = json.dumps({"title": "Drafted", "text": "Mine. First.", "tags": "mine"})
+        browser.execute_script(f"localStorage.setItem('kb-draft-{document}', arguments[0])", draft)
+    theirs = {"text": "Theirs.", "tags_add": ["theirs"]}
+    site.engine.patch(f"notes/{document}", json=theirs).raise_for_status()
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "[data-do=restore]")[0].click()
+    find(browser, ".primary", "Save")[0].click()
+    find(browser, "h1", "Someone else changed this note")
+    theirs, mine = find(browser, "textarea")
+    assert (theirs.get_property("value"), mine.get_property("value")) == ("Theirs.", "Mine. First.")
+    find(browser, ".primary", "Save mine")[0].click()
+    assert find(browser, "article", "Mine. First.")
+    assert site.engine.get(f"documents/{document}").json()["tags"] == ["mine", "theirs"]
 
 
 def test_a_draft_is_forgotten_when_it_was_saved_and_not_because_a_link_says_so(browser, site):

@@ -142,7 +142,8 @@
   if (editor) {
     const name = `kb-draft-${editor.dataset.draft}`;
     const text = editor.elements.text;
-    const fields = ["title", "text", "tags"];
+    // With what the note was when the draft began: what someone else changed since is found when it is saved.
+    const fields = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"];
     const state = () => JSON.stringify(Object.fromEntries(fields.map((each) => [each, editor.elements[each].value])));
     const first = state();
     // Only what was sent from here has been saved: a link may say so, too.
@@ -153,7 +154,8 @@
     if (offer && kept && kept !== first) {
       offer.hidden = false;
       find("[data-do=restore]").addEventListener("click", () => {
-        for (const [field, value] of Object.entries(JSON.parse(kept))) if (fields.includes(field)) editor.elements[field].value = value;
+        const draft = JSON.parse(kept);
+        for (const field of fields) editor.elements[field].value = draft[field] ?? "";
         offer.hidden = true;
         show();
       });
