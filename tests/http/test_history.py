@@ -281,3 +281,33 @@ async def test_a_move_is_a_version_of_its_own_and_the_former_path_stays_known(ap
     assert newest["number"] == oldest["number"] + 1
     assert (await api.document(document, as_of=former))["source_path"] == f"/{word}/a.md"
     assert (await api.document(document))["source_path"] == f"/{word}/b.md"
+
+
+@pytest.mark.parametrize("before", ["a.md", None])
+async def test_an_undo_takes_a_move_back_and_finds_nothing_that_is_left(api, word, before):
+    former = before and f"/{word}/{before}"
+    document = await added(api, f"A log of {word}.", **({"source_path": former} if former else {}))
+    since = await moment()
+    await api.move_document(document, f"/{word}/b.md")
+    assert [each["skipped"] for each in await steps_of(api, document, since)] == [None]
+    assert (await api.document(document))["source_path"] == former
+    assert await steps_of(api, document, since) == []
+    assert len((await api.history(document))["versions"]) == 3
+
+
+async def test_a_move_is_not_taken_back_while_another_document_has_the_path(api, word):
+    document = await added(api, f"A log of {word}.", source_path=f"/{word}/a.md")
+    since = await moment()
+    await api.move_document(document, f"/{word}/b.md")
+    other = await added(api, f"Another log of {word}.", source_path=f"/{word}/a.md")
+    with pytest.raises(Occupied, match=f"Document {other} has the path /{word}/a.md"):
+        await api.revert(document, 1)
+    assert len((await api.history(document))["versions"]) == 2
+    assert (await api.document(document))["source_path"] == f"/{word}/b.md"
+    await steps_of(api, document, since)
+    assert (await api.document(document))["source_path"] == f"/{word}/a.md", "what was added goes first"
+
+
+async def steps_of(api, document, since):
+    """What an undo did with a document."""
+    return [each for each in (await api.undo(since))["steps"] if each["document_id"] == document]

@@ -11,6 +11,7 @@ import pytest
 
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
+from kb.documents.restore import revert
 from kb.documents.save import save
 from kb.documents.undo import undo
 from kb.store.rows import NOBODY
@@ -150,3 +151,18 @@ class Narrow:
     def embed_passages(self, *args, **options):
         vectors = self._embedder.embed_passages(*args, **options)[:, :8]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_an_attachment_that_becomes_what_it_was_stays_where_its_mail_has_moved(make_store, originals, embedder):
+    with make_store(dimensions=384) as store, store.write() as tx:
+        mail = tx.documents.add(replace(content("mail"), chunks=(), vectors=()), "/old", [])
+        part = tx.documents.add(replace(content("part"), chunks=(), vectors=()), "/old#part", ["kept"], mail)
+        tx.history.keep(part, NOBODY)
+        tx.documents.change_tags(part, add=(), remove=["kept"])
+        tx.history.keep(mail, NOBODY)
+        tx.documents.move(mail, "/new")
+    with make_store(dimensions=384) as store:
+        reverted = [revert(store, embedder, originals, part, 1) for _ in range(2)][-1]
+        with store.read() as tx:
+            assert len(tx.history.versions(part, limit=9)) == 3
+    assert (reverted.source_path, reverted.tags) == ("/new#part", ("kept",))

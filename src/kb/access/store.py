@@ -308,7 +308,7 @@ class CallerDocuments(Part):
         self.tx.record_change(document_id, "add")
         return document_id
 
-    def move(self, document_id: int, source_path: str) -> None:
+    def move(self, document_id: int, source_path: str | None) -> None:
         self.tx.check(document_id)
         self.check_path(source_path)
         self.tx.check_parts(document_id)

@@ -40,6 +40,7 @@ def revert(
     Raises:
         NotFound: there is no such document or version.
         Changed: its content_hash is none of `if_match`.
+        Occupied: another document has the path that it had.
     """
     author = replace(author, why=author.why or f"reverted to version {number}")
     with store.read() as tx:
@@ -118,13 +119,19 @@ def is_same_content(one: Document, other: Document) -> bool:
 
 
 def _write(tx: Transaction, document: Document, version: Version, content: Content, author: Author) -> None:
-    is_same = is_same_content(document, version.document)
-    tags = version.document.tags
-    if is_same and set(tags) == set(document.tags):
+    former, tags = version.document, version.document.tags
+    # What came inside another document is where that one is.
+    is_moved = former.source_path != document.source_path and tx.documents.part_of(document.id) is None
+    is_same = is_same_content(replace(document, source_path=former.source_path), former)
+    if not is_moved and is_same and set(tags) == set(document.tags):
         return
+    if is_moved:
+        _check_place(tx, former)
     tx.history.keep(document.id, author)
     if not is_same:
         tx.documents.replace(document.id, content)
+    if is_moved:
+        tx.documents.move(document.id, former.source_path)
     tx.documents.change_tags(document.id, add=tags, remove=set(document.tags).difference(tags))
 
 
@@ -158,5 +165,5 @@ def _check_place(tx: Transaction, document: Document) -> None:
 
 
 def _occupant(tx: Transaction, document: Document) -> Document | None:
-    """Return the document that has the path of one in the bin."""
+    """Return the document that has the path of a former one."""
     return None if document.source_path is None else tx.documents.at_path(document.source_path)

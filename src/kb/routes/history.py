@@ -117,7 +117,7 @@ def compare_versions(
     "/documents/{document_id}/revert",
     summary="Revert a document",
     dependencies=[WRITE],
-    responses={200: links_to_document("/id"), **problems(400, 404, 412, 413, 507)},
+    responses={200: links_to_document("/id"), **problems(400, 404, 409, 412, 413, 507)},
 )
 def revert_document(
     document_id: Id,

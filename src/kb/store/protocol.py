@@ -107,7 +107,7 @@ class Documents(Protocol):
     def stamp(self, document_id: int, updated_at: str | None) -> None:
         """Set when the document was changed last."""
 
-    def move(self, document_id: int, source_path: str) -> None:
+    def move(self, document_id: int, source_path: str | None) -> None:
         """Set where the document comes from, and with it what came in its file; nothing else changes."""
 
     def delete(self, document_id: int) -> None:

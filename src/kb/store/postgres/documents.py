@@ -183,13 +183,13 @@ class PostgresDocuments:
         stamp = raw(updated_at) if updated_at else None
         self._execute(self._sql["stamp_document"], (stamp, document_id))
 
-    def move(self, document_id: int, source_path: str) -> None:
+    def move(self, document_id: int, source_path: str | None) -> None:
         """Set where the document comes from; the paths of what came in its file begin with that one."""
         before = self._execute(self._sql["select_source_path"], (document_id,)).get or ""
         self._execute(self._sql["update_source_path"], (source_path, document_id))
         for part, path in self._execute(self._sql["select_parts"], (document_id,)).fetchall():
             if path and path.startswith(before):
-                self.move(part, source_path + path[len(before) :])
+                self.move(part, (source_path or "") + path[len(before) :])
 
     def delete(self, document_id: int) -> None:
         """Delete a document, wherever it is, with its former versions and what came inside it, such as attachments.
