@@ -316,6 +316,20 @@ def test_people_get_notes_as_markdown_and_files_under_their_names(data, tmp_path
     assert sorted(path.name for path in (tmp_path / "export").iterdir()) == ["files", "notes"]
 
 
+def test_names_of_any_letters_and_length_become_names_of_files(tmp_path, model_files, embedder):
+    data = RealData(tmp_path / "data", model_files)
+    made = embed_draft(draft_note("Said.", "\U0001d400" * 500, embedder), embedder)
+    with data.open() as store:
+        with store.write() as tx:
+            tx.documents.add(made, None, [])
+        text = data.add_file(store, "read", filename=f"{'ж' * 300}.{'日' * 200}", vectors=made.vectors)
+    export(data.settings, tmp_path / "export", as_notes=True)
+    [note] = (tmp_path / "export" / "notes").iterdir()
+    [file] = (tmp_path / "export" / "files").iterdir()
+    assert note.name == f"1-{chr(0x1D400) * 50}.md"
+    assert file.name == f"{text}-{'ж' * 80}.{'日' * 9}"
+
+
 def test_an_export_removes_nothing_that_is_not_its_own(data, tmp_path):
     other = tmp_path / "out.part" / "photo"
     other.parent.mkdir()

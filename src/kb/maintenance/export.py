@@ -44,6 +44,9 @@ VERSIONS: Final = "versions.jsonl"
 FILES: Final = "files"
 NOTES: Final = "notes"
 LONGEST_NAME: Final = 80
+LONGEST_STEM: Final = 200
+LONGEST_SUFFIX: Final = 30
+"""In bytes: a name of a file has 255 at most, and those of the id are among them."""
 UNREADABLE: Final = re.compile(r"[^\w.-]+")
 """What stands in no name of a file."""
 
@@ -204,7 +207,12 @@ def _write_notes(database: Path, folder: Path) -> None:
 def _name(each: Leaving, suffix: str) -> str:
     stem = Path(each.document.filename or "").stem or each.document.title
     readable = UNREADABLE.sub("-", stem).strip("-.")[:LONGEST_NAME]
-    return f"{each.document.id}-{readable}{suffix}"
+    return f"{each.document.id}-{_cut(readable, LONGEST_STEM)}{_cut(suffix, LONGEST_SUFFIX)}"
+
+
+def _cut(text: str, size: int) -> str:
+    """Return the characters that fit in so many bytes."""
+    return text.encode()[:size].decode(errors="ignore")
 
 
 def _markdown(each: Leaving) -> str:
