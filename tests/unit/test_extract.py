@@ -203,6 +203,18 @@ def test_a_few_damaged_bytes_do_not_make_utf8_anything_else(read):
     assert text == "über Größe, äußere Öfen, süße Äpfel, öde Grüße \ufffd!"
 
 
+@pytest.mark.parametrize("before", [150, 151])
+def test_a_nul_in_a_long_text_makes_it_nothing_else(read, before):
+    text = f"{'words and ' * 15:.{before}}\0é{'more words ' * 9}"
+    assert read(text.encode(), "a.log").text == text.replace("\0", "\ufffd")
+
+
+@pytest.mark.parametrize("data", [b"\0" * 99, b"text with an \0 in it", b"a\0bc d\n" * 20 + b"\0" * 50])
+def test_many_nuls_are_in_no_text(read, data):
+    with pytest.raises(Unreadable, match="binary data"):
+        read(data, "a.txt")
+
+
 @pytest.mark.parametrize(
     ("declared", "encoding"), [("iso-8859-1", "cp1252"), ("gb2312", "gb18030"), ("Shift_JIS", "cp932"), ("koi8-r",) * 2]
 )

@@ -12,6 +12,9 @@ from kb.api.errors import Unreadable
 
 NOT_TEXT: Final = "this looks like binary data of no known type"
 
+NULS: Final = 100
+"""Of so many characters of a text in UTF-8 less than one may be NUL."""
+
 # UTF-32 stands before UTF-16, whose little-endian mark its own begins with.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -53,8 +56,10 @@ def decode(data: bytes, declared: str | None = None) -> str:
     Raises:
         Unreadable: the bytes are not text.
     """
-    text = data.decode(_encoding(data, declared), "replace")
-    if "\0" in text or _is_garbled(text):
+    encoding = _encoding(data, declared)
+    text = data.decode(encoding, "replace")
+    are_few = encoding.startswith("utf-8") and text.count("\0") * NULS < len(text)
+    if ("\0" in text and not are_few) or _is_garbled(text):
         raise Unreadable(NOT_TEXT)
     return clean(text)
 
@@ -75,7 +80,7 @@ def _encoding(data: bytes, declared: str | None) -> str:
     if marked:
         return marked
     if b"\0" in data:
-        return _utf16_order(data)
+        return "utf-8" if _decodes(data, "utf-8") and not _is_garbled(data.decode()) else _utf16_order(data)
     if b"\x1b$" in data and _decodes(data, "iso2022_jp"):
         return "iso2022_jp"
     if _decodes(data, "utf-8") or _is_damaged_utf8(data):
