@@ -198,6 +198,42 @@ def test_text_is_decoded_whatever_its_encoding(read, encoding):
     assert read(SENTENCES[encoding].encode(encoding), "a.txt").text == SENTENCES[encoding]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "café naïve",
+        "niño",
+        "Noël",
+        "très bien",
+        "50 °C ± 2",
+        "5 £",
+        "© 2020",
+        "L’été à Nîmes, où l’on dîne.",
+        "Smørrebrød på Åen",
+    ],
+)
+def test_a_short_text_of_western_europe_is_none_of_another_script(read, text):
+    assert read(text.encode("cp1252"), "a.txt").text == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1250", "łódź"),
+        ("cp1250", "Dvořák, Janáček"),
+        ("cp1251", "План"),
+        ("cp1251", "IT-отдел"),
+        ("cp1253", "η τιμή CO2"),
+        ("cp1255", "שלום עולם"),
+        ("cp932", "A社とB社"),
+        ("cp949", "안녕하세요"),
+        ("cp874", "ใช้Python"),
+    ],
+)
+def test_a_short_text_of_another_script_stays_of_that(read, encoding, text):
+    assert read(text.encode(encoding), "a.txt").text == text
+
+
 def test_a_few_damaged_bytes_do_not_make_utf8_anything_else(read):
     text = read("über Größe, äußere Öfen, süße Äpfel, öde Grüße ".encode() + b"\xff!", "a.txt").text
     assert text == "über Größe, äußere Öfen, süße Äpfel, öde Grüße \ufffd!"

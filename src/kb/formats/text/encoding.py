@@ -14,6 +14,10 @@ NOT_TEXT: Final = "this looks like binary data of no known type"
 
 NULS: Final = 100
 """Of so many characters of a text in UTF-8 less than one may be NUL."""
+TELLS_LITTLE: Final = 3
+"""How many bytes that are no ASCII tell too little for a guess."""
+
+SAMPLE: Final = 65_536
 
 # UTF-32 stands before UTF-16, whose little-endian mark its own begins with.
 _MARKS: Final = (
@@ -36,6 +40,9 @@ _SUPERSETS: Final = {
 _CHARACTER_SETS: Final = re.compile(r"cp\d|iso8859|iso2022|euc|big5|gb|koi8|mac|shift|tis")
 _ASCII: Final = bytes(range(128))
 _NEWLINE: Final = re.compile(r"\r\n?")
+_BESIDE: Final = re.compile(rb"[\x80-\xff]{2}")
+_FOREIGN: Final = re.compile(r"[^\W\d_\0-\u024f]")
+_FOREIGN_BESIDE_LATIN: Final = re.compile(rf"(?<=[A-Za-z]){_FOREIGN.pattern}|{_FOREIGN.pattern}(?=[A-Za-z])")
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
@@ -126,9 +133,25 @@ def _guessed_encoding(data: bytes) -> str:
     # Lines of plain ASCII tell nothing, and would fill the detector's window.
     telling = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
     guess = detect(telling, encoding_era=EncodingEra.MODERN_WEB, prefer_superset=True, compat_names=False)
-    if not guess["encoding"]:
+    guessed: str = guess["encoding"] or ""
+    if _decodes(data, "cp1252") and (_tells_little(telling) or _mixes_scripts(telling, guessed)):
+        return "cp1252"
+    if not guessed:
         raise Unreadable(NOT_TEXT)
-    return guess["encoding"]
+    return guessed
+
+
+def _tells_little(data: bytes) -> bool:
+    """Return whether few bytes are no ASCII, none beside another one: a guess by these is none."""
+    return len(data.translate(None, delete=_ASCII)) <= TELLS_LITTLE and not _BESIDE.search(data)
+
+
+def _mixes_scripts(data: bytes, encoding: str) -> bool:
+    """Return whether most letters of another script stand beside Latin ones, as no one writes: they are Latin, too."""
+    sample = data[:SAMPLE]
+    text = sample.decode(encoding or "ascii", "replace")
+    foreign = _FOREIGN.findall(text)
+    return len(text) == len(sample) and 2 * len(_FOREIGN_BESIDE_LATIN.findall(text)) > len(foreign)
 
 
 def _decodes(data: bytes, encoding: str, expected: str | None = None) -> bool:
