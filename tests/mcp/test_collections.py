@@ -349,3 +349,16 @@ async def test_kb_serve_serves_it_too(start_server, tmp_path, word):
             await done(agent, await call(agent, "kb_addnote", text=word))
             [found] = (await call(agent, "kb_search", query=word, collection="documents"))["results"]
             assert found["collection"] == "documents"
+
+
+@pytest.mark.requirement("C-3")
+@pytest.mark.parametrize("name", ["tags_add", "tags_remove"])
+@pytest.mark.parametrize(
+    "given", [["b", "collection:workspace"], [" collection:memory"], '["collection:memory"]', "collection:memory"]
+)
+async def test_an_update_changes_no_collection(agent, engine, word, name, given):
+    document_id = await done(agent, await call(agent, "kb_addnote", text=word, tags=["a"], collection="memory"))
+    said = await refusal(agent, "kb_update_note", document_id=document_id, **{name: given})
+    assert said == f"{name}: change the collection by kb_set_collection, not by a tag collection:<name>."
+    await call(agent, "kb_update_note", document_id=document_id, tags_add=["b"], tags_remove=["a"])
+    assert await tags(engine, document_id) == ["b", "collection:memory"]

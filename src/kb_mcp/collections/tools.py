@@ -28,6 +28,9 @@ ADDING: Final = ("kb_addnote", "kb_upload_start")
 SUBMITTING: Final = ("kb_addnote", "kb_upload_start", "kb_upload_finish")
 """The tools that may answer with a job."""
 
+CHANGING: Final = ("tags_add", "tags_remove")
+"""The parameters that change tags."""
+
 CONVENTION: Final = (
     " A document is in one collection ({names}). It is kept as the tag collection:<name> and shown as `collection`."
 )
@@ -77,6 +80,7 @@ class CollectionTool(Tool):
         return {}
 
     def _with_tag(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        refuse_collections(arguments)
         tags = arguments.get("tags", [])
         if self.name not in (*ADDING, SEARCH) or not isinstance(tags, list):
             return arguments
@@ -86,6 +90,18 @@ class CollectionTool(Tool):
                 raise Invalid(f"tags: set the collection by the parameter collection, not by a tag {PREFIX}<name>.")
             name = self._membership.default if name == "" else name
         return arguments if name == "" else arguments | {"tags": [self._membership.tag(name), *tags]}
+
+
+def refuse_collections(arguments: dict[str, Any]) -> None:
+    """Refuse to change the collection like another tag: a document has one (requirement C-3).
+
+    Raises:
+        Invalid: a tag to add or to remove is a collection.
+    """
+    for name in CHANGING:
+        tags = arguments.get(name)
+        if any(map(is_collection, tags if isinstance(tags, list) else [])):
+            raise Invalid(f"{name}: change the collection by {SET_COLLECTION}, not by a tag {PREFIX}<name>.")
 
 
 class CollectionTransform(Transform):
