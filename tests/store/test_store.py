@@ -356,6 +356,30 @@ def test_a_job_whose_engine_died_three_times_is_failed_and_its_content_kept(stor
         assert tx.jobs.claim(10)[0].attempts == 1
 
 
+def test_a_failed_job_is_behind_what_came_later_for_its_path_unless_that_failed_too(store):
+    document = add(store, "text", source_path="/p")
+    with store.write() as tx:
+        first, second, third, other = (
+            tx.jobs.add(NewJob("file", staged="a", source_path=path, part_of=part))
+            for path, part in (("/p#a", document), ("/p#a", None), ("/p#a", None), ("/q", None))
+        )
+        tx.jobs.claim(4)
+        for job in (first, second, other):
+            tx.jobs.fail(job, "no room")
+        assert [tx.jobs.later(job) for job in (first, second, third, other)] == [third, third, None, None]
+        tx.jobs.fail(third, "no room")
+        assert tx.jobs.later(first) is None
+        tx.jobs.retry(second)
+        tx.jobs.claim(1)
+        tx.jobs.finish(second, document)
+        assert tx.jobs.later(first) == second
+        tx.jobs.retry_parts(document)
+        assert tx.jobs.get(first).status == "failed"
+        tx.jobs.delete(second)
+        tx.jobs.retry_parts(document)
+        assert tx.jobs.get(first).status == "queued"
+
+
 def test_a_job_that_was_begun_before_goes_behind_the_others_but_not_behind_one_that_would_replace_it(store):
     with store.write() as tx:
         first, other = (tx.jobs.add(NewJob("note", text="text", source_path=path)) for path in ("/p", "/q"))

@@ -13,14 +13,14 @@ import apsw
 import pytest
 
 from kb.api.access import Limit
-from kb.api.errors import KbError
+from kb.api.errors import KbError, NotRetryable
 from kb.api.job_errors import remedy_of
 from kb.api.models import ENDED
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
 from kb.documents.originals import Originals
 from kb.documents.save import save
-from kb.documents.submit import drop
+from kb.documents.submit import drop, retry
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.stop import Stop
@@ -120,6 +120,17 @@ def test_a_model_that_fails_once_only_delays_a_job(store, worker, failing):
     failing.failures = 1
     assert ended(store, submit(store, worker, text="patience")).status == "done"
     assert found(store, "patience") == ["patience"]
+
+
+def test_a_failed_job_is_not_tried_again_over_what_came_later_for_its_path(store, worker, failing):
+    failing.failures = MAX_ATTEMPTS
+    old = ended(store, submit(store, worker, text="outdated", source_path="/p"))
+    new = ended(store, submit(store, worker, text="present", source_path="/p"))
+    with pytest.raises(NotRetryable, match=rf"^Job {old.id} would overwrite what came later .* by job {new.id}\.$"):
+        retry(store, old.id)
+    with store.write() as tx:
+        tx.documents.delete(new.document_id)
+    assert retry(store, old.id).status == "queued"
 
 
 def test_a_model_that_keeps_failing_fails_the_job_with_a_reason_and_the_queue_goes_on(store, worker, failing):

@@ -436,6 +436,9 @@ class CallerJobs(Part):
     def pending(self) -> int:
         return self.inner.pending(self._of)
 
+    def later(self, job_id: int) -> int | None:
+        return self.inner.later(job_id) if self.get(job_id) else None
+
     def retry(self, job_id: int) -> bool:
         is_retried = self.get(job_id) is not None and self.inner.retry(job_id)
         if is_retried:

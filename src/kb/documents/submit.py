@@ -96,10 +96,12 @@ def retry(store: Store, job_id: int) -> JobAccepted:
 
     Raises:
         NotFound: there is no such job.
-        NotRetryable: it has not failed, or its content was not kept.
+        NotRetryable: it has not failed, its content was not kept, or it would overwrite what came later for its path.
     """
     with store.write() as tx:
         job = existing_job(tx, job_id)
+        if later := tx.jobs.later(job_id) if job.status == "failed" else None:
+            raise NotRetryable(f"Job {job_id} would overwrite what came later for its path, by job {later}.")
         if not tx.jobs.retry(job_id):
             raise NotRetryable(_why_not_retried(job))
     return JobAccepted(job_id=job_id, status="queued")

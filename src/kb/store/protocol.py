@@ -242,11 +242,14 @@ class Jobs(Protocol):
 
     def finish(self, job_id: int, document_id: int) -> None: ...
     def fail(self, job_id: int, error: str) -> None: ...
+    def later(self, job_id: int) -> int | None:
+        """Return the last job that came after this one for its path, and is done or runs."""
+
     def retry(self, job_id: int) -> bool:
         """Queue a failed job again whose content is still there; answers whether it was one."""
 
     def retry_parts(self, document_id: int) -> None:
-        """Queue the failed jobs again of what came inside a document, whose content is still there."""
+        """Queue the failed jobs again of what came inside a document that have their content and no `later`."""
 
     def expire(self, days: int, limit: int) -> int:
         """Delete at most `limit` jobs that were done so many days ago, the oldest first; return how many.

@@ -124,6 +124,11 @@ class SqliteJobs:
         """The job failed, for a reason in plain words."""
         self._execute(self._sql["fail"], (error, job_id))
 
+    def later(self, job_id: int) -> int | None:
+        """Return the last job that came after this one for its path, and is done or runs."""
+        found: int | None = self._execute(self._sql["select_later"], (job_id,)).get
+        return found
+
     def retry(self, job_id: int) -> bool:
         """Queue a failed job again whose content is still there; answers whether it was one."""
         return bool(self._execute(self._sql["retry"], (job_id,)).fetchall())

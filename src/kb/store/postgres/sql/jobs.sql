@@ -156,6 +156,11 @@ WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 UPDATE jobs SET status = 'failed', error = %(value)s, finished_at = now_ms()
 WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
+-- name: select_later
+-- The last job that came after one for its path, and is done or runs.
+SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path
+WHERE jobs.id = %s AND later.id > jobs.id AND later.status IN ('done', 'running')
+
 -- name: retry
 -- A failed job is queued again, if its content is there.
 UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
@@ -163,9 +168,13 @@ WHERE id = %s AND status = 'failed' AND (text IS NOT NULL OR staged IS NOT NULL)
 RETURNING id, pg_notify('kb_jobs', '')
 
 -- name: retry_parts
--- Likewise those of what came inside a document.
+-- Likewise those of what came inside a document, but where others came for their paths since.
 UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
 WHERE part_of = %s AND status = 'failed' AND staged IS NOT NULL
+  AND NOT EXISTS (
+    SELECT 1 FROM jobs AS later
+    WHERE later.source_path = jobs.source_path AND later.id > jobs.id AND later.status IN ('done', 'running')
+  )
 RETURNING id, pg_notify('kb_jobs', '')
 
 -- name: expire

@@ -116,6 +116,11 @@ WHERE id = ?
 -- A job failed.
 UPDATE jobs SET status = 'failed', error = ?, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
 
+-- name: select_later
+-- The last job that came after one for its path, and is done or runs.
+SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path
+WHERE jobs.id = ? AND later.id > jobs.id AND later.status IN ('done', 'running')
+
 -- name: retry
 -- A failed job is queued again, if its content is there.
 UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
@@ -123,9 +128,13 @@ WHERE id = ? AND status = 'failed' AND (text IS NOT NULL OR staged IS NOT NULL)
 RETURNING id
 
 -- name: retry_parts
--- Likewise those of what came inside a document.
+-- Likewise those of what came inside a document, but where others came for their paths since.
 UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
 WHERE part_of = ? AND status = 'failed' AND staged IS NOT NULL
+  AND NOT EXISTS (
+    SELECT 1 FROM jobs AS later
+    WHERE later.source_path = jobs.source_path AND later.id > jobs.id AND later.status IN ('done', 'running')
+  )
 
 -- name: expire
 -- Jobs are deleted that were done so long ago, as in '-30 days'; the oldest ones first.
