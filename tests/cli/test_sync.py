@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -17,6 +18,20 @@ import httpx2
 import pytest
 
 from tests.support.eventually import SECONDS, eventually
+from tests.unit.test_extract_chats import chatgpt
+
+MAIL = b"""Subject: Moorings
+Content-Type: multipart/mixed; boundary=b
+
+--b
+
+The moorings are renewed in May.
+--b
+Content-Disposition: attachment; filename=berths.txt
+
+Berth 14 is for Anna.
+--b--
+"""
 
 
 @pytest.fixture
@@ -60,6 +75,31 @@ def test_nothing_is_deleted_unless_it_is_asked_for(kb, synced, folder):
     assert synced()["deleted"] == []
     assert str(folder / "rust.md") in held(kb, folder)
     assert synced("--delete")["deleted"] == [str(folder / "rust.md")]
+    assert held(kb, folder) == files_of(folder)
+
+
+def test_a_file_whose_name_begins_with_that_of_another_one_is_deleted_when_it_is_gone(kb, synced, folder):
+    for name in ("b", "b#c.md", "b#c.md#d.md"):
+        (folder / name).write_text(f"The tides of {name}.\n")
+    synced()
+    (folder / "b#c.md").unlink()
+    assert synced("--delete")["deleted"] == [f"{folder}/b#c.md"]
+    (folder / "b#c.md#d.md").unlink()
+    assert synced("--delete")["deleted"] == [f"{folder}/b#c.md#d.md"]
+    assert held(kb, folder) == files_of(folder)
+
+
+def test_what_came_inside_a_file_stays_while_that_is_there(kb, synced, folder):
+    (folder / "chats.json").write_text(json.dumps([chatgpt(number, "Said.") for number in range(2)]))
+    (folder / "a.eml").write_bytes(MAIL)
+    synced()
+    kb("jobs", "--follow")
+    parts = {path for path in held(kb, folder) if "#" in path}
+    assert {path.removeprefix(f"{folder}/").partition("#")[0] for path in parts} == {"chats.json", "a.eml"}
+    assert synced("--delete")["deleted"] == []
+    (folder / "chats.json").unlink()
+    (folder / "a.eml").unlink()
+    synced("--delete")
     assert held(kb, folder) == files_of(folder)
 
 

@@ -11,7 +11,7 @@ from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents
-from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected
+from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MAX_DELETIONS: Final = 4
 """At once."""
-ATTACHMENT_SEPARATOR: Final = "#"
-"""Stands between the path of a message and the name of a file that came with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,27 +161,21 @@ def gone(
         path: file.document_id
         for path, file in remote.items()
         if file.document_id is not None
-        and not has_file(path, local)
         and not path.startswith(unreadable)
-        and not is_on_disk(folder, path)
+        and not any(each in local or is_on_disk(folder, each) for each in possible_files(path, file))
     }
-
-
-def has_file(path: str, local: set[str]) -> bool:
-    """Return whether a source path is a local file's, or that of something that came with one."""
-    return any(each in local for each in possible_files(path))
 
 
 def is_on_disk(folder: Folder, path: str) -> bool:
     """Return whether the file of a source path is there, whatever leaves it out."""
-    files = (folder.path / each.removeprefix(folder.prefix) for each in possible_files(path))
-    return any(os.path.lexists(file) and (file.is_symlink() or not file.is_dir()) for file in files)
+    file = folder.path / path.removeprefix(folder.prefix)
+    return os.path.lexists(file) and (file.is_symlink() or not file.is_dir())
 
 
-def possible_files(path: str) -> Iterator[str]:
-    """Yield a source path, and what it may have come with."""
+def possible_files(path: str, file: RemoteFile) -> Iterator[str]:
+    """Yield a source path, and what it may have come inside."""
     yield path
-    yield from (path[:at] for at, character in enumerate(path) if character == ATTACHMENT_SEPARATOR)
+    yield from wholes(path) if file.is_part else ()
 
 
 def refuse_empty(folder: Folder, selection: Selection, remote: Mapping[str, RemoteFile]) -> None:

@@ -7,7 +7,7 @@ when someone deleted a document.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from kb.api.job_errors import remedy_of
 from kb_cli.runtime.call import run_parallel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
     from kb.client.client import EngineClient
 
@@ -24,6 +24,9 @@ MAX_SINGLE_QUERIES: Final = 50
 MAX_QUERIES: Final = 8
 """At once."""
 NOTE: Final = "note"
+MAIL: Final = ("eml", "mbox", "msg")
+PART_SEPARATOR: Final = "#"
+"""Stands between the path of a message and the name of a file that came with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,9 @@ class RemoteFile:
     tags: frozenset[str]
     document_id: int | None = None
     job_id: int | None = None
+    doc_type: str | None = None
+    is_part: bool = False
+    """Whether it came inside another file, as attachments do, as far as that is known."""
 
 
 async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict[str, RemoteFile]:
@@ -54,7 +60,31 @@ async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, Remo
     pending = {path: file for path, file in (await fetch_pending(client)).items() if path.startswith(prefix)}
     files: dict[str, RemoteFile] = {}
     await collect(client.iter_documents(source_prefix=prefix), files)
-    return files | pending
+    return files | await fetch_parts(client, files) | pending
+
+
+async def fetch_parts(client: EngineClient, files: Mapping[str, RemoteFile]) -> dict[str, RemoteFile]:
+    """Return those of the files that came inside another one.
+
+    A path tells it, but where a file is named so. The engine is asked, unless the other one is a mail, of which there
+    are many, or has no document.
+    """
+    parts = {path: replace(file, is_part=True) for path, file in files.items() if PART_SEPARATOR in path}
+    nearest = {path: max(filter(files.__contains__, wholes(path)), key=len, default="") for path in parts}
+    asked = {path: whole for path, whole in nearest.items() if whole and files[whole].doc_type not in MAIL}
+    known: set[int] = set()
+
+    async def fetch(whole: str) -> None:
+        async for document in client.iter_documents(part_of=files[whole].document_id):
+            known.add(document["id"])
+
+    await run_parallel(fetch, set(asked.values()), MAX_QUERIES)
+    return {path: file for path, file in parts.items() if path not in asked or file.document_id in known}
+
+
+def wholes(path: str) -> Iterator[str]:
+    """Yield the paths that what is at this one may have come inside."""
+    yield from (path[:at] for at, character in enumerate(path) if character == PART_SEPARATOR)
 
 
 async def fetch_extracted(client: EngineClient) -> frozenset[str]:
@@ -82,7 +112,11 @@ async def collect(documents: AsyncIterator[dict[str, Any]], files: dict[str, Rem
     async for document in documents:
         if document["doc_type"] != NOTE:
             file = RemoteFile(
-                document["content_hash"], document["title"], frozenset(document["tags"]), document_id=document["id"]
+                document["content_hash"],
+                document["title"],
+                frozenset(document["tags"]),
+                document_id=document["id"],
+                doc_type=document["doc_type"],
             )
             files.setdefault(document["source_path"], file)
 
