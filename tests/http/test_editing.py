@@ -60,6 +60,17 @@ async def test_an_edit_that_does_not_fit_is_refused_and_says_how_it_would(api, c
     assert text_of(await api.document(note)) == f"{LOG}\n\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "old"), [("aaa", "aa"), ("- \n- \n- \n", "- \n- \n"), ("so and so and so", "so and so")]
+)
+async def test_a_passage_that_stands_there_twice_by_overlapping_itself_is_refused(api, text, old):
+    note = await added(api, text)
+    with pytest.raises(Invalid, match=r"^old: it stands in the note 2 times"):
+        await api.update_note(note, old=old, new="x")
+    assert text_of(await api.document(note)) == text
+    assert text_of(await api.update_note(note, old=text, new="x")) == "x"
+
+
 async def test_a_note_cannot_be_edited_to_nothing(api):
     note = await added(api, "only this")
     with pytest.raises(Invalid, match="more than white space"):

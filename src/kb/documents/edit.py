@@ -54,13 +54,19 @@ def replace_once(text: str, old: str, new: str) -> str:
     Raises:
         Invalid: `old` does not stand there exactly once; the message has the count, or `extra` the nearest lines.
     """
-    match text.count(old):
+    match occurrences(text, old):
         case 1:
             return text.replace(old, new)
         case 0:
             raise Invalid("old: it does not stand in the note.", extra={"nearest_lines": nearest_lines(text, old)})
         case count:
             raise Invalid(f"old: it stands in the note {count} times; give more of what is around the one you mean.")
+
+
+def occurrences(text: str, wanted: str) -> int:
+    """Return how often a text stands in another one: more than once, too, if it overlaps itself."""
+    count = text.count(wanted)
+    return 2 if count == 1 and text.find(wanted, text.find(wanted) + 1) >= 0 else count
 
 
 def joined(first: str, second: str) -> str:
