@@ -326,6 +326,11 @@ def test_phrases_count_as_often_as_sqlite_counts_them(store):
     assert assert_same(store, ("the-of", "of-the"), limit=500)
 
 
+def test_a_phrase_is_in_no_chunk_of_an_empty_database(store):
+    with store.read() as tx:
+        assert not tx.index.select(Filter()).full_text(("lamp-tide",), 10).ids.size
+
+
 def test_a_phrase_is_looked_up_once_and_none_of_its_tokens_is_read(store):
     Writer(store, 4).add(20)
 

@@ -153,6 +153,8 @@ def idf_of(frequency: int, count: int) -> float:
 
 def frequencies(snapshot: LexicalSnapshot, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return how often a word stands in the rows that have it, which score so for it alone: BM25, solved for that."""
+    if not rows.size:  # nor may there be any chunk
+        return np.empty(0, np.int64)
     lengths = snapshot.lengths[rows]
     norms = K1 * (1 - B + B * lengths / snapshot.mean_length)
     shares = scores / (idf_of(rows.size, snapshot.count) * (K1 + 1))
