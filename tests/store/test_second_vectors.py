@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -205,7 +206,7 @@ def test_what_the_former_model_made_is_not_written_after_the_switch(open_store):
 
 def late_content(of):
     chunk = NewChunk("text 77", "", Place(1, 1, 0, 7))
-    return Content("note", "late", "late", [chunk], unit(77)[None], space=of)
+    return Content("note", "late", sha256(b"late").hexdigest(), [chunk], unit(77)[None], space=of)
 
 
 @OTHERS

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,7 +67,9 @@ def write(tx, seeds, tags=(), dimensions=DIMENSIONS):
     """A document with a chunk for each seed, whose vector it makes."""
     chunks = [NewChunk(f"text {seed}", "", Place(1, 1, 0, 9)) for seed in seeds]
     vectors = np.stack([unit(seed, dimensions) for seed in seeds])
-    return tx.documents.add(Content("note", "title", str(seeds), chunks, vectors), None, tags)
+    return tx.documents.add(
+        Content("note", "title", sha256(str(seeds).encode()).hexdigest(), chunks, vectors), None, tags
+    )
 
 
 def fill(store, count, start=0, dimensions=DIMENSIONS):
