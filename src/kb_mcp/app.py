@@ -72,10 +72,10 @@ def create_app(context: Context | None = None) -> Starlette:
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
     metrics, checks = CallMetrics(registry, tracer), call_middleware(settings, client)
 
-    def around(instructions: str) -> list[CallMiddleware]:
+    def middleware_with(instructions: str) -> list[CallMiddleware]:
         return [metrics, FacetedInstructions(client, instructions), *checks]
 
-    middleware = around(INSTRUCTIONS)
+    middleware = middleware_with(INSTRUCTIONS)
     pause = settings.mcp_upload_seconds / 40
     parts = partial(lifespan, client=client, uploads=uploads, pause=pause, stop_tracing=stop_tracing)
     server = create_server(middleware, lifespan=parts)
@@ -94,7 +94,7 @@ def create_app(context: Context | None = None) -> Starlette:
     if settings.mcp_collections:
         mount(app, "/collections", over_http(collections_server(server, client, settings, middleware)))
     if settings.mcp_chatgpt:
-        mount_search_fetch(app, client, uploads, settings, around, over_http)
+        mount_search_fetch(app, client, uploads, settings, middleware_with, over_http)
     return app
 
 
@@ -126,7 +126,7 @@ def mount_search_fetch(
     client: EngineClient,
     uploads: UploadStore,
     settings: Settings,
-    around: Callable[[str], Sequence[CallMiddleware]],
+    middleware_with: Callable[[str], Sequence[CallMiddleware]],
     over_http: Callable[[FastMCP], Starlette],
 ) -> None:
     """Mount the surface of two tools, and the pages that their addresses lead to."""
@@ -134,7 +134,7 @@ def mount_search_fetch(
 
     addresses = Addresses(uploads.secret())
     limiter = AnswerLimiter(settings.mcp_max_tokens)
-    inner = over_http(create_search_fetch_server(client, limiter, addresses, around(INSTRUCTIONS)))
+    inner = over_http(create_search_fetch_server(client, limiter, addresses, middleware_with(INSTRUCTIONS)))
     inner.router.routes.append(page_route(client, addresses))
     mount(app, PATH, inner)
 

@@ -151,7 +151,9 @@ def idf_of(frequency: int, count: int) -> float:
     return idf if idf > 0 else LEAST_IDF
 
 
-def frequencies(snapshot: LexicalSnapshot, rows: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def term_frequencies(
+    snapshot: LexicalSnapshot, rows: NDArray[np.int32], scores: NDArray[np.float64]
+) -> NDArray[np.int64]:
     """Return how often a word stands in the rows that have it, which score so for it alone: BM25, solved for that."""
     if not rows.size:  # nor may there be any chunk
         return np.empty(0, np.int64)

@@ -13,6 +13,8 @@ import unicodedata
 from operator import add
 from typing import TYPE_CHECKING, Final
 
+from kb.api.stream_safe import composed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -77,7 +79,7 @@ def folded(text: str) -> str:
     """Return a text with each letter in the one way that it is indexed."""
     if text.isascii():
         return text
-    written = unicodedata.normalize("NFC", text)
+    written = composed(text)
     return written.translate(FOLDED) if FOLDABLE.search(written) else written
 
 

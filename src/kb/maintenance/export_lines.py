@@ -34,7 +34,7 @@ class Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class About(BaseModel):
+class ExportHeader(BaseModel):
     """What an export says of itself."""
 
     model_config = ConfigDict(strict=True)

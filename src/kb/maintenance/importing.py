@@ -23,7 +23,7 @@ from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
-from kb.maintenance.export_lines import About, DocumentLine, VersionLine, wrong_field
+from kb.maintenance.export_lines import DocumentLine, ExportHeader, VersionLine, wrong_field
 from kb.maintenance.restore import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
@@ -39,9 +39,9 @@ from kb.store.sqlite.transfer import (
     begin_history,
     find_binned,
     is_new,
-    refusals_told,
     set_replaced,
     skip_ids,
+    translated_errors,
 )
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
     """
     about = _about(folder)
-    for _ in _with_versions(folder):
-        """Nothing is written of an export that does not hold together."""
+    for _ in _with_versions(folder):  # nothing is written of an export that does not hold together
+        pass
     path = database_path(settings.database_url, settings.data_dir)
     for each in (settings.data_dir, path.parent, settings.staging_dir, settings.files_dir):
         make_folder(each, "KB_DATA_DIR")
@@ -137,7 +137,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         chunker, arrival = Chunker(embedder), _Arrival(settings, folder)
         space = VectorSpace.of(embedder.spec, settings.model_dir)
-        with refusals_told(), closing(SqliteStore(path, space)) as store:
+        with translated_errors(), closing(SqliteStore(path, space)) as store:
             with store.read() as tx:
                 arrival.is_into_new = is_new(tx)
             for part in _slices(_with_versions(folder)):
@@ -255,14 +255,14 @@ class _Arrival:
         return None
 
 
-def _about(folder: Path) -> About:
+def _about(folder: Path) -> ExportHeader:
     """Return what an export says of itself.
 
     Raises:
         StoreError: it is none, or of a later kb.
     """
     try:
-        about = About.model_validate_json((folder / ABOUT).read_bytes())
+        about = ExportHeader.model_validate_json((folder / ABOUT).read_bytes())
         if about.number not in range(1, FORMAT + 1):
             raise StoreError(f"{folder} was exported by a later kb: use that one.")
     except FileNotFoundError:

@@ -15,13 +15,10 @@ from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
 from kb.api.models import WORD, FileRequest, NoteRequest
-from kb.asgi.form_charset import check_charset
+from kb.asgi.forms import MAX_FIELD, check_charset
 from kb.routes.examples import EXAMPLES
 from kb.routes.limits import check_note, check_tags, json_limits, too_many_values
 from kb.settings import Settings
-
-MAX_FIELD = 64 << 10
-"""The most bytes of a field of a form, which is held in memory."""
 
 OTHER_FIELDS = len(FileRequest.model_fields) - 1
 """How many fields a form may have beside its tags and its file."""

@@ -24,6 +24,7 @@ from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import Context
 from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
+from kb.web.forms import BYTES_OF_CHARACTER
 
 if TYPE_CHECKING:
     import os
@@ -46,9 +47,6 @@ SIGN_IN_BODY: Final = 64 << 10
 
 ENCODED_BODY: Final = 256 << 10
 """What is read of a form that is not multipart: it is decoded at once, and meanwhile nothing else is done."""
-
-BYTES_OF_CHARACTER: Final = 4
-"""The most that UTF-8 takes for one."""
 
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (

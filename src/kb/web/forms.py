@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
 
 from kb.api.errors import Invalid
-from kb.asgi.form_charset import check_charset
+from kb.asgi.forms import MAX_FIELD, check_charset
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     Check = Callable[[object], None]
 
-MAX_FIELD: Final = 64 << 10
-"""The most bytes of a field, unless it holds a note."""
+BYTES_OF_CHARACTER: Final = 4
+"""The most that UTF-8 takes for one."""
 
 OTHER_FIELDS: Final = 10
 """How many fields a form may have beside tags."""

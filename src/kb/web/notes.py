@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import HTMLResponse
 
 from kb.api.errors import Changed, Invalid, NotANote, TooLarge, TooManyTags
+from kb.asgi.forms import MAX_FIELD
 from kb.web.documents import split_tags
-from kb.web.forms import MAX_FIELD
+from kb.web.forms import BYTES_OF_CHARACTER
 from kb.web.pages import HEADERS, redirect, render
 from kb.web.text import markdown
 
@@ -85,7 +86,9 @@ async def preview(request: Request, visit: Visit) -> Response:
 
 async def note_form(request: Request, visit: Visit) -> FormData:
     """Return a form whose fields may hold a note. Raises as `Visit.form`."""
-    return await visit.form(request, field=max(MAX_FIELD, 4 * request.app.state.settings.max_note_chars))
+    return await visit.form(
+        request, field=max(MAX_FIELD, BYTES_OF_CHARACTER * request.app.state.settings.max_note_chars)
+    )
 
 
 def sent(form: FormData, prefix: str = "") -> Draft:

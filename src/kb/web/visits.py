@@ -14,10 +14,11 @@ from starlette.responses import Response
 
 from kb.api.errors import ForeignOrigin
 from kb.api.versions import USER_AGENT
+from kb.asgi.forms import MAX_FIELD
 from kb.client.asgi import ASGITransport, scope_of
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
-from kb.web.forms import MAX_FIELD, OTHER_FIELDS, FormLimits, read_form
+from kb.web.forms import OTHER_FIELDS, FormLimits, read_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -39,8 +39,8 @@ async def document_under(engine: EngineClient, document_id: int, heading: str, a
             return _part(whole, *span, around)
         if "has no headings" not in error.detail:
             raise
-        told = f"heading: document {document_id} has no such heading; give query instead: the place that answers it."
-        raise Invalid(told) from error
+        detail = f"heading: document {document_id} has no such heading; give query instead: the place that answers it."
+        raise Invalid(detail) from error
 
 
 def _part(whole: JSON, first: int, end: int, around: int) -> JSON:

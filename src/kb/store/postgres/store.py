@@ -294,7 +294,10 @@ class PostgresStore:
 
     @contextmanager
     def _connection(self, begin: Callable[[Connection], object] = ping) -> Iterator[Connection]:
-        """Lend a connection on which `begin` was done; what was not committed is rolled back. Raises as `told`."""
+        """Lend a connection on which `begin` was done; what was not committed is rolled back.
+
+        Raises as `translated_errors`.
+        """
         with translated_errors(lambda: self._presence.trouble):
             connection = self._begin(begin)
             try:

@@ -62,7 +62,7 @@ class FormerVersion:
 
 
 @contextmanager
-def refusals_told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Say in a line what the database does not take.
 
     Raises:

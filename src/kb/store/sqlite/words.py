@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import apsw
 import numpy as np
 
-from kb.lexical.bm25 import frequencies
+from kb.lexical.bm25 import term_frequencies
 from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
 from kb.lexical.postings import Postings
 from kb.lexical.segment import as_phrase
@@ -157,13 +157,13 @@ class WordReader:
         return self._index.postings(self.snapshot, key, lambda: self._load(key))
 
     def documents_with(self, text: str) -> NDArray[np.int64] | None:
-        """Return the documents in which a text stands, ascending; None where SQLite had better look for it."""
+        """Return in which documents a text stands, some more than once; None where SQLite had better look for it."""
         key = self._key(text)
         if not 0 < len(key) <= MAX_TOKENS or quoted(text, begins=True).endswith("*"):
             return None
         rows = self.postings(key).rows
         standing = rows[~np.isin(rows, self.snapshot.dead)] if self.snapshot.dead.size else rows
-        return np.unique(self.snapshot.documents[standing]).astype(np.int64)
+        return self.snapshot.documents[standing].astype(np.int64)
 
     def possible(self, tokens: Sequence[str]) -> Sequence[str]:
         """Return those of the tokens that may stand in a chunk; it takes much less time than to find out."""
@@ -201,7 +201,7 @@ class WordReader:
         found = np.frombuffer(blob or b"", PHRASE_ROW)
         rows, known = self.snapshot.rows_of(found["id"].astype(np.int64))
         scores = np.ldexp(found["score"].astype(np.float64), -SCORE_BITS)
-        return Postings.of(rows, frequencies(self.snapshot, rows, scores[known]))
+        return Postings.of(rows, term_frequencies(self.snapshot, rows, scores[known]))
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -169,12 +169,13 @@ RETURNING id, pg_notify('kb_jobs', '')
 
 -- name: retry_parts
 -- Likewise those of what came inside a document, but where others came for their paths since.
+WITH newest AS MATERIALIZED (
+  SELECT source_path, max(id) AS id FROM jobs
+  WHERE source_path IS NOT NULL AND status IN ('done', 'running') GROUP BY source_path
+)
 UPDATE jobs SET status = 'queued', attempts = 0, progress = 0, error = NULL, finished_at = NULL
 WHERE part_of = %s AND status = 'failed' AND staged IS NOT NULL
-  AND NOT EXISTS (
-    SELECT 1 FROM jobs AS later
-    WHERE later.source_path = jobs.source_path AND later.id > jobs.id AND later.status IN ('done', 'running')
-  )
+  AND NOT EXISTS (SELECT 1 FROM newest WHERE newest.source_path = jobs.source_path AND newest.id > jobs.id)
 RETURNING id, pg_notify('kb_jobs', '')
 
 -- name: expire

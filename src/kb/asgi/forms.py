@@ -1,4 +1,4 @@
-"""In which encoding a form comes."""
+"""What holds for every form that is sent, to the API or to a page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from kb.api.errors import Invalid
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
+
+MAX_FIELD: Final = 64 << 10
+"""The most bytes of a field, which is held in memory; pages take more where it holds a note."""
 
 UTF_8: Final = re.compile(r""";\s*charset\s*=\s*"?utf-?8"?\s*(;|\Z)""")
 
