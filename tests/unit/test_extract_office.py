@@ -123,6 +123,16 @@ def test_tables_charts_notes_and_comments_of_a_slide_are_read(read):
     assert sections(extracted)[0][1] == ("Name | Age",)
 
 
+def test_a_slide_is_read_whose_embedded_objects_are_of_a_kind_of_their_own(read):
+    objects = (
+        "<p:graphicFrame><a:graphic><a:graphicData><p:oleObj r:id='o'/></a:graphicData></a:graphic></p:graphicFrame>"
+    )
+    parts = {"ppt/embeddings/oleObject1.bin": ole({"CONTENTS": b"x"})}.items()
+    relations = {"o": ("oleObject", "ppt/embeddings/oleObject1.bin")}.items()
+    slide = presentation(shape("a table beside") + objects, extra_parts=parts, extra_relations=relations)
+    assert read(slide).text == "a table beside\n\n"
+
+
 def workbook(sheets, styles=""):
     parts = {
         f"xl/worksheets/sheet{n}.xml": f"<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>{rows}</sheetData></worksheet>"
@@ -343,6 +353,35 @@ def test_a_book_that_only_its_shop_can_open_says_so(read):
         read(book({"a": b"\x93\x01"}, **{"META-INF/encryption.xml": locked}))
 
 
+# Excel 97-2003
+
+
+def record(kind, content=b""):
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def biff5(word):
+    """The stream of a workbook of Excel 5, with a word in the first cell."""
+    first, end = record(0x0809, struct.pack("<HHHH", 0x0500, 5, 0, 0)), record(0x0A)
+    name = b"Prices"
+    start = len(first) + 4 + 7 + len(name) + len(end)
+    sheet = record(0x85, struct.pack("<IBBB", start, 0, 0, len(name)) + name)
+    label = record(0x0204, struct.pack("<HHHH", 0, 0, 0, len(word)) + word)
+    return first + sheet + end + record(0x0809, struct.pack("<HHHH", 0x0500, 0x10, 0, 0)) + label + end
+
+
+@pytest.mark.parametrize("stream", ["Book", "BOOK"])
+def test_a_workbook_as_excel_5_wrote_it_and_some_programs_still_do_is_read(read, stream):
+    assert read(ole({stream: biff5(b"apples")})).text == "Prices\n\napples\n"
+
+
+@pytest.mark.parametrize("before", [b"", record(0x86)])
+def test_an_old_workbook_with_a_password_says_that_it_needs_one(read, before):
+    locked = record(0x0809, struct.pack("<HHHH", 0x0600, 5, 0, 0)) + before + record(0x2F, bytes(6)) + bytes(64)
+    with pytest.raises(Unreadable, match="encrypted: it needs a password"):
+        read(ole({"Workbook": locked}))
+
+
 # OpenDocument
 
 ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:presentation='p'"
@@ -351,6 +390,13 @@ ODF = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:styl
 def opendocument(kind, body, styles="", **parts):
     content = f"<office:document-content {ODF}>{styles}<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
     return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content} | parts)
+
+
+def test_a_document_that_says_what_it_is_behind_other_entries_is_read(read):
+    content = f"<office:document-content {ODF}><office:body><office:text><text:p>here</text:p></office:text></office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.text"
+    late = {"META-INF/manifest.xml": "<m/>", "content.xml": content, "mimetype": kind}
+    assert read(zipped(late)).text == "here\n"
 
 
 @pytest.mark.parametrize(

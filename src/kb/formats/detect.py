@@ -12,7 +12,7 @@ from typing import Final, cast, get_args
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR, NO_SPEECH, NO_VIDEO
 from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
-from kb.formats.containers.ole import OLE_SIGNATURE, open_ole
+from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, open_ole
 from kb.formats.opaque import Kind, Opaque
 from kb.formats.registry import FORMATS
 from kb.formats.sniff import looks_delimited
@@ -51,6 +51,7 @@ _MAIL_HEADERS: Final = _TRANSPORT_HEADERS | {b"from", b"to", b"subject", b"date"
 PGP_MESSAGE: Final = "-----BEGIN PGP MESSAGE-----"
 # What CMS calls its content: EnvelopedData and AuthEnvelopedData.
 _ENVELOPES: Final = (bytes.fromhex("06092a864886f70d010703"), bytes.fromhex("060b2a864886f70d0109100117"))
+_LONGEST_MIMETYPE: Final = 100
 _NOTEBOOK: Final = re.compile(r'"nbformat"\s*:\s*\d')
 
 _OFFICE_TYPES: Final = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
@@ -64,7 +65,7 @@ _UNSUPPORTED_ZIPS: Final = {
     "visio/": "Visio files are not read",
     "META-INF/manifest.xml": "OpenDocument files other than texts, spreadsheets and presentations are not read",
 }
-_OLE_TYPES: Final = {"__properties_version1.0": "msg", "Workbook": "xls"}
+_OLE_TYPES: Final = {"__properties_version1.0": "msg", **dict.fromkeys(WORKBOOKS, "xls")}
 _UNSUPPORTED_OLE: Final = {
     "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
     "\tDRMContent": "the document is protected by rights management: it can only be read by whom its sender allowed",
@@ -210,11 +211,11 @@ def _type_in_zip(data: bytes) -> str:
 
 
 def _mimetype(archive: zipfile.ZipFile) -> str:
-    """Return what EPUB and OpenDocument say of themselves in their first, uncompressed entry."""
-    first = archive.infolist()[:1]
-    if not first or first[0].filename != "mimetype" or first[0].file_size > 100 or first[0].flag_bits & 1:
+    """Return what EPUB and OpenDocument say of themselves in an entry that should be the first, and is not always."""
+    found = next((each for each in archive.infolist() if each.filename == "mimetype"), None)
+    if not found or found.file_size > _LONGEST_MIMETYPE or found.flag_bits & 1:
         return ""
-    with archive.open(first[0]) as entry:
+    with archive.open(found) as entry:
         return entry.read().decode("ascii", "replace")
 
 

@@ -19,7 +19,13 @@ _SUMMARY: Final = "\x05SummaryInformation"
 _CODEPAGE, _TITLE, _CREATED, _SAVED = 1, 2, 12, 13
 _UTF8: Final = 65001
 
+_RECORD: Final = struct.Struct("<HH")
+_BEGINNING, _WRITE_PROTECTED, _ENCRYPTED = 0x0809, 0x86, 0x2F
+"""The records that a workbook may begin with: [MS-XLS], 2.1.7.20.3."""
+
 OLE_SIGNATURE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+WORKBOOKS: Final = ("Workbook", "Book")
+"""The streams that a workbook is in, from Excel 97 on and of 5 and 95, as which some programs still write."""
 
 
 def open_ole(data: bytes) -> OleFileIO:
@@ -48,6 +54,20 @@ def ole_properties(ole: OleFileIO) -> Properties:
     moments = [moment for moment in map(values.get, (_CREATED, _SAVED)) if isinstance(moment, datetime)]
     dates = (f"{moment.isoformat()}Z" for moment in moments)
     return Properties(meaningful(_text(values.get(_TITLE), values.get(_CODEPAGE))), first_date(*dates))
+
+
+def is_encrypted_workbook(ole: OleFileIO) -> bool:
+    """Whether a password is needed for what the container's workbook holds."""
+    name = next(filter(ole.exists, WORKBOOKS), None)
+    if name is None:
+        return False
+    with ole.openstream(name) as stream:
+        while len(head := stream.read(_RECORD.size)) == _RECORD.size:
+            kind, size = _RECORD.unpack(head)
+            if kind not in (_BEGINNING, _WRITE_PROTECTED):
+                return bool(kind == _ENCRYPTED)
+            stream.seek(size, io.SEEK_CUR)
+    return False
 
 
 def _text(value: object, codepage: object) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
+    from kb.formats.containers.ooxml import Relation
     from kb.formats.extracted import Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
@@ -93,13 +94,18 @@ class _Slide:
             rows = ([" ".join(_paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
             write_table(self._text, rows, level=_SLIDE + 1)
         for data in frame.iterfind("{*}graphic/{*}graphicData/*"):
-            for value in data.attrib.values():
-                relation = self._targets.get(value)
-                root = self._package.xml(relation.target) if relation else None
-                if root is not None and relation and relation.kind == "chart":
-                    _write_chart(root, self._text)
-                elif root is not None and relation and relation.kind == "diagramData":
-                    self._lines_of(root)
+            for relation in filter(None, map(self._targets.get, data.attrib.values())):
+                self._drawing(relation)
+
+    def _drawing(self, relation: Relation) -> None:
+        """What a part draws; embedded objects are parts that are no XML."""
+        if relation.kind not in {"chart", "diagramData"}:
+            return
+        root = self._package.xml(relation.target)
+        if root is not None and relation.kind == "chart":
+            _write_chart(root, self._text)
+        elif root is not None:
+            self._lines_of(root)
 
     def _lines_of(self, root: etree._Element) -> None:
         for line in _paragraphs(root):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from kb.api.errors import Unreadable
-from kb.formats.containers.ole import OLE_SIGNATURE, ole_properties, open_ole
+from kb.formats.containers.ole import OLE_SIGNATURE, is_encrypted_workbook, ole_properties, open_ole
 from kb.formats.containers.ooxml import Package
 from kb.formats.readers.odf import properties as opendocument_properties
 from kb.formats.text.builder import TextBuilder
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _SHEET: Final = 1
 _COLUMNS: Final = 2
 _LONGEST_LABEL: Final = 80
+_ENCRYPTED: Final = "the spreadsheet is encrypted: it needs a password to be read"
 
 
 def read(data: bytes) -> Extracted:
@@ -36,15 +37,25 @@ def read(data: bytes) -> Extracted:
         Unreadable: the file is damaged or encrypted.
     """
     text = TextBuilder()
+    if _is_encrypted(data):
+        raise Unreadable(_ENCRYPTED)
     try:
         for name, rows in _sheets(data):
             text.heading(_SHEET, name)
             write_table(text, rows, level=_COLUMNS)
     except PasswordError as error:
-        raise Unreadable("the spreadsheet is encrypted: it needs a password to be read") from error
+        raise Unreadable(_ENCRYPTED) from error
     except CalamineError as error:
         raise Unreadable(f"the spreadsheet is damaged: {error}") from error
     return text.build(*_properties(data))
+
+
+def _is_encrypted(data: bytes) -> bool:
+    """Whether it is an Excel 97-2003 workbook with a password, which calamine takes for no workbook or an empty one."""
+    if not data.startswith(OLE_SIGNATURE):
+        return False
+    with open_ole(data) as ole:
+        return is_encrypted_workbook(ole)
 
 
 def _properties(data: bytes) -> Properties:
