@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kb.api.errors import Invalid, KeyReused, NotANote, NotFound
+from kb.api.errors import AlreadyReplaced, Invalid, KeyReused, NotANote, NotFound
 from tests.http.conftest import added, finished
 
 MODES = ({}, {"fts_only": True}, {"vec_only": True}, {"group_by": "document"}, {"sort": "recent"}, {"exact": True})
@@ -214,3 +214,30 @@ async def test_a_source_is_a_short_text(http, source):
     answer = await http.post("/jobs", json={"text": "x", "source": source})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("source: ")
+
+
+async def test_a_note_that_is_replaced_already_is_replaced_by_no_second_one(api, word):
+    first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
+    other = await noted(api, f"{word} other")
+    for replaced, text in ((first, "new"), (second, "new"), (second, "other"), (second, "one")):
+        said = f"^replaces: note {replaced} is replaced by note {third} already; replace {third} instead.$"
+        with pytest.raises(AlreadyReplaced, match=said):
+            await api.add_note(text=f"{word} {text}", replaces=replaced)
+    assert await found(api, word) == {first: third, second: third, third: None, other: None}
+    assert await noted(api, f"{word} new", replaces=third)
+
+
+async def test_a_note_may_be_said_again_to_replace_what_it_does(api, word):
+    first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
+    keyed = await noted(api, f"{word} four", source_path=f"/{word}", replaces=third)
+    assert await noted(api, f"{word} two", replaces=first) == second
+    assert await noted(api, f"{word} five", source_path=f"/{word}", replaces=third) == keyed
+    assert await found(api, word) == {first: keyed, second: keyed, third: keyed, keyed: None}
+    assert [(await api.document(each))["replaces"] for each in (second, third, keyed)] == [first, second, third]
+
+
+async def test_a_note_whose_successor_was_deleted_is_replaced_anew(api, word):
+    first, second = await chain(api, f"{word} one", f"{word} two")
+    await api.delete_document(second)
+    third = await noted(api, f"{word} three", replaces=first)
+    assert await found(api, word) == {first: third, third: None}

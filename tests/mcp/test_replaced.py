@@ -37,3 +37,10 @@ async def test_what_was_replaced_is_no_longer_named_as_alike(agent, word):
 async def test_a_note_that_is_not_there_cannot_be_replaced(agent):
     said = await refusal(agent, "kb_addnote", text="new", replaces=10**15)
     assert said.startswith("replaces: There is no document 1000000000000000")
+
+
+async def test_a_note_that_is_replaced_already_is_not_replaced_again(agent, word):
+    old = (await noted(agent, text=f"{word}: Harbor uses MySQL."))["document_id"]
+    new = (await noted(agent, text=f"{word}: Harbor uses PostgreSQL.", replaces=old))["document_id"]
+    said = await refusal(agent, "kb_addnote", text=f"{word}: Harbor uses SQLite.", replaces=old)
+    assert said == f"replaces: note {old} is replaced by note {new} already; replace {new} instead."

@@ -481,6 +481,30 @@ def test_two_notes_under_one_path_in_one_batch_are_one_document_with_the_later_t
     assert found(store, "early") == []
 
 
+def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tried_again(store, failing, tmp_path):
+    (tmp_path / "staging").mkdir()
+    worker = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))
+    worker.start()
+    first = ended(store, submit(store, worker, text="the ferry leaves at six")).document_id
+    with store.write() as tx:
+        texts = ("the ferry leaves at seven", "the ferry leaves at eight")
+        seven, eight = [tx.jobs.add(NewJob("note", text=text, replaces=first)) for text in texts]
+    worker.wake()
+    second, refused = ended(store, seven).document_id, ended(store, eight)
+    assert (refused.status, refused.document_id, remedy_of(refused.error)) == ("failed", None, "retry")
+    assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
+    with store.write() as tx:
+        assert tx.documents.successors([first]) == {first: [second]}
+        tx.history.discard(second, NOBODY)
+        assert tx.jobs.retry(eight)
+    worker.wake()
+    third = ended(store, eight).document_id
+    with store.read() as tx:
+        assert tx.documents.successors([first]) == {first: [third]}
+    worker.stop()
+    assert found(store, "eight") == ["the ferry leaves at eight"]
+
+
 def test_a_long_text_that_is_dropped_while_it_is_embedded_is_not_written_and_the_next_is_done(
     store, worker, failing, tmp_path
 ):

@@ -12,6 +12,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── NotRetryable             409 not-retryable
     ├── JobDone                  409 job-done
     ├── PathTaken                409 path-taken
+    ├── AlreadyReplaced          409 already-replaced
     ├── TooManyTags              409 too-many-tags
     ├── KeyReused                409 key-reused
     ├── KeyExists                409 key-exists
@@ -132,6 +133,13 @@ class PathTaken(KbError):
 
     status = 409
     code = "path-taken"
+
+
+class AlreadyReplaced(KbError):
+    """Another note replaces this one already; replace that one instead."""
+
+    status = 409
+    code = "already-replaced"
 
 
 class TooManyTags(KbError):

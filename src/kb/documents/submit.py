@@ -5,9 +5,10 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kb.api.errors import JobDone, KeyReused, NotANote, NotFound, NotRetryable, Unconfirmed
+from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
 from kb.api.models import NOTE, JobAccepted, JobDropped
-from kb.documents.lookup import existing_job, missing_document
+from kb.documents.lookup import existing_job
+from kb.documents.replacement import check_is_current, check_is_note
 from kb.documents.staging import discard, stage
 from kb.store.rows import NOBODY, NewJob
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from kb.api.models import FileRequest, NoteRequest
     from kb.blobs.protocol import Blobs
-    from kb.store.protocol import Store, Transaction
+    from kb.store.protocol import Store
     from kb.store.rows import Author, Job
 
 
@@ -32,6 +33,7 @@ def submit_note(
     Raises:
         KeyReused: the key came with something else before.
         NotFound, NotANote: it is to replace what is not there, or is no note.
+        AlreadyReplaced: another note replaces that one.
     """
     job = NewJob(
         NOTE,
@@ -137,22 +139,12 @@ def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
         before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
         if before is None:
             if job.replaces is not None:
-                _check_replaced(tx, job.replaces)
+                check_is_note(tx, job.replaces)
+                check_is_current(tx, job.replaces, job.content_hash or "", job.source_path)
             return JobAccepted(job_id=tx.jobs.add(job), status="queued"), True
     if before.request_hash != job.request_hash:
         raise KeyReused
     return receipt(before), False
-
-
-def _check_replaced(tx: Transaction, document_id: int) -> None:
-    document = tx.documents.get(document_id)
-    if document is None:
-        raise NotFound(f"replaces: {missing_document(tx, document_id).detail}")
-    if document.doc_type != NOTE:
-        raise NotANote(
-            f"replaces: document {document_id} is of type {document.doc_type}: only notes are replaced so; a file is by"
-            " adding it again under its path (kb add PATH)."
-        )
 
 
 def _why_not_retried(job: Job) -> str:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.access.store import as_caller
 from kb.api.access import Caller
-from kb.api.errors import Forbidden, LeaseLost, OutOfReach, Unreadable
+from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.blobs.protocol import staged_as
 from kb.documents.attachments import staged_jobs
+from kb.documents.replacement import check_is_current
 from kb.documents.save import save
 from kb.documents.staging import discard
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
@@ -234,8 +235,10 @@ class Ingestion:
             return "failed"
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
             try:
+                if content.replaces is not None:
+                    check_is_current(mine, content.replaces, content.content_hash, job.source_path)
                 saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
-            except Forbidden as error:  # its path became another's meanwhile; nothing is written yet
+            except (Forbidden, AlreadyReplaced) as error:  # as others wrote meanwhile; nothing is written yet
                 tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}")
                 self._discard(attached)
                 return "gave_up"

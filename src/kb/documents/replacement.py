@@ -1,0 +1,49 @@
+"""Which note a new one may replace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kb.api.errors import AlreadyReplaced, NotANote, NotFound
+from kb.api.models import NOTE
+from kb.documents.lookup import missing_document
+
+if TYPE_CHECKING:
+    from kb.store.protocol import Transaction
+
+
+def check_is_note(tx: Transaction, replaced: int) -> None:
+    """Refuse to replace what is no note.
+
+    Raises:
+        NotFound: there is no such document.
+        NotANote: it is another kind of document.
+    """
+    document = tx.documents.get(replaced)
+    if document is None:
+        raise NotFound(f"replaces: {missing_document(tx, replaced).detail}")
+    if document.doc_type != NOTE:
+        raise NotANote(
+            f"replaces: document {replaced} is of type {document.doc_type}: only notes are replaced so; a file is by"
+            " adding it again under its path (kb add PATH)."
+        )
+
+
+def check_is_current(tx: Transaction, replaced: int, content_hash: str, source_path: str | None) -> None:
+    """Refuse a second note in the place of one, which would part the succession.
+
+    A note that is there already, with this content or at this path, may be said to replace again what it replaces.
+
+    Raises:
+        AlreadyReplaced: another note replaces this one.
+    """
+    successors = tx.documents.successors([replaced]).get(replaced)
+    if not successors:
+        return
+    note = tx.documents.with_content(content_hash, source_path, note=True)
+    if note is None and source_path is not None:
+        note = tx.documents.at_path(source_path)
+    if note is None or note.id not in (replaced, *successors):
+        raise AlreadyReplaced(
+            f"replaces: note {replaced} is replaced by note {successors[-1]} already; replace {successors[-1]} instead."
+        )
