@@ -15,7 +15,7 @@ from kb.asgi.addresses import outer_address
 from kb.asgi.problem import on_http_exception, problem
 from kb_mcp.auth import acting_for
 from kb_mcp.clients import acting_as_client
-from kb_mcp.tools.lean import given
+from kb_mcp.tools.lean import receipt
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -67,7 +67,7 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
         try:
             upload = await run_in_threadpool(store.get, request.path_params["upload_id"].partition("/")[0])
             await _receive(request, store, upload)
-            return JSONResponse(given(**await _hand_over(engine, store, upload)), 201)
+            return JSONResponse(receipt(await _hand_over(engine, store, upload)), 201)
         except KbError as error:
             return problem(error)
         except ClientDisconnect:

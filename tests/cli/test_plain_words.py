@@ -43,8 +43,12 @@ def test_a_note_that_is_there_already_is_not_told_as_new(kb, tag):
     first = kb("addnote", text, "--wait").stdout
     assert first.endswith("is searchable\n")
     assert kb("addnote", text, "--wait").stdout == first.replace("is searchable", "says this already")
-    changed = kb("addnote", text, "--tags", tag, "--wait").stdout
-    assert changed == first
+    assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 added\n"
+    assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 there already\n"
+    note = kb.json("addnote", text, "--tags", tag, "--wait")
+    assert f"{note['document_id']} (was there already)\n" in kb("jobs", note["id"]).stdout
+    assert note["existed"]
+    assert kb.json("get", note["document_id"])["tags"] == [tag]
 
 
 def test_dates_may_be_short(kb, tag):

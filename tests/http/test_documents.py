@@ -118,6 +118,34 @@ async def test_the_same_content_twice_is_one_document_with_the_tags_of_both(api,
 
 
 @pytest.mark.requirement("E-11")
+@pytest.mark.parametrize("again", [{}, {"title": "Another title"}, {"tags": ["b"]}])
+async def test_who_sends_what_is_there_already_is_told(api, word, again):
+    receipts = [await api.add_note(text=word, wait=30, **given) for given in ({}, again)]
+    assert [each["existed"] for each in receipts] == [False, True]
+    assert receipts[0]["document_id"] == receipts[1]["document_id"]
+    assert [(await api.job(each["job_id"]))["existed"] for each in receipts] == [False, True]
+    [latest, *_] = (await api.jobs(limit=1))["jobs"]
+    assert latest["existed"]
+
+
+@pytest.mark.requirement("E-11")
+async def test_a_file_exists_where_its_content_is_there_under_its_path(api, word):
+    async def sent(text, path):
+        job = await finished(api, await api.add_file("a.txt", io.BytesIO(text.encode()), source_path=path))
+        return job["existed"]
+
+    told = [await sent(*each) for each in ((word, "/a"), (word, "/a"), (word, "/b"), (f"{word} new", "/a"))]
+    assert told == [False, True, False, False]
+
+
+@pytest.mark.requirement("E-11")
+async def test_a_job_that_waits_or_failed_tells_of_nothing_that_was_there(api, word):
+    assert not (await api.add_note(text=word))["existed"]
+    unreadable = await api.add_file("x.bin", io.BytesIO(bytes(range(256)) * 9), wait=30)
+    assert (unreadable["status"], unreadable["existed"]) == ("failed", False)
+
+
+@pytest.mark.requirement("E-11")
 async def test_the_same_content_under_two_paths_is_two_documents(api, word):
     first, second = [await added(api, word, source_path=f"/{word}/{number}") for number in range(2)]
     assert first != second

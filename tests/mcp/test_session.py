@@ -14,7 +14,7 @@ from fastmcp.exceptions import ToolError
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
 from kb_mcp.tools.answer_limiter import NOTICE
 from tests.conftest import MCP_KEY
-from tests.mcp.conftest import ERAS, call, done
+from tests.mcp.conftest import ERAS, call, done, noted
 from tests.support.pdf import pdf
 
 TOOLS = {
@@ -254,3 +254,17 @@ async def test_only_who_asks_for_progress_is_answered_with_a_stream(server, revi
         chunk = {"upload_id": upload_id, "chunk_index": 0, "data": "YQ=="}
         assert "notifications/progress" in (await tool("kb_upload_chunk", chunk, progressToken="p")).text
     assert forms == {"kb_upload_start": "application/json", "kb_upload_chunk": "text/event-stream"}
+
+
+async def test_an_agent_that_says_what_is_there_already_is_told(agent, word):
+    first = await noted(agent, text=word)
+    again = await call(agent, "kb_addnote", text=word)
+    assert "existed" not in first
+    assert (again["document_id"], again["existed"]) == (first["document_id"], True)
+    jobs = await agent.call_tool("kb_jobs", {"job_id": again["job_id"]})
+    assert jobs.structured_content["jobs"][0]["existed"]
+    assert f"document {first['document_id']}, which existed" in jobs.content[0].text
+    files = [await call(agent, "kb_upload_start", filename="a.txt", text=f"{word} in a file") for _ in range(2)]
+    await done(agent, files[1])
+    third = await call(agent, "kb_upload_start", filename="a.txt", text=f"{word} in a file")
+    assert third["existed"]

@@ -74,7 +74,8 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
         tx.documents.add(content("A lamp.", title="Light"), None, ())
     with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
         connection.execute("UPDATE terms SET term = 'зелёный' WHERE term = 'зеленый'")
-        connection.execute("DELETE FROM migrations WHERE number = 4")
+        connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+        connection.execute("DELETE FROM migrations WHERE number >= 4")
     with engine(url) as store, store.read() as tx:
         found = tx.index.select(Filter()).full_text(("зеленый",), 10)
         assert tx.index.documents_of(found.ids) == [first]
@@ -85,6 +86,21 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
         assert (
             connection.execute("SELECT chunks, words FROM statistics").fetchone() == connection.execute(sums).fetchone()
         )
+
+
+def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(url):
+    with engine(url) as store, store.write() as tx:
+        old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
+        tx.jobs.claim(1)
+        tx.jobs.finish(old, 1)
+    with psycopg.connect(url, autocommit=True, options="-c search_path=kb") as connection:
+        connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+        connection.execute("DELETE FROM migrations WHERE number = 5")
+    with engine(url) as store, store.write() as tx:
+        tx.jobs.claim(1)
+        tx.jobs.finish(new, 1, existed=True)
+        found = [tx.jobs.get(each) for each in (old, new)]
+    assert [(job.status, job.existed) for job in found] == [("done", False), ("done", True)]
 
 
 def test_a_dead_engines_jobs_are_taken_up_and_a_living_ones_are_not(url):

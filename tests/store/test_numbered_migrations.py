@@ -9,7 +9,7 @@ from unicodedata import normalize
 import pytest
 
 from kb.api.errors import StoreError
-from kb.store.rows import Filter
+from kb.store.rows import Filter, NewJob
 from kb.store.sqlite import migrate
 from kb.store.sqlite.migrate import OLDEST_NUMBERED, migrations
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -150,6 +150,7 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
         connection.execute(
             f"INSERT INTO chunks ({columns}, section_id) VALUES (?, 1, ?, ?, 1, 1, 0, 7, 7)", (id_, id_, text)
         )
+    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
     connection.pragma("user_version", 13)
     connection.close()
     connection = migrated(path)
@@ -207,7 +208,7 @@ def test_a_program_of_version_2_can_still_write(path):
     connection.close()
     with opened(path) as store, store.write() as tx:
         assert (tx.documents.get(9).filename, tx.documents.get(9).title_given) == (None, False)
-        assert tx.jobs.get(12).depth == 0
+        assert (tx.jobs.get(12).depth, tx.jobs.get(12).existed) == (0, False)
         assert tx.jobs.expire(1, 100) == 8
 
 
@@ -290,3 +291,19 @@ def test_jobs_of_documents_that_are_gone_say_no_more_what_they_were(path):
     with opened(path) as store, store.read() as tx:
         job = tx.jobs.with_key("key1")
     assert (job.title, job.filename, job.tags, job.content_hash, job.request_hash) == (None, None, (), None, "request1")
+
+
+def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(path):
+    with opened(path) as store, store.write() as tx:
+        old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
+        tx.jobs.finish(old, 1)
+    connection = connect(path)
+    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    connection.pragma("user_version", 14)
+    connection.close()
+    with opened(path) as store, store.write() as tx:
+        tx.jobs.finish(new, 1, existed=True)
+        assert [(tx.jobs.get(each).status, tx.jobs.get(each).existed) for each in (old, new)] == [
+            ("done", False),
+            ("done", True),
+        ]

@@ -114,7 +114,7 @@ class Library:
             tx.jobs.add(replace(note, idempotency_key=f"key {number}") if number % 2 else note)
         for job in tx.jobs.claim(12)[:8]:
             if job.id % 3:
-                tx.jobs.finish(job.id, self.pick(tx))
+                tx.jobs.finish(job.id, self.pick(tx), existed=job.id % 2 == 0)
             else:
                 tx.jobs.fail(job.id, "it cannot be read")
         tx.audit.add([AuditEvent("key added", key="anna")], Author("admin", "cli"))

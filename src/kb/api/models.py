@@ -459,11 +459,15 @@ class Deleted(Reply):
 
 
 class JobAccepted(Reply):
-    """The receipt for a note or a file; its content is on disk. When waited for, it says how the job ended."""
+    """The receipt for a note or a file; its content is on disk. When waited for, it says how the job ended.
+
+    `existed` says that the document held what was sent already.
+    """
 
     job_id: int
     status: JobStatus
     document_id: int | None = None
+    existed: bool = False
     error: str | None = None
 
 
@@ -583,7 +587,8 @@ class DocumentPages(Reply):
 class Job(Reply):
     """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed.
 
-    `content_hash` is the SHA-256 of what was sent, as the document then has it.
+    `content_hash` is the SHA-256 of what was sent, as the document then has it; `existed` says that the document held
+    it already.
     """
 
     id: int
@@ -596,6 +601,7 @@ class Job(Reply):
     tags: list[str]
     progress: float
     document_id: int | None
+    existed: bool
     error: str | None
     created_at: Timestamp
     started_at: Timestamp | None

@@ -130,7 +130,9 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
 
 def receipt(job: Job) -> JobAccepted:
     """Return what the sender of a job is told of it."""
-    return JobAccepted(job_id=job.id, status=job.status, document_id=job.document_id, error=job.error)
+    return JobAccepted(
+        job_id=job.id, status=job.status, document_id=job.document_id, existed=job.existed, error=job.error
+    )
 
 
 def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:

@@ -240,7 +240,9 @@ class Jobs(Protocol):
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
         """Queue running jobs again; the attempt counts if it `failed`."""
 
-    def finish(self, job_id: int, document_id: int) -> None: ...
+    def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
+        """The job is done; its text is in the document now, or `existed` there."""
+
     def fail(self, job_id: int, error: str) -> None: ...
     def later(self, job_id: int) -> int | None:
         """Return the last job that came after this one for its path, and is done or runs."""

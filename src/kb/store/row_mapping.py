@@ -186,6 +186,7 @@ def job_of(
     limits: str | None,
     source: str | None,
     replaces: int | None,
+    existed: int,
 ) -> Job:
     return Job(
         id=id,
@@ -212,6 +213,7 @@ def job_of(
         limit=limit_of(limits),
         source=source,
         replaces=replaces,
+        existed=bool(existed),
     )
 
 

@@ -309,7 +309,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands."""
+    """A job as it stands; `existed` says that its document held what was sent already."""
 
     id: int
     status: JobStatus
@@ -335,6 +335,7 @@ class Job:
     limit: Limit | None = None
     source: str | None = None
     replaces: int | None = None
+    existed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

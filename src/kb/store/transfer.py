@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 ARRAYS: Final = {"tags", "own_tags"}
-FLAGS: Final = {"title_given"}
+FLAGS: Final = {"title_given", "existed"}
 MOMENTS: Final = {
     "created_at", "updated_at", "until", "deleted_at", "started_at", "heartbeat_at", "finished_at", "at",
 }  # fmt: skip
@@ -98,7 +98,7 @@ JOBS: Final = Table(
         "id", "status", "kind", "title", "filename", "source_path", "tags", "text", "staged", "content_hash",
         "progress", "attempts", "idempotency_key", "request_hash", "part_of", "document_id", "error", "created_at",
         "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits", "source",
-        "replaces",
+        "replaces", "existed",
     ),
 )  # fmt: skip
 AUDIT: Final = Table("audit", "id", ("id", "at", "by_key", "client", "action", "document_id", "job_id", "key"))

@@ -255,12 +255,12 @@ class Ingestion:
         attached: Collection[NewJob],
     ) -> None:
         """Finish a job whose document is saved, and queue what came with it."""
-        document_id, was_there = saved
-        tx.jobs.finish(job.id, document_id)
+        document_id, existed = saved
+        tx.jobs.finish(job.id, document_id, existed=existed)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
-        if job.source_path or not was_there:
+        if job.source_path or not existed:
             kept = {new.source_path for new in attached}
             mine.history.discard_parts(document_id, keep=kept, author=job.author)
             for new in attached:

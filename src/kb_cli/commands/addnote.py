@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kb.api.errors import Invalid, KbError
+from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async
 from kb_cli.runtime.editor import edit_text
@@ -58,19 +58,11 @@ def addnote(
     elif answer["status"] == "failed":
         output.print_error(answer["error"])
     elif wait:
-        output.print_line(f"note {answer['document_id']} {'is searchable' if is_new(answer) else 'says this already'}")
+        outcome = "says this already" if answer["existed"] else "is searchable"
+        output.print_line(f"note {answer['document_id']} {outcome}")
     else:
         output.print_line(f"job {answer['job_id']} takes the note in")
     return exit_codes.FAILURE if answer["status"] == "failed" else exit_codes.OK
-
-
-def is_new(job: dict[str, Any]) -> bool:
-    """Return whether a finished job made or changed a document, as far as can be told."""
-    try:
-        document = call(lambda client: client.document(job["document_id"], from_chunk=0, chunks=1))
-    except KbError:  # the key may be one that only adds
-        return True
-    return bool((document["updated_at"] or document["created_at"]) >= job["created_at"])
 
 
 def inline_tags(text: str) -> list[str]:

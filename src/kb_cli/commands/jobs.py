@@ -168,7 +168,9 @@ def report(job: dict[str, Any], json: bool) -> None:
     elif job["error"]:
         output.print_line(f"job {job['id']} failed: {output.one_line(title_of(job))}: {job['error']}")
     else:
-        output.print_line(f"job {job['id']} done: {output.one_line(title_of(job))} is document {job['document_id']}")
+        existed = ", which was there already" if job["existed"] else ""
+        outcome = f"is document {job['document_id']}{existed}"
+        output.print_line(f"job {job['id']} done: {output.one_line(title_of(job))} {outcome}")
 
 
 def print_jobs(jobs: list[dict[str, Any]]) -> None:
@@ -196,7 +198,7 @@ def print_job(job: dict[str, Any]) -> None:
             "job": job["id"],
             "status": format_state(job),
             "error": job["error"],
-            "document": job["document_id"],
+            "document": f"{job['document_id']} (was there already)" if job["existed"] else job["document_id"],
             "kind": job["kind"],
             "what": title_of(job),
             "source path": job["source_path"],

@@ -53,7 +53,11 @@ class FileItem:
     @property
     def act(self) -> str:
         """What was done with it, in a word."""
-        return "moved" if self.moved_from else "added" if self.is_new else "changed"
+        if self.moved_from:
+            return "moved"
+        if not self.is_new:
+            return "changed"
+        return "there already" if self.job and self.job.get("existed") else "added"
 
     def finish(self, job: dict[str, Any]) -> None:
         """Note what became of its job."""

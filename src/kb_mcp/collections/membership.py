@@ -21,6 +21,8 @@ ANSWER_SECONDS: Final = 5
 """How long an answer waits for its job, so that what was added is in one collection when the agent hears of it."""
 
 TIMEOUT_SECONDS: Final = 3600
+STAYS: Final = "It was there already, in the collection {}, and stays there; kb_set_collection moves it."
+
 MAX_LATE_WAITS: Final = 16
 """How many jobs are waited for after their answer: each of them holds a connection to the engine."""
 
@@ -36,7 +38,7 @@ class Membership:
     def __init__(self, engine: EngineClient, names: Sequence[str]) -> None:
         self.names = names
         self._engine = engine
-        self._settling: set[asyncio.Task[None]] = set()
+        self._settling: set[asyncio.Task[JSON]] = set()
         self._late_waits = asyncio.Semaphore(MAX_LATE_WAITS)
 
     @property
@@ -70,24 +72,39 @@ class Membership:
             document = await self._engine.change_tags(document_id, add=[*wanted], remove=[*remove])
         return document
 
-    async def settle(self, job_id: int) -> None:
-        """Once the job is done, leave its document in the collection that it was added to.
+    async def settle(self, job_id: int) -> JSON:
+        """Once the job is done, leave its document in one collection; return what is to be said of it, if that is soon.
 
-        The same content may have been there before, in another collection: the engine merges the tags of both.
+        The same content may have been there before, in another collection, where it stays: the engine merges the tags
+        of both.
         """
         task = asyncio.create_task(self._assign_when_done(job_id))
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
         await asyncio.wait([task], timeout=ANSWER_SECONDS)
+        return task.result() if task.done() else {}
 
-    async def _assign_when_done(self, job_id: int) -> None:
+    async def _assign_when_done(self, job_id: int) -> JSON:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 job = await self._engine.job(job_id, wait=ANSWER_SECONDS)
                 if job["status"] not in ENDED:
                     async with self._late_waits:
                         job = await self._engine.wait_for_job(job_id)
-                if job["document_id"]:
-                    await self.assign(job["document_id"], *collections_of(job))
+                if job["document_id"] and (wanted := min(collections_of(job), default=None)):
+                    return await self._assign(job, wanted)
         except (KbError, TimeoutError) as error:
             logger.warning("job %s: its document may be in two collections: %s", job_id, error)
+        return {}
+
+    async def _assign(self, job: JSON, wanted: str) -> JSON:
+        """Put the document of a job into the wanted collection; leave one that existed where it was, and say so."""
+        document_id = job["document_id"]
+        if not job["existed"]:
+            await self.assign(document_id, wanted)
+            return {}
+        document = await self._engine.document(document_id, chunks=1)
+        kept = min(collections_of(document) - {wanted}, default=wanted)
+        await self.assign(document_id, kept)
+        existed = {"status": job["status"], "document_id": document_id, "existed": True}
+        return existed if kept == wanted else existed | {"rest": STAYS.format(kept.removeprefix(PREFIX))}

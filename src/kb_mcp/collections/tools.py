@@ -64,7 +64,7 @@ class CollectionTool(Tool):
             result = await self._inner.run(given)
             data = result.structured_content or {}
             if self.name in SUBMITTING and "job_id" in data:
-                await self._membership.settle(data["job_id"])
+                data |= await self._membership.settle(data["job_id"])
             if self.name == SEARCH and not data.get("results"):
                 data |= await self._empty(given.get("tags", []))
         except KbError as error:

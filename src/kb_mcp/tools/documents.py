@@ -189,7 +189,8 @@ class DocumentTools:
 
         Write it so that it makes sense on its own: who, what, when, why. Search first; what is known already is changed
         with kb_update_note, and a decision that another one overrules with replaces. Returns the document_id, or a
-        job_id for kb_jobs if it takes longer than a second; and in alike the notes that say nearly the same.
+        job_id for kb_jobs if it takes longer than a second; existed if a document held this already; and in alike the
+        notes that say nearly the same.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -202,7 +203,7 @@ class DocumentTools:
             **lean.given(thread=thread, source=source, replaces=replaces or None),
         )
         alike = await self._alike(accepted.get("document_id"))
-        answer = lean.given(**accepted | {"date": day(date, "date"), "alike": alike})
+        answer = lean.receipt(accepted) | lean.given(date=day(date, "date"), alike=alike)
         return tool_result(with_notice(answer) if alike else answer)
 
     async def _alike(self, document_id: int | None) -> list[JSON]:

@@ -129,9 +129,14 @@ def chunk(found: JSON) -> JSON:
     }
 
 
+def receipt(accepted: JSON) -> JSON:
+    """Return what was accepted, and whether it existed only if it did."""
+    return given(**accepted | {"existed": accepted["existed"] or None})
+
+
 def job(found: JSON) -> JSON:
     left_out = ("content_hash", "progress") if found["status"] != "running" else ("content_hash",)
-    return given(**{name: value for name, value in found.items() if name not in left_out})
+    return {name: value for name, value in receipt(found).items() if name not in left_out}
 
 
 def _begins_with_title(found: JSON) -> bool:

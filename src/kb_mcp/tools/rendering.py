@@ -129,7 +129,8 @@ def jobs_text(data: JSON) -> str:
 
 def _job_line(job: JSON) -> str:
     name = job.get("filename") or job.get("source_path") or job.get("title")
-    outcome = f"document {job['document_id']}" if "document_id" in job else ""
+    existed = ", which existed" if "existed" in job else ""
+    outcome = f"document {job['document_id']}{existed}" if "document_id" in job else ""
     reason = f"because: {quoted(job['error'])}" if "error" in job else ""
     return joined(
         [f"job {job['id']} {job['status']}", f"{job['kind']} {quoted(name) if name else ''}".strip(), outcome, reason]

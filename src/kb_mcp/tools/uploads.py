@@ -24,7 +24,7 @@ from kb_mcp.clients import client_name
 from kb_mcp.errors import error_text
 from kb_mcp.tools.answer_limiter import tool_result
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
-from kb_mcp.tools.lean import given
+from kb_mcp.tools.lean import receipt
 from kb_mcp.tools.paths import check_path
 from kb_mcp.upload_address import address_of
 from kb_mcp.upload_chunks import MAX_CHUNKS
@@ -93,7 +93,7 @@ class UploadTools:
 
     async def _add_text(self, filename: str, text: str, tags: list[str], source_path: str) -> JSON:
         file, path = io.BytesIO(text.encode()), source_path or None
-        return given(**await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS))
+        return receipt(await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS))
 
     async def kb_upload_chunk(
         self,
@@ -133,7 +133,7 @@ class UploadTools:
         finally:
             file.close()
             await run_in_threadpool(self._store.discard, upload)
-        return tool_result(given(**accepted))
+        return tool_result(receipt(accepted))
 
 
 def _check_type(filename: str) -> None:

@@ -123,17 +123,17 @@ class PostgresJobs:
         """Queue running jobs again that are this engine's still; the attempt counts if it `failed`."""
         self._execute(self._sql["release"], (int(not failed), list(job_ids), self._engine))
 
-    def finish(self, job_id: int, document_id: int) -> None:
-        """The job is done; its text is in the document now.
+    def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
+        """The job is done; its text is in the document now, or `existed` there.
 
         Raises:
             LeaseLost: another engine has it.
         """
-        self._end("finish", document_id, job_id)
+        self._end("finish", job_id, document_id=document_id, existed=existed)
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words. Raises as `finish`."""
-        self._end("fail", error, job_id)
+        self._end("fail", job_id, error=error)
 
     def later(self, job_id: int) -> int | None:
         """Return the last job that came after this one for its path, and is done or runs."""
@@ -172,9 +172,9 @@ class PostgresJobs:
         """Say that every engine has a staged file."""
         self._execute(self._sql["set_brought"], (staged,))
 
-    def _end(self, name: str, value: object, job_id: int) -> None:
+    def _end(self, name: str, job_id: int, **values: object) -> None:
         sql = self._sql[name].format(held=self._sql["held"])
-        ended = self._execute(sql, {"value": value, "id": job_id, "engine": self._engine}).fetchone()
+        ended = self._execute(sql, values | {"id": job_id, "engine": self._engine}).fetchone()
         if not ended and self.get(job_id):
             raise LeaseLost(f"Another engine has taken up job {job_id}; nothing of it was written here.")
 

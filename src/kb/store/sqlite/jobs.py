@@ -116,9 +116,9 @@ class SqliteJobs:
         for job_id in job_ids:
             self._execute(self._sql["release"], (not failed, job_id))
 
-    def finish(self, job_id: int, document_id: int) -> None:
-        """The job is done; its text is in the document now."""
-        self._execute(self._sql["finish"], (document_id, job_id))
+    def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
+        """The job is done; its text is in the document now, or `existed` there."""
+        self._execute(self._sql["finish"], (document_id, existed, job_id))
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words."""

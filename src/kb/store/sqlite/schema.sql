@@ -135,7 +135,8 @@ CREATE TABLE jobs (
   sent_why TEXT,
   limits TEXT,
   source TEXT,
-  replaces INTEGER
+  replaces INTEGER,
+  existed INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
