@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 
 from kb.api.errors import Changed, Invalid
 from tests.http.conftest import added
+
+
+@pytest.fixture
+def word():
+    return f"w{uuid.uuid4().hex[:12]}"
+
 
 LOG = "\n".join(f"Entry {number}: the lamp of {number} was lit." for number in range(200))
 
@@ -114,6 +121,45 @@ async def test_a_note_is_what_its_front_matter_says_and_keeps_it_in_its_text(api
 async def test_what_is_put_before_a_text_comes_after_its_front_matter(api, text, after):
     changed = await api.update_note(await added(api, text), prepend="first")
     assert (text_of(changed), changed["title"]) == (after, "The log")
+
+
+CRANE = "---\ntitle: The crane\ndate: 2023-01-20\ntags: [harbour, iron]\n---\nThe crane was painted, said {}."
+
+
+@pytest.mark.parametrize("title", [None, "A title that was given"])
+async def test_the_front_matter_of_a_whole_new_text_is_read_as_when_it_is_added(api, word, title):
+    note = await added(api, f"Plans of {word}.", title=title, tags=["given"])
+    keyed = await added(api, f"More plans of {word}.", title=title, tags=["given"], source_path=f"/{word}")
+    await added(api, CRANE.format(word), source_path=f"/{word}")
+    after = await api.update_note(note, CRANE.format(word))
+    assert (after["title"], after["date"], after["tags"]) == ("The crane", "2023-01-20", ["given", "harbour", "iron"])
+    by_adding = await api.document(keyed)
+    assert all(after[name] == by_adding[name] for name in ("title", "date", "tags", "content_hash"))
+
+
+async def test_what_is_said_with_a_whole_new_text_counts_more_than_its_front_matter(api, word):
+    note = await added(api, f"Plans of {word}.")
+    said = {"title": "Said", "tags_add": ["rust"], "tags_remove": ["iron"]}
+    after = await api.update_note(note, CRANE.format(word), **said)
+    assert (after["title"], after["date"], after["tags"]) == ("Said", "2023-01-20", ["harbour", "rust"])
+    edited = await api.update_note(note, CRANE.format(f"{word} again"))
+    assert (edited["title"], edited["tags"]) == ("Said", ["harbour", "rust"])
+    plain = await api.update_note(note, f"Plain text of {word}.")
+    assert (plain["title"], plain["date"], plain["tags"]) == ("Said", None, ["rust"])
+
+
+@pytest.mark.parametrize(
+    "block", ["---\ntitle: [The crane\n---\n", "---\ntitle: The crane\n", "\n---\ntitle: A\n---\n"]
+)
+async def test_front_matter_that_is_none_is_read_as_when_it_is_added(api, word, block):
+    text = f"{block}It was painted, said {word}."
+    note = await added(api, f"Plans of {word}.", title="Given")
+    keyed = await added(api, f"More plans of {word}.", title="Given", source_path=f"/{word}")
+    by_adding = await api.document(await added(api, text, source_path=f"/{word}"))
+    assert by_adding["id"] == keyed
+    after = await api.update_note(note, text)
+    assert (after["date"], after["tags"]) == (by_adding["date"], by_adding["tags"]) == (None, [])
+    assert text_of(after) == text
 
 
 async def test_a_tag_that_someone_gave_stays_when_the_text_no_longer_names_it(api):

@@ -11,6 +11,7 @@ from kb.api.models import NOTE
 from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
 from kb.documents.save import without_given_tags
+from kb.formats.readers.front_matter import front_matter
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.models import again_if_model_changed
 from kb.store.rows import NOBODY
@@ -112,8 +113,13 @@ def _drafted(
     if not after.strip():
         raise Invalid("text: the note must hold more than white space; delete it if nothing is left to say.")
     limits.check_text(after)
-    title = change.title or _given_title(note)
+    title = change.title or (None if _brings_title(change.edit, before) else _given_title(note))
     return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
+
+
+def _brings_title(edit: Edit, before: str) -> bool:
+    """Return whether a whole new text has a title in its front matter that the text before it had not."""
+    return edit.text is not None and front_matter(edit.text).title not in (None, front_matter(before).title)
 
 
 def _given_title(note: Document) -> str | None:
@@ -121,10 +127,11 @@ def _given_title(note: Document) -> str | None:
 
 
 def _tag_changes(note: Document, content: Content | None, change: NoteChange) -> tuple[list[str], list[str]]:
-    """Return the tags to add and to remove: those that were named, and those that only one of the texts asks for."""
+    """Return the tags to add and to remove: those that were named, and others that only one of the texts asks for."""
     before = set(note.own_tags)
     after = before if content is None else set(content.own_tags)
-    return [*change.tags_add, *(after - before)], [*change.tags_remove, *(before - after)]
+    asked_for = (after - before).difference(change.tags_remove)
+    return [*change.tags_add, *asked_for], [*change.tags_remove, *(before - after)]
 
 
 def _text(tx: Transaction, document_id: int) -> str:
