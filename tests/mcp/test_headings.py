@@ -92,3 +92,15 @@ async def test_a_page_of_jobs_goes_on_as_it_says(agent, word):
     for same in (cursor, int(cursor)):
         [job] = (await call(agent, "kb_jobs", limit=1, cursor=same))["jobs"]
         assert job["id"] < first.structured_content["jobs"][0]["id"]
+
+
+async def test_short_sections_in_one_passage_are_cited_under_what_they_share_and_each_is_found(agent, engine, word):
+    towns = "".join(f"## {town}\n\nIt rains in May.\n\n" for town in ("Aachen", "Bonn"))
+    file = io.BytesIO(f"# Weather of towns\n\n{towns}".encode())
+    document = await done(agent, await engine.add_file("weather.md", file, source_path=word, tags=[word]))
+    found = await agent.call_tool("kb_search", {"query": "rains in Bonn", "tags": [word]})
+    [hit] = found.structured_content["results"]
+    assert "## Aachen" in hit["text"]
+    assert hit["place"]["heading"] == ["Weather of towns"]
+    for town in ("Aachen", "Bonn"):
+        assert f"## {town}" in await texts(agent, document_id=document, heading=town)

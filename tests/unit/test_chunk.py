@@ -192,6 +192,43 @@ def test_a_chunk_stands_under_its_title_and_headings(embedder):
     assert read.startswith("Zoology › Animals › Cats\n# Animals")
 
 
+def under(*parts):
+    """A text of parts, each under its own headings."""
+    ends = list(accumulate(len(text) for text, _ in parts))
+    starts = [0, *ends]
+    sections = (Section(start, end, path) for start, end, (_, path) in zip(starts, ends, parts, strict=False))
+    return "".join(text for text, _ in parts), tuple(sections)
+
+
+SHORT, LONG = "It rains there in May. ", "It rains there in May and in June. " * 6
+
+
+@pytest.mark.parametrize(
+    ("parts", "searched", "cited"),
+    [
+        ([(SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Bonn")), (SHORT, ("Towns", "Celle"))], "Celle", ("Towns",)),
+        ([("Towns\n", ("Towns",)), (SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Bonn"))], "Bonn", ("Towns",)),
+        ([("Towns\n", ("Towns",)), (LONG, ("Towns", "Aachen"))], "Aachen", ("Towns", "Aachen")),
+        ([(SHORT, ("Towns", "Aachen")), (LONG, ("Towns", "Bonn"))], "Bonn", ("Towns", "Bonn")),
+        ([(SHORT, ()), (SHORT, ("Towns", "Aachen")), (SHORT, ("Towns", "Aachen"))], "Aachen", ("Towns", "Aachen")),
+    ],
+)
+def test_short_sections_in_one_chunk_are_cited_under_what_they_share_and_searched_as_ever(
+    parts, searched, cited, embedder
+):
+    text, sections = under(*parts)
+    [(chunk, read), *_] = passages_of(text, embedder, "Weather", sections)
+    assert chunk.place.heading == cited
+    assert chunk.header == f"Weather › Towns › {searched}"
+    assert read == f"{chunk.header}\n{chunk.text}".strip()
+
+
+def test_short_sections_that_share_no_heading_are_cited_under_the_last(embedder):
+    text, sections = under((SHORT, ("Aachen",)), (SHORT, ("Bonn",)), (SHORT, ("Celle",)))
+    [(chunk, _), *_] = passages_of(text, embedder, "Weather", sections)
+    assert (chunk.place.heading, chunk.header) == (("Celle",), "Weather › Celle")
+
+
 def test_a_chunk_never_spans_two_pages(embedder):
     text = "Page one is short.\nPage two too.\n"
     chunks = chunks_of(text, embedder, None, (Section(0, 19, (), 1), Section(19, len(text), (), 2)))

@@ -6,8 +6,9 @@ import re
 from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from functools import reduce
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb.store.rows import NewChunk, Place
 
@@ -82,13 +83,14 @@ class Chunker:
         """
         tokens = _Tokens(extracted, self._tokenizer, self._checkpoint)
         lines = _Lines(extracted.text)
-        for section in _merged(extracted, tokens, title or ""):
+        for section, cited in _merged(extracted, tokens, title or ""):
             header = self._header(section, title)
             start = section.start
             while start < section.end:
                 self._checkpoint()
                 end, passage = self._next_passage(tokens, header, start, section.end)
-                yield NewChunk(extracted.text[start:end], header.text, lines.place(start, end, section)), passage
+                place = lines.place(start, end, cited, section.page)
+                yield NewChunk(extracted.text[start:end], header.text, place), passage
                 start = end
 
     def passage(self, header: str, text: str) -> str:
@@ -127,12 +129,21 @@ class Chunker:
                 size = max(1, size - excess)
 
 
-def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[Section]:
+class _Cited(NamedTuple):
+    """A section to cut, whose heading is searched, and the headings that its chunks are cited under."""
+
+    section: Section
+    heading: tuple[str, ...]
+
+
+def _merged(extracted: Extracted, tokens: _Tokens, title: str) -> Sequence[_Cited]:
     """Return the sections to cut: as they are but for the shortest, unless that takes too much for such a text."""
-    sections = list(_merge_short(extracted, tokens))
-    headers = sum(len(title) + sum(map(len, section.heading)) for section in sections)
-    takes = CHUNK_BYTES * len(sections) + (STORED_BYTES + INDEXED_BYTES) * headers
-    return sections if takes <= SECTIONS_SHARE * len(extracted.text) + SECTIONS_FREE else _join(sections)
+    merged = list(_merge_short(extracted, tokens))
+    headers = sum(len(title) + sum(map(len, section.heading)) for section, _ in merged)
+    takes = CHUNK_BYTES * len(merged) + (STORED_BYTES + INDEXED_BYTES) * headers
+    if takes <= SECTIONS_SHARE * len(extracted.text) + SECTIONS_FREE:
+        return merged
+    return [_Cited(section, section.heading) for section in _join(section for section, _ in merged)]
 
 
 def _join(sections: Iterable[Section]) -> list[Section]:
@@ -148,25 +159,39 @@ def _join(sections: Iterable[Section]) -> list[Section]:
     return joined
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """Return the headings at which two paths begin alike."""
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(heading for heading, _ in pairs)
 
 
-def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[Section]:
+def _merge_short(extracted: Extracted, tokens: _Tokens) -> Iterator[_Cited]:
     """Yield the sections, too short ones joined with the next on the same page."""
-    pending: Section | None = None
+    pending: list[Section] = []
     for each in extracted.sections:
-        joined = pending is not None and pending.page == each.page
-        if pending and not joined:
-            yield pending
-        section = replace(each, start=pending.start) if pending and joined else each
-        pending = section if tokens.count(section.start, section.end) < SHORTEST_SECTION else None
-        if pending is None:
-            yield section
+        if pending and pending[-1].page != each.page:
+            yield _merge(pending, tokens)
+            pending = []
+        pending.append(each)
+        if tokens.count(pending[0].start, each.end) >= SHORTEST_SECTION:
+            yield _merge(pending, tokens)
+            pending = []
     if pending:
-        yield pending
+        yield _merge(pending, tokens)
+
+
+def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
+    """Return sections as one, under the heading of the last, which is cited unless that is short, too."""
+    last = sections[-1]
+    is_short = tokens.count(last.start, last.end) < SHORTEST_SECTION
+    cited = _common([each.heading for each in sections]) if is_short else last.heading
+    return _Cited(replace(last, start=sections[0].start), cited)
+
+
+def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the headings that paths share, or else the last path; one that the next goes on from does not count."""
+    ends = [path for path, later in pairwise(paths) if later[: len(path)] != path]
+    return reduce(_shared, [*ends, paths[-1]]) or paths[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +305,7 @@ class _Lines:
         self._position = 0
         self._line = 1
 
-    def place(self, start: int, end: int, section: Section) -> Place:
+    def place(self, start: int, end: int, heading: tuple[str, ...], page: int | None) -> Place:
         """The place of `text[start:end]`; lines are those of its words, without the white space around them."""
         inside = self._text[start:end]
         first = start + len(inside) - len(inside.lstrip())
@@ -290,8 +315,8 @@ class _Lines:
             line_end=self._line_at(last),
             char_start=start,
             char_end=end,
-            heading=section.heading,
-            page=section.page,
+            heading=heading,
+            page=page,
         )
 
     def _line_at(self, position: int) -> int:
