@@ -12,7 +12,7 @@ import pytest
 from fastmcp import Client
 from mcp_types import PromptReference
 
-from kb_mcp.collections.membership import STAYS
+from kb_mcp.collections.membership import MOVED
 from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
 from tests.mcp.conftest import ERAS, call, connected, done, refusal
 
@@ -124,19 +124,17 @@ async def test_collection_field_in_search_results(agent, engine, word):
 
 
 @pytest.mark.requirement("C-3")
-async def test_a_note_that_is_there_already_stays_in_its_collection_and_the_answer_says_so(agent, engine, word):
+async def test_add_a_note_to_a_collection_replaces_existing_collection_tag_and_the_answer_says_so(agent, engine, word):
     first = await call(agent, "kb_addnote", text=f"some note {word}", collection="workspace", tags=["a"])
     document_id = await done(agent, first)
     assert not first.keys() & {"existed", "rest"}
     again = await call(agent, "kb_addnote", text=f"some note {word}", collection="memory", tags=["b"])
     assert (again["document_id"], again["existed"]) == (document_id, True)
-    assert again["rest"] == STAYS.format("workspace")
-    assert await tags(engine, document_id) == ["a", "b", "collection:workspace"]
-    same = await call(agent, "kb_addnote", text=f"some note {word}", collection="workspace")
+    assert again["rest"] == MOVED.format("workspace", "memory")
+    assert await tags(engine, document_id) == ["a", "b", "collection:memory"]
+    same = await call(agent, "kb_addnote", text=f"some note {word}", collection="memory")
     assert same["existed"]
     assert "rest" not in same
-    moved = await call(agent, "kb_set_collection", document_id=document_id, collection="memory")
-    assert moved["collection"] == "memory"
 
 
 @pytest.mark.requirement("C-3")
@@ -157,10 +155,10 @@ async def test_new_text_under_a_path_goes_to_the_collection_it_is_added_to(agent
 
 
 @pytest.mark.requirement("C-3")
-async def test_a_file_sent_again_stays_in_its_collection(agent, engine, word):
+async def test_a_file_sent_again_moves_to_the_collection_it_is_sent_to(agent, engine, word):
     document_id = await upload(agent, f"the file {word}", collection="workspace")
     assert await upload(agent, f"the file {word}") == document_id
-    assert await tags(engine, document_id) == ["collection:workspace"]
+    assert await tags(engine, document_id) == ["collection:documents"]
 
 
 async def test_an_upload_that_began_on_the_default_surface_goes_to_no_collection(agent, gateway, engine, word):

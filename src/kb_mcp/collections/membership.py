@@ -21,7 +21,7 @@ ANSWER_SECONDS: Final = 5
 """How long an answer waits for its job, so that what was added is in one collection when the agent hears of it."""
 
 TIMEOUT_SECONDS: Final = 3600
-STAYS: Final = "It was there already, in the collection {}, and stays there; kb_set_collection moves it."
+MOVED: Final = "It was there already, in the collection {}, and has moved to {}; kb_set_collection moves it back."
 
 MAX_LATE_WAITS: Final = 16
 """How many jobs are waited for after their answer: each of them holds a connection to the engine."""
@@ -73,10 +73,10 @@ class Membership:
         return document
 
     async def settle(self, job_id: int) -> JSON:
-        """Once the job is done, leave its document in one collection; return what is to be said of it, if that is soon.
+        """Once the job is done, leave its document in the collection that it was added to.
 
-        The same content may have been there before, in another collection, where it stays: the engine merges the tags
-        of both.
+        The same content may have been there before, in another collection: the engine merges the tags of both. Return
+        what is to be said of that, if the job is done soon.
         """
         task = asyncio.create_task(self._assign_when_done(job_id))
         self._settling.add(task)
@@ -98,13 +98,13 @@ class Membership:
         return {}
 
     async def _assign(self, job: JSON, wanted: str) -> JSON:
-        """Put the document of a job into the wanted collection; leave one that existed where it was, and say so."""
+        """Put the document of a job into a collection; return what is to be said of one that existed."""
         document_id = job["document_id"]
         if not job["existed"]:
             await self.assign(document_id, wanted)
             return {}
-        document = await self._engine.document(document_id, chunks=1)
-        kept = min(collections_of(document) - {wanted}, default=wanted)
-        await self.assign(document_id, kept)
+        others = collections_of(await self._engine.document(document_id, chunks=1)) - {wanted}
+        await self.assign(document_id, wanted)
         existed = {"status": job["status"], "document_id": document_id, "existed": True}
-        return existed if kept == wanted else existed | {"rest": STAYS.format(kept.removeprefix(PREFIX))}
+        former, new = (tag.removeprefix(PREFIX) for tag in (min(others, default=""), wanted))
+        return existed | {"rest": MOVED.format(former, new)} if former else existed
