@@ -23,6 +23,7 @@ from kb.api.errors import DiskFull, Invalid, StoreError
 from kb.blobs.folder import PART, KeptFiles
 from kb.blobs.protocol import KEPT, STAGED
 from kb.maintenance import migrate_store as module
+from kb.maintenance.backup import back_up
 from kb.maintenance.migrate_store import migrate_store
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
@@ -34,6 +35,7 @@ from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
+from tests.support.cut_off import cut_off_restore
 from tests.support.disks import small_disk
 from tests.support.eventually import eventually
 from tests.support.library import Library
@@ -521,6 +523,12 @@ def test_a_former_content_may_have_the_id_of_one_that_went(filled, in_file, tmp_
         ("UPDATE kb.versions SET part_of = 1 WHERE document_id = 9 AND number = 1", "document 9: rows"),
         ("UPDATE kb.jobs SET idempotency_key = 'other' WHERE id = 4", "job 4: idempotency_key"),
         ("DELETE FROM kb.audit WHERE id = 4", "audit line 4: "),
+        ("DELETE FROM kb.postings WHERE document_id = 9 AND term_id % 2 = 0", "document 9: words"),
+        ("UPDATE kb.postings SET places = places || 90 WHERE document_id = 9", "document 9: words"),
+        ("UPDATE kb.postings SET document_id = 999999 WHERE document_id = 9", "document 9: words"),
+        ("UPDATE kb.terms SET chunks = chunks + 1", "full text: "),
+        ("DELETE FROM kb.terms WHERE id % 2 = 0", "document "),
+        ("UPDATE kb.statistics SET words = 1", "full text: 1 counts"),
         ("UPDATE kb.history SET begins = now()", "database: history"),
     ],
 )
@@ -531,6 +539,52 @@ def test_what_differs_is_named(filled, in_postgres, change, named):
         assert connection.execute(change).rowcount > 0
     [told, *_] = migrated(filled, in_postgres, verify_only=True).differences
     assert told.startswith(named)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO chunks_fts (rowid, text, header) SELECT max(id), 'other', '' FROM chunks",
+        "INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')",
+    ],
+)
+def test_words_that_a_file_finds_otherwise_are_named(filled, in_file, change):
+    migrated(filled, in_file)
+    equal(filled, in_file)
+    with closing(connect(Path(in_file.database.removeprefix("sqlite:///")))) as connection:
+        connection.execute(change)
+    assert any("word" in each for each in migrated(filled, in_file, verify_only=True).differences)
+
+
+def test_a_copy_without_some_of_its_words_is_given_to_no_engine(filled, in_postgres):
+    migrated(filled, in_postgres)
+    with psycopg.connect(in_postgres.database_url) as connection:
+        connection.execute("DELETE FROM kb.postings WHERE document_id = 9")
+    assert migrated(filled, in_postgres).differences[0] == "document 9: words"
+    with pytest.raises(StoreError, match="unfinished copy"), open_store(in_postgres):
+        pass
+
+
+def test_a_restore_that_was_cut_off_is_finished_before_its_database_is_copied(filled, in_postgres, tmp_path_factory):
+    backups = tmp_path_factory.mktemp("backups")
+    back_up(filled, backups, keep=1)
+    with open_store(filled) as store, store.write() as tx:
+        late = Library(store, filled, DIMENSIONS).add(tx, 1)
+    cut_off_restore(filled.data_dir, backups)
+    assert migrated(filled, in_postgres).differences == []
+    with open_store(in_postgres) as store, store.read() as tx:
+        assert tx.documents.get(late) is None
+    assert list(filled.data_dir.glob("before-restore-*"))
+
+
+def test_a_restore_that_was_cut_off_makes_a_database_that_is_not_copied_over(filled, in_postgres, tmp_path_factory):
+    migrated(filled, in_postgres)
+    backups = tmp_path_factory.mktemp("backups")
+    back_up(filled, backups, keep=1)
+    (filled.data_dir / "kb.db").unlink()
+    cut_off_restore(filled.data_dir, backups)
+    with pytest.raises(StoreError, match="not copied from there"):
+        migrated(in_postgres, filled)
 
 
 def test_files_that_are_not_there_are_counted(filled, in_postgres):

@@ -11,6 +11,7 @@ from kb.blobs.protocol import kept_names, staged_as
 from kb.blobs.scratch import Blocks
 from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
+from kb.maintenance.restore import finish_restore
 from kb.store.blob_place import blobs_apart
 from kb.store.open import open_destination, open_origin
 from kb.store.transfer import AUDIT, JOBS, Whole, check_arrived
@@ -60,20 +61,22 @@ class Migrated:
 def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only: bool) -> Migrated:
     """Take over what the source holds at one moment, and compare both.
 
-    Given again after it was cut off, it goes on; after it was whole, it takes over what has changed since, until an
-    engine uses the target.
+    A restore of either that was cut off is finished first. Given again after it was cut off, it goes on; after it was
+    whole, it takes over what has changed since, until an engine uses the target.
 
     Args:
         source: the settings of an engine, which may run.
         target: those of another one with the same data directory, which must not.
         show: is told how far it is.
-        verify_only: compare, and write nothing.
+        verify_only: compare, and copy nothing.
 
     Raises:
         StartError: a database cannot be used, or the target holds something of elsewhere.
     """
     if source.database == target.database:
         raise StoreError("Source and target are the same database.")
+    for settings in (source, target):
+        finish_restore(settings)
     migrated = Migrated()
     with open_origin(source.database_url, source.data_dir) as origin:
         check_arrived(origin.arrival())
@@ -124,8 +127,10 @@ def _files(settings: Settings, *, to_write: bool = False) -> Iterator[Blobs]:
 
 def _compare(migrated: Migrated, origin: Origin, source: Settings, target: Settings, show: Show) -> None:
     with open_origin(target.database_url, target.data_dir) as copy, _files(source) as files, _files(target) as copies:
-        found = differences(origin, copy, lambda done: show("comparing documents", done, migrated.documents))
-        migrated.differences = [*found, *_missing_files(migrated, names_of(origin.tx), files, copies)]
+        found = list(differences(origin, copy, lambda done: show("comparing documents", done, migrated.documents)))
+        show("comparing words", 0, 0)
+        missing = _missing_files(migrated, names_of(origin.tx), files, copies)
+        migrated.differences = [*found, *copy.full_text_faults(), *missing]
 
 
 def _missing_files(migrated: Migrated, names: Iterable[str], files: Blobs, copies: Blobs) -> Iterator[str]:

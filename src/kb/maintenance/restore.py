@@ -118,6 +118,20 @@ def complete_restore(settings: Settings) -> list[Path]:
     return places.move()
 
 
+def finish_restore(settings: Settings) -> None:
+    """Finish a restore that was cut off, if there is one, for who does not have the locks.
+
+    Raises:
+        StoreError: it is under way, or something else uses the data.
+    """
+    if is_postgres(settings.database_url):
+        return
+    places = _Places.of(settings)
+    if places.are_unpacked:
+        with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(places.database)):
+            complete_restore(settings)
+
+
 @dataclass(frozen=True, slots=True)
 class _Places:
     """What a restore replaces."""

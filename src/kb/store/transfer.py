@@ -18,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.store.compressed import decompressed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from kb.store.protocol import Transaction
     from kb.store.rows import Chunk, VectorSpace
@@ -230,6 +230,9 @@ class Origin(Protocol):
         """Return the rows with these keys, of a table where a key has one."""
 
     def facts(self) -> Facts: ...
+
+    def full_text_faults(self) -> Iterator[str]:
+        """Yield what the full text has otherwise than the texts say, a line each."""
 
 
 class Destination(Protocol):

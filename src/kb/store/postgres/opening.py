@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection
     from kb.store.rows import VectorSpace
 
-PATIENCE = "SET idle_in_transaction_session_timeout = 0"
-"""Its transaction waits while the other database is written, and has its index made."""
+PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
+"""Its transaction waits while the other database is written, and reads all there is."""
 
 
 @contextmanager
@@ -36,8 +36,8 @@ def origin(url: str) -> Iterator[PostgresOrigin]:
     """
     try:
         with closing(connect(url)) as connection:
-            connection.execute(PATIENCE)
             connection.execute(READ)
+            connection.execute(PATIENCE)
             yield PostgresOrigin(connection)
     except psycopg.Error as error:
         raise StoreError(f"The database in PostgreSQL cannot be read: {_first_line(error)}.") from error

@@ -17,6 +17,7 @@ from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresTransaction
 from kb.store.postgres.vector_space import space_of, table_in_use
 from kb.store.postgres.vectors import HEADER
+from kb.store.postgres.words import FullText
 from kb.store.rows import Retention
 from kb.store.transfer import BIN, DOCUMENTS, REMEDY, VERSIONS, Facts, Former, Held, State, state_of
 
@@ -105,6 +106,10 @@ class PostgresOrigin:
         [(begins, _)] = self._select(statements("history")["select_history"])
         last_ids = self._select(self._sql["select_last_ids"])
         return Facts(begins, {name: last or 0 for name, last in last_ids})
+
+    def full_text_faults(self) -> Iterator[str]:
+        """Yield what the full text has otherwise than the texts say."""
+        return FullText(self._connection).faults()
 
     def _select(self, sql: str, parameters: Any = ()) -> list[Any]:  # noqa: ANN401 - as the driver takes them
         """Return all rows.

@@ -27,7 +27,7 @@ from kb.store.postgres.statements import statements
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,6 +49,12 @@ NO_PHRASE = np.empty((0, 4), np.int64)
 MOST_BEGUN = 10_000
 """How many terms a beginning stands for at most."""
 
+DOCUMENTS = 200
+"""Of how many documents the words are looked at together."""
+
+Posting = tuple[int, int, str, int, tuple[int, ...]]
+"""A chunk and its length, a term that stands there, how often it counts, and where it stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewText:
@@ -64,13 +70,14 @@ class NewText:
         """How many tokens it has."""
         return len(self.text) + len(self.header)
 
-    def places(self) -> dict[str, list[int]]:
-        """Return where each term stands: its place in the text doubled, in the header one more."""
+    def postings(self) -> list[tuple[str, int, list[int]]]:
+        """Return each term, how often it counts, and where: its place in the text doubled, in the header one more."""
         places = defaultdict[str, list[int]](list)
         for is_header, tokens in enumerate((self.text, self.header)):
             for place, token in enumerate(tokens):
                 places[term_of(token)].append(2 * place + is_header)
-        return places
+        extra = HEADER_WEIGHT - 1
+        return [(term, len(where) + extra * sum(place & 1 for place in where), where) for term, where in places.items()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,12 +163,11 @@ class FullText:
 
     def add(self, chunks: Sequence[NewText]) -> None:
         """Write where the terms of chunks stand."""
-        places = [chunk.places() for chunk in chunks]
-        ids = self._count(Counter(term for each in places for term in each))
+        postings = [chunk.postings() for chunk in chunks]
+        ids = self._count(Counter(term for each in postings for term, *_ in each))
         with self._connection.cursor().copy(self._sql["copy_postings"]) as copy:
-            for chunk, terms in zip(chunks, places, strict=True):
-                for term, where in terms.items():
-                    count = len(where) + (HEADER_WEIGHT - 1) * sum(place & 1 for place in where)
+            for chunk, each in zip(chunks, postings, strict=True):
+                for term, count, where in each:
                     copy.write_row((chunk.chunk_id, chunk.document_id, ids[term], count, chunk.length, where))
         self._execute(self._sql["count_chunks"], (len(chunks), sum(chunk.length for chunk in chunks)))
 
@@ -297,6 +303,27 @@ class FullText:
         sql = self._sql["select_phrase"].format(followed=self._sql["is_followed"] * len(others))
         rows = self._execute(sql, (ids[rarest], *(value for other in others for value in other))).fetchall()
         return Phrase(np.array(rows, np.int64).reshape(-1, 4))
+
+    def faults(self) -> Iterator[str]:
+        """Yield what differs from the texts: the words of a document, and what is counted of all."""
+        ids: list[int] = [document_id for (document_id,) in self._execute(self._sql["select_indexed"])]
+        for start in range(0, len(ids), DOCUMENTS):
+            part = ids[start : start + DOCUMENTS]
+            expected, found = self._expected(part), defaultdict[int, set[Posting]](set)
+            for document_id, *posting, places in self._execute(self._sql["select_postings"], (part,)):
+                found[document_id].add((*posting, tuple(places)))
+            yield from (f"document {id_}: words" for id_ in part if expected[id_] != found[id_])
+        if wrong := self._execute(self._sql["count_miscounted"]).get:
+            yield f"full text: {wrong} counts of what there is"
+
+    def _expected(self, document_ids: Sequence[int]) -> dict[int, set[Posting]]:
+        """Return the postings that documents should have."""
+        expected = defaultdict[int, set[Posting]](set)
+        for document_id, chunk_id, text, header in self._execute(self._sql["select_texts_of"], (document_ids,)):
+            chunk = self.new_text(chunk_id, document_id, text, header)
+            postings = ((chunk_id, chunk.length, term, count, tuple(where)) for term, count, where in chunk.postings())
+            expected[document_id].update(postings)
+        return expected
 
     def _count(self, chunks: Counter[str]) -> dict[str, int]:
         """Count in how many more chunks terms stand; return their ids."""

@@ -14,11 +14,13 @@ from kb.api.errors import StoreError
 from kb.store.rows import Retention
 from kb.store.sqlite.arrival import read_arrival
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.rules import add_functions
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorTable
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.store import SqliteTransaction
 from kb.store.sqlite.vector_space import space_of
 from kb.store.sqlite.vectors import Vectors
+from kb.store.sqlite.verify import full_text_faults
 from kb.store.transfer import BIN, DOCUMENTS, REMEDY, VERSIONS, Facts, Former, Held, State, state_of
 
 if TYPE_CHECKING:
@@ -108,6 +110,11 @@ class SqliteOrigin:
         """Return what stands for itself."""
         [(begins, _)] = self._select(statements("history")["select_history"])
         return Facts(begins, dict(self._select(self._sql["select_last_ids"])))
+
+    def full_text_faults(self) -> Iterator[str]:
+        """Yield what the full text has otherwise than the texts say."""
+        add_functions(self._connection)
+        yield from full_text_faults(self._connection)
 
     def _select(self, sql: str, parameters: Any = ()) -> list[Any]:  # noqa: ANN401 - as the driver takes them
         """Return all rows.

@@ -166,22 +166,10 @@ class Verification:
             yield f"row {row} of {table} refers to what is not in {parent}"
 
     def _full_text(self) -> Iterator[str]:
-        yield from _compared("full text", self._ids("chunks_fts_docsize", "id"), self._ids("chunks", "id"))
         self._connection.execute(
             "CREATE VIRTUAL TABLE temp.instances USING fts5vocab('main', 'chunks_fts', 'instance')"
         )
-        if cut := list(self._rows(MISCUT)):
-            yield f"{len(cut)} texts are indexed by other words than theirs"
-        indexed = _fingerprint(self._rows("SELECT term, doc, col, offset FROM temp.instances"))
-        if indexed != _fingerprint(self._words()):
-            yield "the words in the index are not those of the texts"
-
-    def _words(self) -> Iterator[tuple[str, int, str, int]]:
-        """Yield each word as the index should have it."""
-        tokenizer = Tokenizer(self._connection)
-        for row_id, *texts in self._rows("SELECT rowid, text, header FROM chunks_fts"):
-            for column, text in zip(("text", "header"), texts, strict=True):
-                yield from ((term, row_id, column, offset) for offset, term in enumerate(tokenizer.tokens(text)))
+        yield from full_text_faults(self._connection)
 
     def _vectors(self) -> Iterator[str]:
         table = VectorTable.of(self._connection)
@@ -223,7 +211,34 @@ class Verification:
                 yield f"the text of note {document_id} does not match its content_hash"
 
     def _ids(self, table: str, column: str) -> set[int]:
-        return {id_ for (id_,) in self._rows(f"SELECT {column} FROM {table}")}
+        return _ids(self._connection, table, column)
+
+
+def full_text_faults(connection: apsw.Connection) -> Iterator[str]:
+    """Yield what the full text has otherwise than the texts say.
+
+    Args:
+        connection: with `temp.instances`, the words where they stand, and the functions of the rules.
+    """
+    indexed, chunks = _ids(connection, "chunks_fts_docsize", "id"), _ids(connection, "chunks", "id")
+    yield from _compared("full text", indexed, chunks)
+    if cut := connection.execute(MISCUT).fetchall():
+        yield f"{len(cut)} texts are indexed by other words than theirs"
+    found = _fingerprint(connection.execute("SELECT term, doc, col, offset FROM temp.instances"))
+    if found != _fingerprint(_words(connection)):
+        yield "the words in the index are not those of the texts"
+
+
+def _words(connection: apsw.Connection) -> Iterator[tuple[str, int, str, int]]:
+    """Yield each word as the index should have it."""
+    tokenizer = Tokenizer(connection)
+    for row_id, *texts in connection.execute("SELECT rowid, text, header FROM chunks_fts"):
+        for column, text in zip(("text", "header"), texts, strict=True):
+            yield from ((term, row_id, column, offset) for offset, term in enumerate(tokenizer.tokens(text)))
+
+
+def _ids(connection: apsw.Connection, table: str, column: str) -> set[int]:
+    return {id_ for (id_,) in connection.execute(f"SELECT {column} FROM {table}")}
 
 
 def is_unit(raw: bytes) -> bool:

@@ -124,6 +124,35 @@ SELECT chunks.id, text, COALESCE(header, '') FROM chunks
 LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 WHERE chunks.document_id = %s ORDER BY chunks.id
 
+-- name: select_texts_of
+-- The chunks of some documents with what they stand under.
+SELECT chunks.document_id, chunks.id, text, COALESCE(header, '') FROM chunks
+LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.document_id = ANY(%s)
+
+-- name: select_indexed
+-- The documents that have a chunk or a word.
+SELECT document_id FROM chunks UNION SELECT document_id FROM postings ORDER BY document_id
+
+-- name: select_postings
+-- Where the words of some documents stand; an empty one is not among the terms.
+SELECT document_id, chunk_id, length, COALESCE(term, ''), count, places
+FROM postings LEFT JOIN terms ON terms.id = term_id WHERE document_id = ANY(%s)
+
+-- name: count_miscounted
+-- How many counts are wrong: of the chunks with a term, of the words of a chunk, of chunks and words.
+SELECT (
+  SELECT count(*) FROM terms
+  FULL JOIN (SELECT term_id, count(*) AS chunks FROM postings GROUP BY term_id) AS found ON found.term_id = terms.id
+  WHERE found.chunks IS DISTINCT FROM terms.chunks
+) + (
+  SELECT count(DISTINCT chunks.id) FROM chunks
+  JOIN postings ON postings.document_id = chunks.document_id AND chunk_id = chunks.id WHERE postings.length <> chunks.length
+) + (
+  SELECT count(*) FROM statistics, (SELECT count(*) AS chunks, COALESCE(sum(length), 0) AS words FROM chunks) AS found
+  WHERE found.chunks <> statistics.chunks OR found.words <> statistics.words
+)
+
 -- name: update_lengths
 -- How many words chunks of a document have.
 UPDATE chunks SET length = counted.length FROM unnest(%s::bigint[], %s::int[]) AS counted (id, length)
