@@ -24,7 +24,7 @@ from kb.blobs.protocol import KEPT, STAGED, kept_as, staged_as
 from kb.documents.originals import Originals
 from kb.documents.staging import AT_ONCE, STRAY_SECONDS, sweep_staged
 from kb.store.blob_place import bring_in, open_blobs
-from kb.store.postgres.store import QUEUING, PostgresStore
+from kb.store.postgres.store import QUEUING, WRITING, PostgresStore
 from kb.store.rows import NewJob
 from tests.access.conftest import Api
 from tests.conftest import KEY
@@ -379,9 +379,28 @@ def test_a_key_that_is_rotated_at_one_engine_and_revoked_at_another_at_once_is_n
             assert one.keys.all() == []
 
 
+def test_of_two_who_rotate_a_key_at_two_engines_at_once_one_is_refused(start_server, url, tmp_path):
+    settings = {"KB_DATABASE_URL": url, "KB_API_KEY": KEY}
+    with start_server(tmp_path / "a", **settings) as a, start_server(tmp_path / "b", **settings) as b:
+        Api(a.url, KEY).ok("POST", "keys", json={"name": "reader", "right": "read"})
+        with closing(psycopg.connect(url)) as writer, ThreadPoolExecutor() as pool:
+            writer.execute("SELECT pg_advisory_xact_lock(%s)", (WRITING,))
+            rotate = [partial(Api(each.url, KEY), "POST", "keys/reader/rotate", json={}) for each in (a, b)]
+            answers = [pool.submit(each) for each in rotate]
+            waiting = "SELECT count(*) FROM pg_locks WHERE objid = %s AND NOT granted"
+            eventually("both wait", lambda: writer.execute(waiting, (WRITING,)).fetchone() == (2,))
+            writer.commit()
+            one, other = sorted((each.result() for each in answers), key=lambda answer: answer.status_code)
+        assert (one.status_code, other.status_code, other.json()["type"]) == (200, 409, "urn:kb:problem:key-rotated")
+        assert Api(a.url, one.json()["key"])("GET", "documents").status_code == 200
+        lines = Api(a.url, KEY).ok("GET", "audit")["lines"]
+        assert [line["action"] for line in lines] == ["key-rotate", "key-make"]
+
+
 def turn(store):
     with suppress(NotFound):
-        opened_keyring(store).rotate("turned", timedelta())
+        keyring = opened_keyring(store)
+        keyring.rotate(keyring.existing("turned"), timedelta())
 
 
 def opened_keyring(store):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from kb.access import keyring
 from kb.access.keyring import KeyFile, Keyring, digest_of
 from kb.api.access import Limit
+from kb.api.errors import KeyRotated, NotFound
 from tests.support.eventually import eventually
 
 
@@ -45,3 +48,17 @@ def test_a_key_that_is_revoked_meanwhile_stays_so(path):
     keys.revoke("reader")
     keys.flush()
     assert Keyring(KeyFile(path)).every() == []
+
+
+def test_of_two_who_rotate_a_key_at_once_one_is_told_that_the_other_one_has(path):
+    keys = Keyring(KeyFile(path))
+    keys.make("reader", "read", Limit())
+    both = keys.existing("reader"), keys.existing("reader")
+    _, token = keys.rotate(both[0], timedelta())
+    with pytest.raises(KeyRotated):
+        keys.rotate(both[1], timedelta(minutes=5))
+    assert Keyring(KeyFile(path)).identify(digest_of(token))
+    keys.rotate(keys.existing("reader"), timedelta())
+    keys.revoke("reader")
+    with pytest.raises(NotFound):
+        keys.rotate(both[1], timedelta())

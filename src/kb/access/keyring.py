@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kb.api.access import KEY_PREFIX, Limit
-from kb.api.errors import Invalid, KeyExists, NotFound, SettingError, StoreUnavailable, Unavailable
+from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
 from kb.filesystem import sync
 from kb.store.rows import NamedKey
 
@@ -74,9 +74,9 @@ class KeyFile:
             self._write({**self._keys, key.name: key})
         return is_new
 
-    def rotate(self, key: NamedKey) -> bool:
-        """Write the digests of a key; return whether it was there."""
-        is_there = key.name in self._keys
+    def rotate(self, key: NamedKey, before: str) -> bool:
+        """Write the digests of a key whose digest is still `before`; return whether there was one."""
+        is_there = key.name in self._keys and self._keys[key.name].digest == before
         if is_there:
             self._write({**self._keys, key.name: key})
         return is_there
@@ -149,6 +149,15 @@ class Keyring:
             raise Unavailable
         return self._keys.get(name)
 
+    def existing(self, name: str) -> NamedKey:
+        """Return the key with a name as it is now.
+
+        Raises:
+            NotFound: there is no such key.
+        """
+        with self._lock:
+            return self._existing(name)
+
     def make(self, name: str, right: Right, limit: Limit) -> tuple[NamedKey, str]:
         """Make a key; return it, and the text to send, which is kept nowhere.
 
@@ -168,20 +177,25 @@ class Keyring:
             self._keys[name] = key
         return key, token
 
-    def rotate(self, name: str, grace: timedelta) -> tuple[NamedKey, str]:
+    def rotate(self, before: NamedKey, grace: timedelta) -> tuple[NamedKey, str]:
         """Give a key a new text to send; the old one is good for a while yet. Return both.
 
+        Args:
+            before: the key as `existing` returned it.
+            grace: for how long.
+
         Raises:
-            NotFound: there is no such key.
+            NotFound: it was revoked since.
+            KeyRotated: it was rotated since.
         """
         token = _new_token()
+        former = (before.digest, _now(grace)) if grace else (None, None)
+        key = replace(before, digest=digest_of(token), former_digest=former[0], former_until=former[1])
         with self._lock:
-            before = self._existing(name)
-            former = (before.digest, _now(grace)) if grace else (None, None)
-            key = replace(before, digest=digest_of(token), former_digest=former[0], former_until=former[1])
-            if not self._opened().rotate(key):  # another engine has just revoked it
-                raise _no_key(name)
-            self._keys[name] = key
+            if not self._opened().rotate(key, before.digest):
+                self._existing(key.name)
+                raise KeyRotated
+            self._keys[key.name] = key
         return key, token
 
     def revoke(self, name: str) -> NamedKey:

@@ -16,6 +16,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     ├── TooManyTags              409 too-many-tags
     ├── KeyReused                409 key-reused
     ├── KeyExists                409 key-exists
+    ├── KeyRotated               409 key-rotated
     ├── NotInBin                 409 not-in-bin
     ├── Occupied                 409 occupied
     ├── NotReembedding           409 not-reembedding
@@ -161,6 +162,13 @@ class KeyExists(KbError):
 
     status = 409
     code = "key-exists"
+
+
+class KeyRotated(KbError):
+    """Someone else has just rotated the key; rotate it again if theirs is not to be the one in use."""
+
+    status = 409
+    code = "key-rotated"
 
 
 class NotInBin(KbError):

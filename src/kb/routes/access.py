@@ -81,13 +81,17 @@ def identify_key(wanted: DigestRequest, services: ServicesDep) -> Key:
 
 
 @router.post(
-    "/keys/{name}/rotate", summary="Rotate a key", dependencies=[ADMIN], responses=problems(400, 404, 413, 507)
+    "/keys/{name}/rotate", summary="Rotate a key", dependencies=[ADMIN], responses=problems(400, 404, 409, 413, 507)
 )
 def rotate_key(name: Name, wanted: RotateRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
-    """The same key, to be sent in another form; the one from before is good for `grace_minutes` yet."""
+    """The same key, to be sent in another form; the one from before is good for `grace_minutes` yet.
+
+    Of two who rotate it at once one gets it, and the other one 409.
+    """
+    before = services.keyring.existing(name)  # what others do from now on is not to be overwritten unseen
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-rotate", key=name)], author)
-        key, token = services.keyring.rotate(name, timedelta(minutes=wanted.grace_minutes))
+        key, token = services.keyring.rotate(before, timedelta(minutes=wanted.grace_minutes))
     return NewKey(**dict(key_model(key)), key=token)
 
 

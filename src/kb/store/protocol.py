@@ -413,8 +413,8 @@ class Keys(Protocol):
     def add(self, key: NamedKey) -> bool:
         """Write a key, unless there is one of its name; return whether there was none."""
 
-    def rotate(self, key: NamedKey) -> bool:
-        """Write the digests of a key; return whether it was there. One that was removed does not come back."""
+    def rotate(self, key: NamedKey, before: str) -> bool:
+        """Write the digests of a key whose digest is still `before`; return whether there was one."""
 
     def remove(self, name: str) -> None: ...
     def used(self, moments: Mapping[str, str]) -> None:

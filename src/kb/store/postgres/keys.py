@@ -40,9 +40,9 @@ class PostgresKeys:
         """Write a key, unless there is one of its name; return whether there was none."""
         return self._written("insert_key", key)
 
-    def rotate(self, key: NamedKey) -> bool:
-        """Write the digests of a key; return whether it was there."""
-        return self._written("rotate_key", key)
+    def rotate(self, key: NamedKey, before: str) -> bool:
+        """Write the digests of a key whose digest is still `before`; return whether there was one."""
+        return self._written("rotate_key", key, before=before)
 
     def remove(self, name: str) -> None:
         """Delete a key."""
@@ -54,6 +54,7 @@ class PostgresKeys:
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.executemany(self._sql["set_used"], [(at, name) for name, at in sorted(moments.items())])
 
-    def _written(self, statement: str, key: NamedKey) -> bool:
+    def _written(self, statement: str, key: NamedKey, **others: str) -> bool:
+        values = asdict(key) | {"tags": list(key.tags)} | others
         with self._connect() as connection:
-            return bool(connection.execute(self._sql[statement], asdict(key) | {"tags": list(key.tags)}).rowcount)
+            return bool(connection.execute(self._sql[statement], values).rowcount)

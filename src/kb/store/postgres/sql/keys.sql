@@ -13,9 +13,9 @@ VALUES (
 ON CONFLICT (name) DO NOTHING
 
 -- name: rotate_key
--- A key is opened by another text, and for a while by the former one.
+-- A key is opened by another text, and for a while by the former one; nothing if that is not what opened it.
 UPDATE keys SET digest = %(digest)s, former_digest = %(former_digest)s, former_until = %(former_until)s
-WHERE name = %(name)s
+WHERE name = %(name)s AND digest = %(before)s
 
 -- name: delete_key
 -- A key goes.
