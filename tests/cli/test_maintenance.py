@@ -75,6 +75,23 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
     assert f"what was there before is in {tmp_path / 'other'}/before-restore-" in again.stdout
 
 
+async def test_an_import_says_what_became_of_documents_that_were_there(outside, here, start_server, tmp_path):
+    for folder, tag, lodging in (("data", "theirs", "hotel"), ("other", "ours", "hostel")):
+        with start_server(tmp_path / folder) as server:
+            async with EngineClient(server.url) as client:
+                await added(client, "The key is under the mat.", source_path="/key", tags=[tag])
+                await added(client, f"The {lodging} is booked.", source_path="/lodging")
+    assert outside("export", str(tmp_path / "export"), env=here).returncode == 0
+    there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
+    assert outside("import", str(tmp_path / "export"), env=there).stdout.splitlines() == [
+        "0 documents added, 2 were there",
+        "1 of these got other content; what they held is in their history",
+        "1 of these got tags from the export, beside their own",
+    ]
+    again = outside("import", str(tmp_path / "export"), env=there)
+    assert again.stdout == "0 documents added, 2 were there\n"
+
+
 def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     for words in (("backup", "verify", tmp_path), ("restore", tmp_path)):
         ended = outside(*words, env=here)

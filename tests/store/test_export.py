@@ -500,3 +500,79 @@ def write(store, embedder, text, path, **origin):
     made = replace(embed_draft(draft_note(text, None, embedder), embedder), **origin)
     with store.write() as tx:
         save(tx, made, path, [])
+
+
+def add_equal(data, embedder, *tags):
+    """Notes that hold the same, each with a tag."""
+    made = embed_draft(draft_note("The same again.", None, embedder), embedder)
+    with data.open() as store:
+        for tag in tags:
+            with store.write() as tx:
+                tx.documents.add(made, None, [tag])
+
+
+def tags_of(data):
+    return [each.tags for _, each in sorted(data.state()[0].items())]
+
+
+def test_documents_that_hold_the_same_keep_each_its_own_tags_however_often_they_come(
+    tmp_path, model_files, embedder, monkeypatch
+):
+    monkeypatch.setattr(importing, "SLICE", 1)
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    add_equal(data, embedder, "a", "b", "c")
+    export(data.settings, tmp_path / "export", as_notes=False)
+
+    def cut_off(done):
+        assert done < 1
+
+    with pytest.raises(AssertionError):
+        import_folder(other.settings, tmp_path / "export", cut_off)
+    for added, there in ((2, 1), (0, 3)):
+        came = import_folder(other.settings, tmp_path / "export", lambda _: None)
+        assert (came.added, came.there, came.tagged) == (added, there, 0)
+        assert everything(other) == everything(data)
+
+
+def test_what_is_there_with_other_tags_has_both_afterwards_and_the_summary_says_so(tmp_path, model_files, embedder):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    add_equal(data, embedder, "a", "b")
+    add_equal(other, embedder, "own")
+    export(data.settings, tmp_path / "export", as_notes=False)
+    came = import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert (came.added, came.there, came.tagged, came.replaced) == (1, 1, 1, 0)
+    assert tags_of(other) == [("a", "own"), ("b",)]
+    again = import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert (again.added, again.there, again.tagged) == (0, 2, 0)
+    assert tags_of(other) == [("a", "own"), ("b",)]
+
+
+def test_a_tag_that_what_is_there_asked_for_itself_stays_beside_those_of_the_export(tmp_path, model_files, embedder):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    made = embed_draft(draft_note("The same again.", None, embedder), embedder)
+    for each, title, own in ((data, "Theirs", "theirs"), (other, "Ours", "ours")):
+        with each.open() as store, store.write() as tx:
+            tx.documents.add(replace(made, title=title, title_given=True, own_tags=(own,)), "/same", [own])
+    export(data.settings, tmp_path / "export", as_notes=False)
+    assert import_folder(other.settings, tmp_path / "export", lambda _: None).tagged == 1
+    assert tags_of(other) == [("ours", "theirs")]
+
+
+def test_documents_of_one_path_come_over_each_by_itself_where_an_import_was_cut_off(
+    tmp_path, model_files, embedder, monkeypatch
+):
+    monkeypatch.setattr(importing, "SLICE", 1)
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    with data.open() as store, store.write() as tx:
+        for text in ("The first.", "The second."):
+            tx.documents.add(embed_draft(draft_note(text, None, embedder), embedder), "/shared", [])
+    export(data.settings, tmp_path / "export", as_notes=False)
+
+    def cut_off(done):
+        assert done < 1
+
+    with pytest.raises(AssertionError):
+        import_folder(other.settings, tmp_path / "export", cut_off)
+    came = import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert (came.added, came.there, came.replaced) == (1, 1, 0)
+    assert everything(other) == everything(data)

@@ -34,13 +34,28 @@ def save(
 
     Another reading of the same file is no change of the document: it leaves no version and no other `updated_at`.
     """
-    given, tags = tags, [*tags, *content.own_tags]
-    document = same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
-    if document is None and source_path is not None:
-        document = tx.documents.at_path(source_path)
-    content = _linked(tx, content, document, author)
+    same = tx.documents.with_content(content.content_hash, source_path, note=content.doc_type == NOTE)
+    document = same or (tx.documents.at_path(source_path) if source_path is not None else None)
     if document is None:
-        return tx.documents.add(content, source_path, tags, part_of, author), False
+        linked = _linked(tx, content, None, author)
+        return tx.documents.add(linked, source_path, [*tags, *linked.own_tags], part_of, author), False
+    merge(tx, document, content, tags, is_same=same is not None, author=author)
+    return document.id, same is not None
+
+
+def merge(
+    tx: Transaction,
+    document: Document,
+    content: Content,
+    tags: Sequence[str],
+    *,
+    is_same: bool,
+    author: Author = NOBODY,
+) -> None:
+    """Write content into a document that is there, as `save` does; `is_same` says that it held that before."""
+    given, tags = tags, [*tags, *content.own_tags]
+    same = document if is_same else None
+    content = _linked(tx, content, document, author)
     is_said = same is None or _has_other_title(content, same) or _has_other_origin(content, same)
     is_changed = is_said or _has_other_text(tx, content, document)
     outdated = set(document.own_tags) if is_changed else set[str]()
@@ -56,7 +71,6 @@ def save(
     tx.documents.change_tags(document.id, add=tags, remove=outdated)
     if is_reread:
         tx.documents.stamp(document.id, document.updated_at)
-    return document.id, same is not None
 
 
 def without_given_tags(content: Content, document: Document, given: Sequence[str] = ()) -> Content:

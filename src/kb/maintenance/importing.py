@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
-from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -17,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.documents.originals import Originals
-from kb.documents.save import save
+from kb.documents.save import merge
 from kb.documents.staging import discard, stage
 from kb.embed.open import open_embedder
 from kb.filesystem import make_folder
@@ -38,6 +39,7 @@ from kb.store.sqlite.transfer import (
     add_version,
     begin_history,
     find_binned,
+    find_same,
     is_new,
     set_replaced,
     skip_ids,
@@ -61,10 +63,19 @@ SLICE: Final = 64
 
 @dataclass(slots=True)
 class Imported:
-    """How many documents were new, and how many were there with the same content and path, or gave way."""
+    """What came of it.
+
+    Args:
+        added: how many documents were new.
+        there: how many were there, with the same content and path or with the path.
+        replaced: how many of those held something else.
+        tagged: how many of those got tags that they had not.
+    """
 
     added: int = 0
     there: int = 0
+    replaced: int = 0
+    tagged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +126,9 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     """Bring an export in; given again after it was cut off, it goes on.
 
     What is there already, with the same content and path, stays one document and gets the tags of both; what has
-    another content at the same path is replaced, as when it is added. All else is new, with its times, and with its id
-    where neither that nor a higher one was ever given. Each line is checked before anything is written.
+    another content at the same path is replaced, as when it is added. No two of the export become one. All else is
+    new, with its times, and with its id where neither that nor a higher one was ever given. Each line is checked before
+    anything is written.
 
     Args:
         settings: those of the engine, which must not run.
@@ -166,7 +178,7 @@ class _Arrival:
         self._originals = Originals(self._blobs, keep=settings.keep_files)
         self.is_into_new = False
         self._ids: dict[int, int] = {}
-        self._new: set[int] = set()
+        self._met: set[int] = set()
         self._in_bin: set[int] = set()
         self._unlinked: dict[int, int] = {}
 
@@ -240,19 +252,43 @@ class _Arrival:
     def _save(self, tx: SqliteTransaction, each: Arriving, content: Content) -> int | None:
         """Write a document, or find the one that is there; return its id if it is new."""
         document, part_of = each.document, self._ids.get(each.part_of or 0)
-        same = tx.documents.with_content(content.content_hash, document.source_path, note=content.doc_type == NOTE)
-        there = same or (tx.documents.at_path(document.source_path) if document.source_path else None)
-        if there is None or there.id in self._new:
+        if same := [found for found in find_same(tx, document) if found.id not in self._met]:
+            there = min(same, key=partial(_unlikeness, document))
+            self._merge(tx, document, content, there, [*document.tags, *there.tags], is_same=True)
+            return None
+        at_path = tx.documents.at_path(document.source_path) if document.source_path else None
+        if at_path is None or at_path.id in self._met:
             self.imported.added += 1
             added = add_exact(tx, document, content, part_of, each.number, each.author)
-            self._new.add(added)
+            self._met.add(added)
             self._ids[document.id] = added
             if document.replaces and content.replaces is None:
                 self._unlinked[added] = document.replaces
             return added
-        self.imported.there += 1
-        self._ids[document.id], _ = save(tx, content, document.source_path, document.tags, part_of=part_of)
+        self.imported.replaced += 1
+        self._merge(tx, document, content, at_path, document.tags, is_same=False)
         return None
+
+    def _merge(
+        self,
+        tx: SqliteTransaction,
+        document: Document,
+        content: Content,
+        there: Document,
+        tags: Sequence[str],
+        *,
+        is_same: bool,
+    ) -> None:
+        self.imported.there += 1
+        self.imported.tagged += not set(document.tags).issubset(there.tags)
+        self._met.add(there.id)
+        self._ids[document.id] = there.id
+        merge(tx, there, content, tags, is_same=is_same)
+
+
+def _unlikeness(document: Document, there: Document) -> tuple[bool, bool, int]:
+    """Return what is the least for the one, of those with the same content, that the document most likely is."""
+    return there.created_at != document.created_at, not set(document.tags).issubset(there.tags), there.id
 
 
 def _about(folder: Path) -> ExportHeader:
@@ -281,7 +317,7 @@ def _with_versions(folder: Path) -> Iterator[Arriving]:
     """Yield the documents of an export with what they were, and those in the bin, by ascending id."""
     documents = _read(folder / DOCUMENTS, _document)
     former = _read(folder / VERSIONS, _former) if (folder / VERSIONS).exists() else iter(())
-    both = merge(
+    both = heapq.merge(
         ((each.document.id, 0, each) for each in documents),
         ((each.version.document.id, 1, each) for each in former),
         key=itemgetter(0, 1),

@@ -15,8 +15,8 @@ def import_(
 ) -> None:
     """Bring an export into KB_DATA_DIR.
 
-    The engine must not run. What is there with the same content and path stays one document. If it is interrupted, run
-    it again: it continues.
+    The engine must not run. What is there with the same content and path stays one document, with the tags of both. If
+    it is interrupted, run it again: it continues.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:
@@ -24,3 +24,7 @@ def import_(
             settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")
         )
     output.print_line(f"{imported.added} documents added, {imported.there} were there")
+    if imported.replaced:
+        output.print_line(f"{imported.replaced} of these got other content; what they held is in their history")
+    if imported.tagged:
+        output.print_line(f"{imported.tagged} of these got tags from the export, beside their own")

@@ -10,6 +10,7 @@ import apsw
 import numpy as np
 
 from kb.api.errors import StoreError
+from kb.api.models import NOTE
 from kb.store.compressed import compressed
 from kb.store.row_mapping import array, iso, next_ids
 from kb.store.rows import NOBODY, Chunk, Retention
@@ -173,6 +174,14 @@ def add_exact(
     # By its times it was here before it came, and of no moment before that is it known how things stood.
     tx.connection.execute(statements("history")["begin_later"], (tx.documents.now,))
     return added
+
+
+def find_same(tx: SqliteTransaction, document: Document) -> list[Document]:
+    """Return the documents with its content and path, the oldest first."""
+    is_note = document.doc_type == NOTE
+    wanted = {"content_hash": document.content_hash, "source_path": document.source_path, "note": is_note}
+    ids: list[Any] = tx.connection.execute(statements("documents")["find_by_content"], wanted).fetchall()
+    return [found for (document_id,) in ids if (found := tx.documents.get(document_id))]
 
 
 def add_binned(tx: SqliteTransaction, former: FormerVersion, part_of: int | None) -> int:
