@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from io import BytesIO
 from itertools import count, cycle
+from time import monotonic
 
 import httpx2
 import psycopg
@@ -32,6 +33,9 @@ from tests.support.spaces import space
 pytestmark = pytest.mark.postgres
 ROUNDS = int(os.environ.get("KB_REPLICA_ROUNDS", "200"))
 """How many writes are looked for at once."""
+
+OUTAGE_SECONDS, REFUSED_SECONDS = 10, 5
+"""How long a read waits for a primary that has just gone, and how long it takes to be refused after that."""
 
 NUMBERS = count(1)
 PORT = "SELECT inet_server_port()"
@@ -421,6 +425,32 @@ async def test_no_search_is_refused_while_the_replica_is_killed_and_comes_back(s
     finally:
         if not pair.replica.process.is_running():
             pair.replica.start()
+
+
+async def test_while_the_primary_is_gone_a_read_is_refused_in_seconds_and_sees_everything_afterwards(server, pair):
+    async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60) as http, EngineClient(server.url) as api:
+        note = await added(api, "The lighthouse keeper counts ships.")
+        await read_at_the_replica(server, lambda: api.search(query="lighthouse"))
+        await asyncio.to_thread(pair.primary.kill)
+        try:
+            asked = {"/search": {"query": "lighthouse"}, "/documents": None}
+            began = monotonic()
+            first = await http.post("/search", json=asked["/search"])
+            assert (first.status_code, first.headers["Retry-After"]) == (503, "5")
+            assert monotonic() - began < OUTAGE_SECONDS + REFUSED_SECONDS
+            for path, body in asked.items():
+                began = monotonic()
+                refused = await (http.post(path, json=body) if body else http.get(path))
+                assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+                assert monotonic() - began < REFUSED_SECONDS
+        finally:
+            await asyncio.to_thread(pair.primary.start)
+        answer = await eventually_async(
+            "it answers again",
+            lambda: http.post("/search", json=asked["/search"]),
+            lambda found: found.status_code == 200,
+        )
+        assert [each["document_id"] for each in answer.json()["results"]] == [note]
 
 
 async def test_no_search_is_refused_while_the_replica_is_frozen(server, pair, frozen, searches):

@@ -38,6 +38,7 @@ turns a `KbError` into problem+json (RFC 9457) and `kb.client.client` turns prob
     │   ├── ModelChanged         likewise
     │   ├── FilesUnavailable     likewise
     │   ├── StoreUnavailable     likewise
+    │   │   ├── NoConnection     likewise
     │   │   └── Unconfirmed      likewise
     │   └── LeaseLost            never sent: another engine has taken up a job
     ├── Overloaded               503 overloaded
@@ -304,6 +305,10 @@ class FilesUnavailable(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """The database does not answer. Try again in a few seconds."""
+
+
+class NoConnection(StoreUnavailable):
+    """The database gives no connection, so that nothing has begun. Try again in a few seconds."""
 
 
 class Unconfirmed(StoreUnavailable):

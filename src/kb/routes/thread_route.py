@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from kb.api.errors import StoreUnavailable
+from kb.api.errors import NoConnection, StoreUnavailable
 from kb.routes.dependencies import AT_PRIMARY, RequiredRight, services_of
 from kb.routes.limits import check_parameters, json_limits, too_many_values
 
@@ -51,8 +51,8 @@ class ThreadRoute(APIRoute):
                 raise too_many_values()
             try:
                 return await handle(request)
-            except StoreUnavailable:
-                if not self._reads_only:
+            except StoreUnavailable as error:
+                if not self._reads_only or isinstance(error, NoConnection):
                     raise
             request.scope[AT_PRIMARY] = True
             return await handle(request)  # what it read had broken off

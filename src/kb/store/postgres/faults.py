@@ -9,7 +9,7 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolTimeout
 
-from kb.api.errors import DiskFull, Invalid, KbError, Overloaded, StoreUnavailable
+from kb.api.errors import DiskFull, Invalid, KbError, NoConnection, Overloaded, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ def fault_of(error: Exception, trouble: str) -> KbError | None:
         case errors.ReadOnlySqlTransaction():
             return StoreUnavailable(f"The database takes no changes now: {first_line(error)}. {AGAIN}")
         case PoolTimeout():
-            return StoreUnavailable(f"The database gives no connection: {trouble}. {AGAIN}")
+            return NoConnection(f"The database gives no connection: {trouble}. {AGAIN}")
         case _ if isinstance(error, OVERTAXED):
             return Overloaded(f"The database could not do this: {first_line(error)}. {AGAIN}")
         case _ if isinstance(error, GONE):

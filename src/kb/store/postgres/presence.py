@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -29,7 +30,7 @@ LISTEN = f"LISTEN kb_jobs; LISTEN {ENDS}"
 class Presence:
     """Holds the engine's number, takes it anew when the connection is lost, and listens.
 
-    `trouble` says why there is no connection at the moment.
+    `trouble` says why there is no connection at the moment, and `lost_at` since when, as `monotonic` counts.
 
     Args:
         connect: makes a connection.
@@ -42,6 +43,7 @@ class Presence:
         self._wake: Callable[[], None] = lambda: None
         self._ended: Callable[[int], None] = lambda _: None
         self.trouble: str | None = None
+        self.lost_at: float | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kb-presence", daemon=True)
         self._thread.start()
@@ -62,6 +64,7 @@ class Presence:
                 self._hear()
             except psycopg.Error as error:
                 self.trouble = self.trouble or first_line(error)
+                self.lost_at = self.lost_at or monotonic()
                 logger.warning("the database does not answer (%s); it is tried again", self.trouble)
                 self._closing.wait(RETRY_SECONDS)
                 self._return()
@@ -83,7 +86,7 @@ class Presence:
             if not takes(self._connection, self.number):
                 self.number = take_number(self._connection)
             self._connection.execute(LISTEN)
-            self.trouble = None
+            self.trouble = self.lost_at = None
             self._wake()  # what was said meanwhile was not heard
         except psycopg.Error as error:
             self.trouble = first_line(error)

@@ -58,7 +58,9 @@ WRITING, QUEUING = 0x6B62_0002, 0x6B62_0003
 """The advisory locks of who writes, and of who changes the queue alone."""
 
 PATIENCE_SECONDS, ATTEMPT_SECONDS, PAUSE_SECONDS = 10.0, 2.0, 0.2
-"""How long what has not begun waits for a server, how long at a time, and before it asks a read-only one again."""
+"""How long after a server went what has not begun waits for it, how long at a time, and before it asks a read-only one
+again.
+"""
 
 RECONNECT_SECONDS = 2.0
 """How long the pool tries by itself, ever more seldom; after that it does when a connection is asked for."""
@@ -309,11 +311,11 @@ class PostgresStore:
                 self._give_back(connection)
 
     def _begin(self, begin: Callable[[Connection], object]) -> Connection:
-        """Return a connection on which `begin` was done. While the server is gone, it is tried again for some seconds.
+        """Return a connection on which `begin` was done.
 
-        That is safe, for nothing was written yet.
+        In the first seconds that the server is gone it is tried again, which is safe, for nothing was written yet.
         """
-        deadline = monotonic() + PATIENCE_SECONDS
+        deadline = (self._presence.lost_at or monotonic()) + PATIENCE_SECONDS
         while True:
             connection = None
             try:
