@@ -19,7 +19,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from kb.api.errors import DiskFull, Invalid, StoreError
+from kb.api.errors import DiskFull, Invalid, StoreError, StoreUnavailable
 from kb.blobs.folder import PART, KeptFiles
 from kb.blobs.protocol import KEPT, STAGED
 from kb.maintenance import migrate_store as module
@@ -426,8 +426,8 @@ def test_vectors_of_another_model_are_refused(filled, in_postgres, tmp_path):
         migrated(filled, in_postgres)
 
 
-def switch(store, other):
-    """Let vectors of another model take the place of those in use."""
+def make_others(store, other):
+    """Make vectors of another model."""
     chance = np.random.default_rng(3)
     with store.write() as tx:
         tx.second.begin(other)
@@ -436,6 +436,11 @@ def switch(store, other):
             tx.second.add([row.chunk_id for row in rows], vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
         for content_id, chunks in tx.second.missing_former(0, 1000):
             tx.second.add_former(content_id, chance.normal(size=(len(chunks), other.dimensions)).astype(np.float32))
+
+
+def switch(store):
+    """Let them take the place of those in use."""
+    with store.write() as tx:
         assert tx.second.switch()
 
 
@@ -447,7 +452,8 @@ def test_of_two_sets_of_vectors_that_in_use_goes_from_whichever_table_to_whichev
     migrated(filled, in_postgres)
     with open_store(in_postgres) as source, open_store(target) as empty:
         for store in (source, empty):
-            switch(store, other)
+            make_others(store, other)
+            switch(store)
     for there in (in_file, target):
         assert migrated(in_postgres, there).differences == []
     with psycopg.connect(target.database_url) as connection:
@@ -462,6 +468,26 @@ def test_of_two_sets_of_vectors_that_in_use_goes_from_whichever_table_to_whichev
         )
         [(none, some, every)] = connection.execute(counts).fetchall()
         assert (none, some) == (0, every)
+
+
+def test_vectors_that_the_source_deletes_meanwhile_are_in_the_copy(filled, in_postgres, in_file):
+    migrated(filled, in_postgres)
+    refused = []
+
+    def finish(doing, *_):
+        if doing == "copying files" and not refused:
+            switch(store)
+            with pytest.raises(StoreUnavailable, match="Somebody reads the vectors") as refusal, store.write() as tx:
+                tx.second.discard()
+            refused.append(refusal.value)
+
+    with open_store(in_postgres) as store:
+        make_others(store, space(2 * DIMENSIONS, model="wide"))
+        assert migrate_store(in_postgres, in_file, finish, verify_only=False).differences == []
+    assert refused
+    with closing(connect(Path(in_file.database.removeprefix("sqlite:///")))) as connection:
+        [counts] = connection.execute("SELECT (SELECT count(*) FROM chunks_vec), (SELECT count(*) FROM chunks)")
+        assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize(

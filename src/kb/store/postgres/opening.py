@@ -26,6 +26,10 @@ PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL stateme
 """Its transaction waits while the other database is written, and reads all there is."""
 
 
+KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
+"""Before its moment begins: what 'kb reembed' deletes is gone at once from every moment."""
+
+
 @contextmanager
 def origin(url: str) -> Iterator[PostgresOrigin]:
     """One moment of the database at `url`, whatever is written to it meanwhile.
@@ -38,7 +42,10 @@ def origin(url: str) -> Iterator[PostgresOrigin]:
         with closing(connect(url)) as connection:
             connection.execute(READ)
             connection.execute(PATIENCE)
+            connection.execute(KEPT)
             yield PostgresOrigin(connection)
+    except psycopg.errors.InvalidSchemaName as error:
+        raise StoreError("The database in PostgreSQL is none of kb.") from error
     except psycopg.Error as error:
         raise StoreError(f"The database in PostgreSQL cannot be read: {_first_line(error)}.") from error
 
