@@ -23,7 +23,7 @@ from kb.ingest.draft import DOC_TYPES
 from kb.ingest.models import ActiveModel, open_model_of
 from kb.ingest.stop import Stop
 from kb.maintenance.inbox import Inbox
-from kb.maintenance.restore import complete_restore
+from kb.maintenance.restoring import complete_restore
 from kb.maintenance.schedule import BackupSchedule
 from kb.maintenance.tasks import MaintenanceTasks
 from kb.parser.confine import forbid_inspection

@@ -10,6 +10,7 @@ import sys
 import tarfile
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -21,13 +22,17 @@ from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.archive import Manifest, age_of_newest, backup_folders
 from kb.maintenance.backup import back_up, prune
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.restore import complete_restore, restore_backup, verify_backups
+from kb.maintenance.doctor import examine, mend, verify_data
+from kb.maintenance.export import export
+from kb.maintenance.reindex import reindex
+from kb.maintenance.restore import restore_backup, verify_backups
+from kb.maintenance.restoring import complete_restore
 from kb.settings import Settings
 from kb.store.lock import sole_user
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.blobs import kept_at
+from tests.support.cut_off import cut_off_restore
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
@@ -279,6 +284,64 @@ def test_a_restore_that_is_killed_is_finished_by_the_next_start_or_has_not_begun
             break
     assert outcomes == {"before", "after"}
     assert last > 6
+
+
+def test_a_backup_after_a_restore_that_was_killed_is_of_one_moment(filled_data, backups, tmp_path):
+    back_up(filled_data.settings, backups, keep=7)
+    before = filled_data.state()
+    with filled_data.open() as store:
+        filled_data.add_file(store, "written after the backup")
+    after = filled_data.state()
+    outcomes = set()
+    for last in range(1, 200):
+        folder, later, restored_to = (tmp_path / f"{name}-{last}" for name in ("killed", "later", "restored"))
+        shutil.copytree(filled_data.settings.data_dir, folder)
+        settings = Settings(data_dir=folder)
+        if not (child := os.fork()):
+            count_renames(last)
+            restore_backup(settings, backups)
+            os._exit(0)
+        killed = os.waitpid(child, 0)[1]
+        back_up(settings, later, keep=7)
+        state = restored(later, restored_to).state()
+        outcomes.add("before" if state == before else "after" if state == after else "neither")
+        if not killed:
+            break
+    assert outcomes == {"before", "after"}
+
+
+@pytest.mark.parametrize("act", [partial(export, as_notes=False), partial(export, as_notes=True)])
+def test_an_export_after_a_restore_that_was_killed_is_of_what_was_restored(filled_data, backups, tmp_path, act):
+    back_up(filled_data.settings, backups, keep=7)
+    with filled_data.open() as store:
+        filled_data.add_file(store, "written after the backup")
+    cut_off_restore(filled_data.settings.data_dir, backups)
+    assert act(filled_data.settings, tmp_path / "export").counts["documents"] == 2
+    assert len([path for path in (tmp_path / "export" / "files").rglob("*") if path.is_file()]) == 1
+
+
+def test_the_doctor_tells_of_a_restore_that_was_killed_and_finishes_it(filled_data, backups):
+    back_up(filled_data.settings, backups, keep=7)
+    before = filled_data.state()
+    with filled_data.open() as store:
+        filled_data.add_file(store, "written after the backup")
+    cut_off_restore(filled_data.settings.data_dir, backups)
+    found = examine(filled_data.settings)
+    assert found["restore"][0] == ["a restore was cut off; the next start finishes it, too"]
+    mend(filled_data.settings, found, lambda *_: None)
+    assert examine(filled_data.settings)["restore"][0] == []
+    assert filled_data.state() == before
+
+
+def test_what_a_restore_that_was_killed_brings_is_what_is_made_anew(filled_data, backups):
+    back_up(filled_data.settings, backups, keep=7)
+    before = filled_data.state()
+    with filled_data.open() as store:
+        filled_data.add_file(store, "written after the backup")
+    cut_off_restore(filled_data.settings.data_dir, backups)
+    reindex(filled_data.settings, lambda *_: None, anew=False)
+    assert not list(filled_data.settings.data_dir.glob("restoring-*"))
+    assert filled_data.state() == before
 
 
 def count_renames(last):

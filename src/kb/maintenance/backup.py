@@ -27,6 +27,7 @@ from kb.maintenance.archive import (
     objects_in,
     write_to,
 )
+from kb.maintenance.restoring import finish_restore
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Moment
 
@@ -64,11 +65,13 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
     """Make a backup in the folder `target`, of which the newest `keep` stay, or in an archive (`.tar`).
 
     It holds one moment: the files are looked at while nobody can write, and opened, so that none goes before it is
-    copied. `checkpoint` is called again and again, and may end the work by raising.
+    copied. A restore that was cut off is finished first. `checkpoint` is called again and again, and may end the work
+    by raising.
 
     Raises:
         StoreError: the database cannot be read or is damaged, or the backup cannot be written. Nothing is left of it.
     """
+    finish_restore(settings)
     path = database_path(settings.database_url, settings.data_dir)
     try:
         with (

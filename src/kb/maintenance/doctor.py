@@ -19,6 +19,7 @@ from kb.filesystem import is_exposed
 from kb.ingest.chunk import Chunker
 from kb.maintenance.archive import age_of_newest
 from kb.maintenance.reindex import reindex
+from kb.maintenance.restoring import Places, complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
@@ -80,6 +81,7 @@ def mend(settings: Settings, found: Examined, on_chunks: Callable[[int, int], No
     with ExitStack() as stack:
         for lock in (lock_of(settings.data_dir), database_lock(path)):
             stack.enter_context(sole_user(lock))
+        complete_restore(settings)
         if Remedy.FILES in needed:
             mend_files(settings)
         if Remedy.ROWS in needed:
@@ -117,6 +119,7 @@ def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Che
     """Return the checks of the model, the folders, the disk and the backups."""
     path = database_path(settings.database_url, settings.data_dir)
     return [
+        Check("restore", partial(_unfinished_restore, settings), Remedy.ROWS),
         Check("model", partial(_foreign_vectors, database, path, settings), Remedy.VECTORS),
         Check("stray files", partial(_strays, settings), Remedy.NOTICE),
         Check("leftovers", partial(_leftovers, path, settings), Remedy.FILES),
@@ -186,6 +189,11 @@ def _strays(settings: Settings) -> Iterator[str]:
         needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
     if strays := kept - needed:
         yield f"{len(strays)} kept files are of no document, such as {min(strays)}; the next start removes them"
+
+
+def _unfinished_restore(settings: Settings) -> Iterator[str]:
+    if Places.of(settings).are_unpacked:
+        yield "a restore was cut off; the next start finishes it, too"
 
 
 def _leftovers(path: Path, settings: Settings) -> Iterator[str]:

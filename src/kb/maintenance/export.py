@@ -25,6 +25,7 @@ from kb.blobs.folder import KeptFiles
 from kb.filesystem import sync
 from kb.maintenance.archive import PART, copy, discarded_unless_finished
 from kb.maintenance.backup import Copier
+from kb.maintenance.restoring import finish_restore
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Moment
 from kb.store.sqlite.transfer import history_begins, last_document_id, leaving, leaving_files, leaving_versions
@@ -65,6 +66,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool) -> Manifest:
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} holds something already: name another folder.")
+    finish_restore(settings)
     path = database_path(settings.database_url, settings.data_dir)
     try:
         with closing(Moment(path)) as moment, discarded_unless_finished(_ExportWriter(target, as_notes)) as writer:

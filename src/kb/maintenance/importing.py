@@ -25,7 +25,7 @@ from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
 from kb.maintenance.export_lines import DocumentLine, ExportHeader, VersionLine, wrong_field
-from kb.maintenance.restore import complete_restore
+from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path

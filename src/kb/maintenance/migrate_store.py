@@ -11,7 +11,7 @@ from kb.blobs.protocol import kept_names, staged_as
 from kb.blobs.scratch import Blocks
 from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
-from kb.maintenance.restore import finish_restore
+from kb.maintenance.restoring import finish_restore
 from kb.store.blob_place import blobs_apart
 from kb.store.open import open_destination, open_origin
 from kb.store.transfer import AUDIT, JOBS, Whole, check_arrived

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kb.embed.open import open_embedder
 from kb.ingest.models import ActiveModel
-from kb.maintenance.restore import complete_restore
+from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import open_store, space_in_use

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import StoreError
 from kb.embed.open import open_embedder
 from kb.ingest.chunk import Chunker
+from kb.maintenance.restoring import complete_restore
 from kb.running import lock_of
 from kb.store.lock import sole_user
 from kb.store.open import database_lock, database_path
@@ -38,6 +39,7 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, anew: 
     """
     path = database_path(settings.database_url, settings.data_dir)
     with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
+        complete_restore(settings)
         model = _Model(settings)
         model.space = model.made if anew else recorded_space(path)
         rebuild(path, model.space, model.embed, on_chunks, anew=anew)

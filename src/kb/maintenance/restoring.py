@@ -1,0 +1,112 @@
+"""What a restore has unpacked takes its place; what is there is set aside.
+
+A restore unpacks into folders `restoring-…` beside what it will replace. Once everything is unpacked it is finished in
+any case: by itself, by the next start of the engine, or by the next command that works on the data.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kb.filesystem import sync
+from kb.maintenance.inbox import TAKEN
+from kb.running import lock_of
+from kb.store.lock import sole_user
+from kb.store.open import database_lock, database_path, is_postgres
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kb.settings import Settings
+
+RESTORING: Final = "restoring-"
+ASIDE: Final = "before-restore-"
+PART: Final = ".part"
+LOGS: Final = ("-wal", "-shm", "-journal")
+
+
+def complete_restore(settings: Settings) -> list[Path]:
+    """Finish a restore that has unpacked and verified everything; return the folders of what was set aside.
+
+    For who has the locks of the data directory and of the database, before the database is opened. What is in
+    PostgreSQL is never restored so.
+    """
+    if is_postgres(settings.database_url):
+        return []
+    places = Places.of(settings)
+    if places.are_unpacked:  # the database that comes does not hold all that was taken from the inbox
+        (settings.data_dir / TAKEN).unlink(missing_ok=True)
+    return places.move()
+
+
+def finish_restore(settings: Settings) -> None:
+    """Finish a restore that was cut off, if there is one, for who does not have the locks.
+
+    Raises:
+        StoreError: it is under way, or something else uses the data.
+    """
+    if is_postgres(settings.database_url):
+        return
+    places = Places.of(settings)
+    if places.are_unpacked:
+        with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(places.database)):
+            complete_restore(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a restore replaces."""
+
+    database: Path
+    files: Path
+    staging: Path
+
+    @classmethod
+    def of(cls, settings: Settings) -> Places:
+        database = database_path(settings.database_url, settings.data_dir).resolve()
+        return cls(database, settings.files_dir, settings.staging_dir)
+
+    @property
+    def roots(self) -> list[Path]:
+        """The folders that things move in; that of the database comes last."""
+        return list(dict.fromkeys([self.files.parent.resolve(), self.database.parent]))
+
+    @property
+    def are_unpacked(self) -> bool:
+        """Whether there is something to move in."""
+        return any(self.roots[-1].glob(f"{RESTORING}*[0-9]"))
+
+    def move(self) -> list[Path]:
+        """Set aside what is there, and move in what was unpacked."""
+        aside: list[Path] = []
+        for name in [each.name for each in self.roots[-1].glob(f"{RESTORING}*[0-9]")]:
+            for root in self.roots:
+                if (root / name).is_dir():
+                    aside.append(root / name.replace(RESTORING, ASIDE))
+                    _swap(root / name, aside[-1])
+        return [folder for folder in aside if folder.exists()]
+
+    def remove_parts(self) -> None:
+        """Remove what was not unpacked to its end."""
+        for root in self.roots:
+            for part in root.glob(f"{RESTORING}*{PART}"):
+                shutil.rmtree(part, ignore_errors=True)
+
+
+def _swap(unpacked: Path, aside: Path) -> None:
+    """Set aside what is in the places of what was unpacked, and move that in; what was begun before is finished."""
+    root = unpacked.parent
+    aside.mkdir(exist_ok=True, mode=0o700)
+    for new in sorted(unpacked.iterdir()):
+        for old in (root / new.name, *(root / f"{new.name}{ending}" for ending in LOGS)):
+            if old.exists():
+                old.rename(aside / old.name)
+        for folder in (aside, root):
+            sync(folder)
+        new.rename(root / new.name)
+    sync(root)
+    unpacked.rmdir()
+    if not any(aside.iterdir()):
+        aside.rmdir()
