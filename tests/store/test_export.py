@@ -185,6 +185,48 @@ def refused(other, exported):
     return str(refusal.value)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
+def test_an_import_that_was_cut_off_anywhere_brings_back_history_and_links_when_it_is_given_again(
+    tmp_path, model_files, embedder, monkeypatch, steps
+):
+    monkeypatch.setattr(importing, "SLICE", 1)
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    with data.open() as store:
+        for number in range(1, 6):
+            write(store, embedder, f"Note {number}.", f"/{number}")
+        for number, replaced in {1: 4, 2: 1, 4: 3}.items():
+            write(store, embedder, f"Note {number} said again.", f"/{number}", replaces=replaced)
+        with store.write() as tx:
+            tx.history.discard(3, NOBODY)
+    export(data.settings, tmp_path / "export", as_notes=False)
+
+    def cut_off(done):
+        if done == steps:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_folder(other.settings, tmp_path / "export", cut_off)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert everything(other) == everything(data)
+    assert past(other) == past(data)
+    full, at_once = (RealData(tmp_path / name, model_files) for name in ("full", "at once"))
+    for each in (full, at_once):
+        with each.open() as store:
+            write(store, embedder, "It was here before.", "/own")
+    with pytest.raises(KeyboardInterrupt):
+        import_folder(full.settings, tmp_path / "export", cut_off)
+    for each in (full, at_once):
+        import_folder(each.settings, tmp_path / "export", lambda _: None)
+    assert links(full) == links(at_once)
+
+
+def links(data):
+    """What each document replaces, by their paths."""
+    documents = data.state()[0]
+    paths = {id_: each.source_path for id_, each in documents.items()}
+    return {each.source_path: paths.get(each.replaces, each.replaces) for each in documents.values()}
+
+
 @pytest.mark.parametrize("name", ["documents.jsonl", "versions.jsonl"])
 @pytest.mark.parametrize("content_hash", ["./../keys.json", "./../../../etc/passwd", "0" * 63, "A" * 64, 5, None])
 def test_an_export_whose_hash_is_a_path_is_refused_as_a_whole(

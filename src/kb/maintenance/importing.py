@@ -40,6 +40,7 @@ from kb.store.sqlite.transfer import (
     begin_history,
     find_binned,
     find_same,
+    is_cut_off,
     is_new,
     set_replaced,
     skip_ids,
@@ -139,8 +140,9 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
     """
     about = _about(folder)
-    for _ in _with_versions(folder):  # nothing is written of an export that does not hold together
-        pass
+    # Nothing is written of an export that does not hold together.
+    documents = (each.document for each in _with_versions(folder))
+    exported = {document.id: (document.content_hash, document.created_at) for document in documents}
     path = database_path(settings.database_url, settings.data_dir)
     for each in (settings.data_dir, path.parent, settings.staging_dir, settings.files_dir):
         make_folder(each, "KB_DATA_DIR")
@@ -151,7 +153,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         space = VectorSpace.of(embedder.spec, settings.model_dir)
         with translated_errors(), closing(SqliteStore(path, space)) as store:
             with store.read() as tx:
-                arrival.is_into_new = is_new(tx)
+                arrival.is_into_new = is_new(tx) or is_cut_off(tx, exported)
             for part in _slices(_with_versions(folder)):
                 held = [chunks for each in part for chunks in each.held]
                 inputs = [chunker.passage(chunk.header, chunk.text) for chunks in held for chunk in chunks]
@@ -159,12 +161,12 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
                 arrival.keep_originals(part)
                 with store.write() as tx:
                     arrival.write(tx, part, vectors)
+                    arrival.begin_history(tx, about)
                 on_documents(arrival.imported.added + arrival.imported.there)
             with store.write() as tx:
                 arrival.link(tx)
                 skip_ids(tx, about.last_document_id)
-                if arrival.is_into_new and "history_begins" in about.model_fields_set:
-                    begin_history(tx, about.history_begins)
+                arrival.begin_history(tx, about)
     return arrival.imported
 
 
@@ -213,6 +215,11 @@ class _Arrival:
             if document_id is not None:
                 self._add_versions(tx, each, document_id, own[1:])
 
+    def begin_history(self, tx: SqliteTransaction, about: ExportHeader) -> None:
+        """Say from when on every former version is there, if those of the export are all that there are."""
+        if self.is_into_new and "history_begins" in about.model_fields_set:
+            begin_history(tx, about.history_begins)
+
     def link(self, tx: SqliteTransaction) -> None:
         """Let documents replace what came after them."""
         for document_id, exported in self._unlinked.items():
@@ -255,6 +262,8 @@ class _Arrival:
         if same := [found for found in find_same(tx, document) if found.id not in self._met]:
             there = min(same, key=partial(_unlikeness, document))
             self._merge(tx, document, content, there, [*document.tags, *there.tags], is_same=True)
+            if there.replaces is None:
+                self._link_later(there.id, document, content)
             return None
         at_path = tx.documents.at_path(document.source_path) if document.source_path else None
         if at_path is None or at_path.id in self._met:
@@ -262,12 +271,16 @@ class _Arrival:
             added = add_exact(tx, document, content, part_of, each.number, each.author)
             self._met.add(added)
             self._ids[document.id] = added
-            if document.replaces and content.replaces is None:
-                self._unlinked[added] = document.replaces
+            self._link_later(added, document, content)
             return added
         self.imported.replaced += 1
         self._merge(tx, document, content, at_path, document.tags, is_same=False)
         return None
+
+    def _link_later(self, document_id: int, document: Document, content: Content) -> None:
+        """Remember what it replaces, if that comes after it."""
+        if document.replaces and content.replaces is None:
+            self._unlinked[document_id] = document.replaces
 
     def _merge(
         self,

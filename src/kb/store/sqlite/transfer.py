@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -276,6 +277,18 @@ def begin_history(tx: SqliteTransaction, begins: str | None) -> None:
 def is_new(tx: SqliteTransaction) -> bool:
     """Return whether nothing was ever written."""
     return not any(last for (last,) in tx.connection.execute("SELECT id FROM last_ids").fetchall())
+
+
+def is_cut_off(tx: SqliteTransaction, exported: Mapping[int, tuple[str, str]]) -> bool:
+    """Return whether all that was ever written are the first of these documents, but not all of them.
+
+    `exported` has by ascending id the hash of what each holds and when it was made.
+    """
+    execute, sql = tx.connection.execute, statements("transfer")
+    rows: list[Any] = execute(sql["select_made"]).fetchall()
+    first = islice(exported.items(), len(rows))
+    made = [(document_id, content_hash, _as_stored(at)) for document_id, (content_hash, at) in first]
+    return 0 < len(rows) < len(exported) and rows == made and not execute(sql["is_worked_on"]).get
 
 
 def skip_ids(tx: SqliteTransaction, last: int) -> None:

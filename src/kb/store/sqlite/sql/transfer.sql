@@ -95,6 +95,16 @@ DELETE FROM documents WHERE id = ?
 SELECT EXISTS (SELECT 1 FROM documents) OR EXISTS (SELECT 1 FROM versions) OR EXISTS (SELECT 1 FROM bin)
   OR EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit)
 
+-- name: select_made
+-- What each document holds and when it was made, those in the bin too.
+SELECT id, content_hash, created_at FROM documents
+UNION ALL SELECT document_id, content_hash, created_at FROM bin JOIN versions USING (document_id, number)
+ORDER BY 1
+
+-- name: is_worked_on
+-- Whether anybody did anything but import.
+SELECT EXISTS (SELECT 1 FROM jobs) OR EXISTS (SELECT 1 FROM audit)
+
 -- name: is_arriving
 -- Whether the database is a copy that no engine has used yet.
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'arrival')
