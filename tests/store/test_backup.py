@@ -22,13 +22,14 @@ from kb.documents.originals import Originals
 from kb.documents.staging import stage
 from kb.maintenance.archive import Manifest, age_of_newest, backup_folders
 from kb.maintenance.backup import back_up, prune
-from kb.maintenance.doctor import examine, mend, verify_data
+from kb.maintenance.doctor import examine, mend, mend_files, verify_data
 from kb.maintenance.export import export
 from kb.maintenance.reindex import reindex
 from kb.maintenance.restore import restore_backup, verify_backups
 from kb.maintenance.restoring import complete_restore
 from kb.settings import Settings
 from kb.store.lock import sole_user
+from kb.store.open import database_path
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.blobs import kept_at
@@ -41,14 +42,16 @@ from tests.support.spaces import space
 class Data:
     """A data directory, and what is done to it."""
 
-    def __init__(self, folder):
-        self.settings = Settings(data_dir=folder)
+    def __init__(self, folder, database_url=None):
+        self.settings = Settings(data_dir=folder, database_url=database_url)
         for made in (folder, self.settings.files_dir, self.settings.staging_dir):
             made.mkdir(parents=True, exist_ok=True)
         self.originals = Originals(FolderBlobs(self.settings.files_dir.parent), keep=True)
 
     def open(self):
-        return closing(SqliteStore(self.settings.data_dir / "kb.db", space(DIMENSIONS)))
+        path = database_path(self.settings.database_url, self.settings.data_dir)
+        path.parent.mkdir(exist_ok=True)
+        return closing(SqliteStore(path, space(DIMENSIONS)))
 
     def add_file(self, store, text, **fields):
         name, digest = stage(io.BytesIO(text.encode()), self.originals.blobs)
@@ -308,6 +311,41 @@ def test_a_backup_after_a_restore_that_was_killed_is_of_one_moment(filled_data, 
         if not killed:
             break
     assert outcomes == {"before", "after"}
+
+
+def test_a_restore_that_was_killed_is_finished_by_who_uses_that_database_alone(backups, tmp_path):
+    datas = [Data(tmp_path / name, f"sqlite:///{tmp_path}/databases/{name}.db") for name in ("ours", "ours.db-others")]
+    ours, others = (data.settings for data in datas)
+    with datas[0].open() as store:
+        datas[0].add_file(store, "what is restored")
+    back_up(ours, backups, keep=7)
+    cut_off_restore(ours.data_dir, backups, ours.database_url)
+    [unpacked] = (tmp_path / "databases").glob("restoring-*[0-9]")
+    part = unpacked.with_name(f"{unpacked.name}.part")
+    part.mkdir()
+    for act in (complete_restore, mend_files):
+        act(others)
+    assert unpacked.exists()
+    assert part.exists()
+    mend_files(ours)
+    assert not part.exists()
+    assert len(complete_restore(ours)) == 2
+
+
+def test_what_is_unpacked_for_one_of_two_folders_when_a_restore_is_killed_is_removed(backups, tmp_path):
+    data = Data(tmp_path / "data", f"sqlite:///{tmp_path}/database/kb.db")
+    settings, files = data.settings, data.settings.files_dir.parent
+    with data.open() as store:
+        data.add_file(store, "what is restored")
+    back_up(settings, backups, keep=7)
+    restore_backup(settings, backups)
+    [aside] = files.glob("before-restore-*")
+    half = files / aside.name.replace("before-restore", "restoring")
+    half.mkdir()
+    assert examine(settings)["leftovers"][0] == [f"{half} was cut off"]
+    complete_restore(settings)
+    restore_backup(settings, backups)
+    assert not half.exists()
 
 
 @pytest.mark.parametrize("act", [partial(export, as_notes=False), partial(export, as_notes=True)])

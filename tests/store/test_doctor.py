@@ -180,7 +180,7 @@ MENDED = {
     ),
     "other vectors are of no former version": ("rows", sql("INSERT INTO second_former VALUES (999, x'00')")),
     "a reindex was cut off": ("leftovers", write("kb.db.new")),
-    "a restore was cut off": ("leftovers", write("restoring-20260101T000000000000.part/kb.db")),
+    "a restore was cut off": ("leftovers", write("restoring-kb.db-20260101T000000000000.part/kb.db")),
 }
 UNSEEN = {
     "a vector is missing",

@@ -12,19 +12,18 @@ from pathlib import Path
 from kb.maintenance.restore import restore_backup
 from kb.settings import Settings
 
-renames = iter(range(1))
+renames = iter(range(2 if sys.argv[3] else 1))  # of what is unpacked, in each folder
 
 def count(event, _):
     if event == "os.rename" and next(renames, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(count)
-restore_backup(Settings(data_dir=sys.argv[1]), Path(sys.argv[2]))
+restore_backup(Settings(data_dir=sys.argv[1], database_url=sys.argv[3] or None), Path(sys.argv[2]))
 """
 
 
-def cut_off_restore(data_dir, backups):
+def cut_off_restore(data_dir, backups, database_url=""):
     """Restore the newest of some backups so."""
-    killed = subprocess.run([sys.executable, "-c", RESTORE, data_dir, backups], check=False)
+    killed = subprocess.run([sys.executable, "-c", RESTORE, data_dir, backups, database_url], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert list(data_dir.glob("restoring-*[0-9]"))

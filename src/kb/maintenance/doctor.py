@@ -203,8 +203,7 @@ def _leftovers(path: Path, settings: Settings) -> Iterator[str]:
 def _cut_off(path: Path, settings: Settings) -> list[Path]:
     """Return what a reindex or a restore left that was cut off."""
     rebuilt = (path.with_name(f"{path.name}{ending}") for ending in CUT_OFF)
-    restoring = {*path.parent.glob("restoring-*.part"), *settings.files_dir.parent.glob("restoring-*.part")}
-    return [each for each in (*rebuilt, *restoring) if each.exists()]
+    return [each for each in (*rebuilt, *Places.of(settings).unfinished) if each.exists()]
 
 
 def _exposed(path: Path, settings: Settings) -> Iterator[str]:

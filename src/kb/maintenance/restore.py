@@ -18,7 +18,7 @@ from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner_of, make_folder, sync
 from kb.maintenance.archive import DATABASE, copy, digest_of, object_name, opened_backups
 from kb.maintenance.doctor import verify_data
-from kb.maintenance.restoring import PART, RESTORING, Places, complete_restore
+from kb.maintenance.restoring import PART, Places, complete_restore
 from kb.running import lock_of
 from kb.settings import Settings
 from kb.store.lock import sole_user
@@ -100,7 +100,7 @@ def _restore(settings: Settings, backup: Backup, on_step: Callable[[str], None])
 
 def _unpack_beside(places: Places, backup: Backup, stamp: str) -> None:
     """Unpack and verify a backup; it is complete when the last folder has its name."""
-    parts = [root / f"{RESTORING}{stamp}{PART}" for root in places.roots]
+    parts = [root / f"{places.prefix}{stamp}{PART}" for root in places.roots]
     for part in parts:
         part.mkdir(mode=0o700)
     files, database = parts[0], parts[-1] / places.database.name

@@ -1,11 +1,13 @@
 """What a restore has unpacked takes its place; what is there is set aside.
 
-A restore unpacks into folders `restoring-…` beside what it will replace. Once everything is unpacked it is finished in
-any case: by itself, by the next start of the engine, or by the next command that works on the data.
+A restore unpacks into folders `restoring-DATABASE-…` beside what it will replace: a folder may hold several databases.
+Once everything is unpacked it is finished in any case: by itself, by the next start of the engine, or by the next
+command that works on the data.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 RESTORING: Final = "restoring-"
 ASIDE: Final = "before-restore-"
 PART: Final = ".part"
+STAMP: Final = r"\d{8}T\d{12}"
 LOGS: Final = ("-wal", "-shm", "-journal")
 
 
@@ -76,23 +79,38 @@ class Places:
     @property
     def are_unpacked(self) -> bool:
         """Whether there is something to move in."""
-        return any(self.roots[-1].glob(f"{RESTORING}*[0-9]"))
+        return bool(self._folders(self.roots[-1]))
+
+    @property
+    def unfinished(self) -> list[Path]:
+        """What was not unpacked to its end."""
+        parts = [each for root in self.roots for each in self._folders(root, PART)]
+        files, database = self.roots[0], self.roots[-1]  # whose folder gets its name last
+        return [*parts, *(each for each in self._folders(files) if not (database / each.name).exists())]
+
+    @property
+    def prefix(self) -> str:
+        """How the names of folders begin that this is unpacked into."""
+        return f"{RESTORING}{self.database.name}-"
+
+    def _folders(self, root: Path, ending: str = "") -> list[Path]:
+        name = re.compile(f"{re.escape(self.prefix)}{STAMP}{re.escape(ending)}")
+        return [each for each in (root.iterdir() if root.is_dir() else ()) if name.fullmatch(each.name)]
 
     def move(self) -> list[Path]:
         """Set aside what is there, and move in what was unpacked."""
         aside: list[Path] = []
-        for name in [each.name for each in self.roots[-1].glob(f"{RESTORING}*[0-9]")]:
+        for name in [each.name for each in self._folders(self.roots[-1])]:
             for root in self.roots:
                 if (root / name).is_dir():
-                    aside.append(root / name.replace(RESTORING, ASIDE))
+                    aside.append(root / name.replace(RESTORING, ASIDE, 1))
                     _swap(root / name, aside[-1])
         return [folder for folder in aside if folder.exists()]
 
     def remove_parts(self) -> None:
         """Remove what was not unpacked to its end."""
-        for root in self.roots:
-            for part in root.glob(f"{RESTORING}*{PART}"):
-                shutil.rmtree(part, ignore_errors=True)
+        for folder in self.unfinished:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _swap(unpacked: Path, aside: Path) -> None:
