@@ -491,6 +491,22 @@ def test_a_file_that_is_nowhere_is_counted(filled_data, backups):
     assert back_up(filled_data.settings, backups.with_name("new"), keep=7).absent == 1
 
 
+def test_whoever_backs_up_into_an_archive_that_is_being_written_is_told_so_each_time(filled_data, tmp_path):
+    target = tmp_path / "backup.tar"
+    refused = []
+
+    def back_up_too():
+        for _ in range(2):
+            with pytest.raises(StoreError, match="Another backup is being written") as refusal:
+                back_up(filled_data.settings, target, keep=7)
+            refused.append(refusal.value)
+
+    back_up(filled_data.settings, target, keep=7, checkpoint=back_up_too)
+    assert refused
+    assert list(verify_backups(target)) == []
+    assert not list(tmp_path.glob("*.lock"))
+
+
 def test_an_archive_removes_nothing_that_is_not_its_own(filled_data, tmp_path):
     other = tmp_path / "backup.tar.part" / "photo"
     other.parent.mkdir()

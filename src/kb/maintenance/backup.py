@@ -191,10 +191,12 @@ def _sole_writer(target: Path) -> Iterator[None]:
         raise StoreError(f"{target} holds something, and no backup: name another folder.")
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        with FileLock(lock, timeout=0):
-            yield
+        held = FileLock(lock, timeout=0).acquire()
     except Timeout:
         raise StoreError(f"Another backup is being written to {target}.") from None
+    try:
+        with held:
+            yield
     finally:
         if target.suffix == ARCHIVE:
             lock.unlink(missing_ok=True)
