@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
 from kb.formats.extracted import Extracted
@@ -32,8 +33,8 @@ TITLE_CHARS = 80
 """How much of a note's first line stands for its title."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-MARKS = re.compile(r"^[*_\-> \t]*(?:#+(?![^\s#]))*[*_\-> \t]*|[#*_\-> \t]+$")
-"""Markdown's marks at both ends of a line; a # before a word makes a tag of it."""
+MARKS = re.compile(r"^(?:[*_\->]+(?: |$)|[> ]|#+(?![^\s#]))+|(?:(?:^| )[#*_\->]+)+$")
+"""Markdown's marks at both ends of a line, apart from its words; a # before a word makes a tag of it."""
 
 SLICE = 64
 """How many chunks are embedded at a time."""
@@ -184,8 +185,8 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
 
 def first_line(text: str) -> str:
     """Return the first line with words in it, without Markdown's marks and not longer than a title."""
-    lines = (" ".join(MARKS.sub("", UNPRINTABLE.sub(" ", line)).split()) for line in text.splitlines())
-    line = next(filter(None, lines), "(untitled)")
+    lines = (" ".join(UNPRINTABLE.sub(" ", line[: 10 * TITLE_CHARS]).split()) for line in text.splitlines())
+    line = next(filter(None, (MARKS.sub("", without_emphasis(line)) for line in lines)), "(untitled)")
     return line if len(line) <= TITLE_CHARS else line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby, takewhile
+from functools import partial
+from itertools import chain, groupby, starmap, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
+
+from kb.api.emphasis import emphasis_signs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,10 +33,8 @@ _UNSPACED: Final = re.compile(
 )
 """Letters and marks of scripts without spaces, and of Korean, as `kb.lexical.segment` has them."""
 
-_SIGNS: Final = re.compile(
-    r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|\*\*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )"
-)
-"""What Markdown makes tables, blocks of code, headings, tasks and strong words of."""
+_SIGNS: Final = re.compile(r"(?:\| ?)?(?::?-{3,}:? ?\| ?)+|\| (?=\|)|`{3}\w*|(?:(?<= )|^)(?:#{1,6} |[-*] \[[ xX]\] )")
+"""What Markdown makes tables, blocks of code, headings and tasks of."""
 
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
 """A line of a mail's head."""
@@ -70,8 +71,8 @@ def _whole(word: str) -> str:
 
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
     """Return the stretch of a passage with most of the ranges, which are marked; Markdown without most of its signs."""
-    shown = _unsigned if doc_type in MARKDOWN else escape
     text = re.sub(r"\s", " ", text)
+    shown = partial(_without, text, _signs_in(text) if doc_type in MARKDOWN else frozenset())
     start = max(
         (max(0, first[0] - 60) for first in ranges),
         key=lambda at: sum(at <= each[0] < at + SNIPPET - 60 for each in ranges),
@@ -85,14 +86,21 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
     pieces, at = [Markup("… ") if start else Markup("")], start
     for first, last in sorted(map(tuple, ranges)):
         if first >= at and last <= end:
-            pieces += [shown(text[at:first]), Markup("<mark>{}</mark>").format(text[first:last])]
+            pieces += [shown(at, first), Markup("<mark>{}</mark>").format(text[first:last])]
             at = last
-    pieces += [shown(text[at:end].rstrip()), Markup(" …") if end < len(text) else Markup("")]
+    pieces += [shown(at, end).rstrip(), Markup(" …") if end < len(text) else Markup("")]
     return Markup("").join(pieces)
 
 
-def _unsigned(text: str) -> Markup:
-    return escape(_SIGNS.sub("", text))
+def _signs_in(text: str) -> frozenset[int]:
+    """Return where the signs of Markdown stand."""
+    spans = [*(sign.span() for sign in _SIGNS.finditer(text)), *emphasis_signs(text)]
+    return frozenset(chain.from_iterable(starmap(range, spans)))
+
+
+def _without(text: str, left_out: frozenset[int], begin: int, end: int) -> Markup:
+    """Return a stretch of a text, escaped, without some of its characters."""
+    return escape("".join(text[at] for at in range(begin, end) if at not in left_out))
 
 
 def body(doc_type: str, chunks: Sequence[Row], hit: int | None, words: set[str]) -> Markup:
