@@ -19,7 +19,7 @@ def test_device_shows_what_was_found_and_measures_it(outside, here):
     lines = dict(line.split("  ", 1) for line in ended.stdout.splitlines())
     assert lines["device"].strip().startswith("cpu (CPUExecutionProvider, ONNX Runtime ")
     assert lines["model"].strip() == "all-MiniLM-L6-v2, 384 dimensions, window 256, fp32"
-    assert "install 'kb-local[engine,cuda]'" in lines["not cuda"]
+    assert "install 'kb-local[engine,gateway,web,cuda]'" in lines["not cuda"]
     assert lines["chunks of 200 tokens"].strip().endswith(" a second")
     assert lines["one query"].strip().endswith(" ms")
     assert not (outside.folder / "data").exists()
@@ -54,4 +54,4 @@ def test_export_says_what_has_to_be_installed(outside, here):
     if "not installed" not in ended.stderr:
         pytest.skip("it is installed here; tests/reference has it at work")
     assert ended.returncode == 8
-    assert "kb-local[engine,gateway,cpu,export]" in ended.stderr
+    assert "kb-local[engine,gateway,web,cpu,export]" in ended.stderr

@@ -12,6 +12,7 @@ import kb.telemetry.logging
 import kb_cli.server
 import kb_mcp.settings
 from kb.api.errors import SettingError
+from kb.asgi.subapps import Context, SubApp
 from kb.settings import EnvSettings, reveal, with_flags
 
 ALL = [
@@ -90,3 +91,11 @@ def test_files_stay_where_they_are_when_it_changes_who_connects_to_postgresql_an
 
     assert files(other) == files("postgresql://a:secret@h/kb")
     assert files("postgresql:///kb?host=/one") != files("postgresql:///kb?host=/two")
+
+
+def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_them():
+    absent = SubApp("absent_package.app:create_app", paths=("/mcp",), extras="gateway")
+    with pytest.raises(
+        SettingError, match=r"what answers /mcp needs absent_package.*'kb-local\[gateway\]', or leave it"
+    ):
+        absent.build(Context())

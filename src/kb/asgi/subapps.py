@@ -50,6 +50,7 @@ class SubApp:
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. One
             with "/" gets what no other claims.
         keys: the settings of which any that is set keeps strangers out. An app that names none is open.
+        extras: those of kb-local that it needs.
         settings: "module:class" of its `EnvSettings`, where these are to be looked at before anything starts. The
             module is imported for that, so it should import little.
     """
@@ -57,6 +58,7 @@ class SubApp:
     factory: str
     paths: tuple[str, ...]
     keys: tuple[str, ...] = ()
+    extras: str = ""
     settings: str = ""
 
     def check(self, environment: Mapping[str, str]) -> None:
@@ -75,7 +77,10 @@ class SubApp:
         try:
             factory = getattr(import_module(module), function)
         except ModuleNotFoundError as error:
-            raise SettingError(f"KB_APPS: {self.factory} needs {error.name}, which is not installed") from None
+            remedy = f": install 'kb-local[{self.extras}]', or leave it out" if self.extras else ""
+            raise SettingError(
+                f"KB_APPS: what answers {self.paths[0]} needs {error.name}, which is not installed{remedy}"
+            ) from None
         app: Starlette = factory(context)
         return app
 

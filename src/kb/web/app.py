@@ -50,7 +50,7 @@ ENCODED_BODY: Final = 256 << 10
 
 NEEDED: Final = ("jinja2", "markdown_it")
 ABSENT: Final = (
-    "The pages of kb are not installed: pip install 'kb-local[web]' brings them, 'make setup' in a clone of it.\n"
+    "The pages of kb are not installed: they come with 'kb-local[web]'.\n"
     "The API is at /api/v1, its description at /docs; agents connect to /mcp.\n"
 )
 

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from kb_cli.runtime import output
-from kb_cli.runtime.optional import require
-
-EXTRAS = "engine,gateway,cpu,export"
+from kb_cli.runtime.optional import EXTRAS, require
 
 
 def model(
@@ -24,7 +22,7 @@ def model(
     that it was made with until 'kb reembed'.
     """
     settings = require("kb.settings").Settings.read()
-    exporter = require("kb.embed.models.export", EXTRAS)
+    exporter = require("kb.embed.models.export", f"{EXTRAS},export")
     target = folder or settings.data_dir / "exported" / Path(name).name
     manifest = exporter.export(name, target.absolute()).manifest
     output.print_fields(

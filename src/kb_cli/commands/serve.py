@@ -11,6 +11,7 @@ import typer
 
 from kb_cli.runtime.deadline import interrupt_start
 from kb_cli.runtime.exit_codes import LocalError
+from kb_cli.runtime.optional import EXTRAS
 
 
 def serve(
@@ -42,4 +43,4 @@ def server() -> ModuleType:
     try:
         return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
-        raise LocalError(f"{error.name} is not installed; the engine needs 'kb-local[engine,gateway,cpu]'.") from None
+        raise LocalError(f"{error.name} is not installed; the engine needs 'kb-local[{EXTRAS}]'.") from None

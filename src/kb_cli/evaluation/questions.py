@@ -50,10 +50,8 @@ def read_questions(path: Path) -> list[Question]:
 
 
 def _read_yaml(path: Path) -> list[Question]:
-    try:
-        import yaml
-    except ImportError:
-        raise UsageError("PyYAML is not installed: it comes with the extra 'engine'.") from None
+    import yaml
+
     try:
         entries = yaml.safe_load(path.read_text("utf-8"))
     except yaml.YAMLError as error:

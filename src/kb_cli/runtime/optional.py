@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from kb_cli.runtime.exit_codes import LocalError
 
+EXTRAS: Final = "engine,gateway,web,cpu"
+"""What `kb serve` needs to serve everything."""
 
-def require(module: str, extras: str = "engine,gateway,cpu") -> Any:  # noqa: ANN401 - a module
+
+def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a module
     """Return a module of the engine; `extras` are what it needs.
 
     Raises:

@@ -27,7 +27,7 @@ EXTRAS = {
 }
 PROVIDER_LIBRARIES = {"cuda": "libonnxruntime_providers_cuda.so", "rocm": "libonnxruntime_providers_migraphx.so"}
 LIBRARY_REMEDIES = {
-    "cuda": "install CUDA 13 and cuDNN 9, as 'kb-local[engine,cuda]' does",
+    "cuda": "install CUDA 13 and cuDNN 9, as 'kb-local[engine,gateway,web,cuda]' does",
     "rocm": "install ROCm 7 with MIGraphX, or take a base image that has them",
 }
 CUDA_ERRORS = {
@@ -64,7 +64,7 @@ class Machine:
         if device.provider not in self.providers:
             return (
                 f"the installed ONNX Runtime has only {', '.join(self.providers)}:"
-                f" install 'kb-local[engine,{EXTRAS[device.provider]}]' in an environment of its own"
+                f" install 'kb-local[engine,gateway,web,{EXTRAS[device.provider]}]' in an environment of its own"
             )
         if device.name == "cuda":
             return self._cuda_fault()
