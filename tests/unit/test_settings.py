@@ -14,6 +14,7 @@ import kb_mcp.settings
 from kb.api.errors import SettingError
 from kb.asgi.subapps import Context, SubApp
 from kb.settings import EnvSettings, reveal, with_flags
+from kb.store.open import database_path
 
 ALL = [
     kb.settings.Settings,
@@ -99,3 +100,24 @@ def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_the
         SettingError, match=r"what answers /mcp needs absent_package.*'kb-local\[gateway\]', or leave it"
     ):
         absent.build(Context())
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        (
+            "mysql://kb:secret@host/kb",
+            "what begins with mysql:// names no database; write sqlite:///PATH or postgresql://",
+        ),
+        ("secret", "this names no database; write sqlite:///PATH"),
+        ("sqlite:///", "what begins with sqlite:// names no database"),
+        ("postgresql://kb:secret@host/kb", "this works on a database in a file"),
+        ("sqlite:////", "/ is a folder; name a file in it, as in sqlite:////kb.db"),
+    ],
+)
+def test_a_database_that_cannot_be_meant_is_refused_with_the_setting_the_remedy_and_no_password(url, says, tmp_path):
+    for setting in ("KB_DATABASE_URL", "--to"):
+        with pytest.raises(SettingError) as refused:
+            database_path(url, tmp_path, setting)
+        assert refused.value.detail.startswith(f"{setting}: {says}")
+        assert "secret" not in refused.value.detail

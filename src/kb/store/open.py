@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
+SETTING = "KB_DATABASE_URL"
 START_SECONDS = 3
 """How long the start of everything else takes at most on a machine that is fit for it."""
 
@@ -59,18 +60,29 @@ def open_store(
             yield store
 
 
-def database_path(url: str | None, data_dir: Path) -> Path:
+def database_path(url: str | None, data_dir: Path, setting: str = SETTING) -> Path:
     """Return the file of the database at `url`, or in the data directory.
 
     Raises:
-        SettingError: no backend serves such a URL.
+        SettingError: it is no database in a file; of the URL no more is told than how it begins, for it may hold a
+            password. The message names the `setting` that it comes from.
     """
-    url = url or f"{SQLITE}{data_dir / 'kb.db'}"
+    if not url:
+        return data_dir / "kb.db"
     if is_postgres(url):
-        raise SettingError("KB_DATABASE_URL: this is done with a database in a file; of PostgreSQL use its own tools")
-    if not url.startswith(SQLITE):
-        raise SettingError(f"KB_DATABASE_URL: only {SQLITE}PATH is served")
-    return Path(url.removeprefix(SQLITE))
+        raise SettingError(
+            f"{setting}: this works on a database in a file; for PostgreSQL use its own tools, such as pg_dump"
+        )
+    path = url.removeprefix(SQLITE)
+    if path in (url, ""):
+        scheme, is_url, _ = url.partition("://")
+        begin = f"what begins with {scheme}://" if is_url and scheme.isalnum() else "this"
+        raise SettingError(
+            f"{setting}: {begin} names no database; write {SQLITE}PATH or postgresql://USER:PASSWORD@HOST/DATABASE"
+        )
+    if Path(path).is_dir():
+        raise SettingError(f"{setting}: {path} is a folder; name a file in it, as in {SQLITE}{path.rstrip('/')}/kb.db")
+    return Path(path)
 
 
 def is_postgres(url: str | None) -> bool:
@@ -104,7 +116,11 @@ def open_origin(url: str | None, data_dir: Path) -> Iterator[Origin]:
         SettingError: no backend serves such a URL.
         StoreError: there is none, or it cannot be read.
     """
-    opened = postgres("opening").origin(str(url)) if is_postgres(url) else _sqlite_origin(database_path(url, data_dir))
+    opened = (
+        postgres("opening").origin(str(url), "--from")
+        if is_postgres(url)
+        else _sqlite_origin(database_path(url, data_dir, "--from"))
+    )
     with opened as origin:
         yield origin
 
@@ -119,10 +135,10 @@ def open_destination(url: str | None, data_dir: Path, space: VectorSpace) -> Ite
     """
     make_folder(data_dir, "KB_DATA_DIR")
     if is_postgres(url):
-        with postgres("opening").destination(str(url), space) as destination:
+        with postgres("opening").destination(str(url), space, "--to") as destination:
             yield destination
     else:
-        path = database_path(url, data_dir)
+        path = database_path(url, data_dir, "--to")
         make_folder(path.parent, "--to")
         from kb.store.sqlite.opening import destination as sqlite_destination
 
@@ -141,7 +157,7 @@ def _open_sqlite(path: Path, space: VectorSpace, words_limit: int, retention: Re
     from kb.store.sqlite.store import SqliteStore
     from kb.store.sqlite.upkeep import Upkeep
 
-    make_folder(path.parent, "KB_DATABASE_URL")
+    make_folder(path.parent, SETTING)
     if path.exists() and is_exposed(path):
         logger.warning("other accounts can read the database: chmod go= %s %s-wal %s-shm", path, path, path)
     with (
@@ -163,4 +179,6 @@ def postgres(name: str) -> Any:  # noqa: ANN401 - a module
     except ModuleNotFoundError as error:
         if error.name not in ("psycopg", "psycopg_pool"):
             raise
-        raise SettingError("KB_DATABASE_URL: PostgreSQL needs the extra 'postgres' of kb-local installed") from error
+        raise SettingError(
+            f"{SETTING}: {error.name} is not installed; PostgreSQL needs 'kb-local[postgres]'"
+        ) from error

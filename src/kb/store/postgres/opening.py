@@ -31,7 +31,7 @@ KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
 
 
 @contextmanager
-def origin(url: str) -> Iterator[PostgresOrigin]:
+def origin(url: str, setting: str) -> Iterator[PostgresOrigin]:
     """One moment of the database at `url`, whatever is written to it meanwhile.
 
     Raises:
@@ -39,19 +39,19 @@ def origin(url: str) -> Iterator[PostgresOrigin]:
         StoreError: there is none, or it cannot be read.
     """
     try:
-        with closing(connect(url)) as connection:
+        with closing(connect(url, setting)) as connection:
             connection.execute(READ)
             connection.execute(PATIENCE)
             connection.execute(KEPT)
             yield PostgresOrigin(connection)
     except psycopg.errors.InvalidSchemaName as error:
-        raise StoreError("The database in PostgreSQL is none of kb.") from error
+        raise StoreError(f"{setting}: the database in PostgreSQL is none of kb.") from error
     except psycopg.Error as error:
-        raise StoreError(f"The database in PostgreSQL cannot be read: {_first_line(error)}.") from error
+        raise StoreError(f"{setting}: the database in PostgreSQL cannot be read: {_first_line(error)}.") from error
 
 
 @contextmanager
-def destination(url: str, space: VectorSpace) -> Iterator[PostgresDestination]:
+def destination(url: str, space: VectorSpace, setting: str) -> Iterator[PostgresDestination]:
     """The database at `url`, whose schema is made if it has none. No engine may use it.
 
     Raises:
@@ -59,10 +59,10 @@ def destination(url: str, space: VectorSpace) -> Iterator[PostgresDestination]:
         StoreError: it cannot be opened, is too old or too new, or is used.
     """
     try:
-        with closing(connect(url)) as connection:
+        with closing(connect(url, setting)) as connection:
             yield PostgresDestination(connection, space)
     except psycopg.Error as error:
-        raise StoreError(f"The database in PostgreSQL cannot be used: {_first_line(error)}.") from error
+        raise StoreError(f"{setting}: the database in PostgreSQL cannot be used: {_first_line(error)}.") from error
 
 
 @contextmanager

@@ -181,7 +181,10 @@ class PostgresStore:
                 self._replica = stack.enter_context(closing(self._open_replica(replicas))) if replicas else None
                 self._parts = stack.pop_all()
         except (psycopg.Error, PoolTimeout) as error:
-            raise StoreError(f"The database cannot be opened: {first_line(error)}.") from error
+            raise StoreError(
+                f"KB_DATABASE_URL: the database in PostgreSQL cannot be opened: {first_line(error)}. Does the server"
+                " run, and are host, port, user, password and database right?"
+            ) from error
 
     def _prepare(self, url: str, space: VectorSpace, stack: ExitStack) -> None:
         with closing(connect(url)) as connection:
@@ -381,14 +384,14 @@ def commit(connection: Connection) -> None:
         raise Unconfirmed(UNCONFIRMED.format(reason=warnings[0]))
 
 
-def connect(url: str) -> Connection:
+def connect(url: str, setting: str = "KB_DATABASE_URL") -> Connection:
     """Return a connection of the store's kind, outside a transaction.
 
     Raises:
         SettingError: it is no URL.
         psycopg.Error: none can be made.
     """
-    return open_connection(psycopg.Connection, conninfo(url))
+    return open_connection(psycopg.Connection, conninfo(url, setting))
 
 
 def open_connection(connection_class: type[C], info: str) -> C:
