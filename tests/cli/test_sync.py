@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import subprocess
+import zipfile
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -179,10 +180,29 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kb, synced, folder):
     (folder / "new.md").write_text("New.\n")
     (folder / "deep/cat.txt").unlink()
     before = held(kb, folder)
+    (folder / "empty.md").touch()
     assert synced("--delete", "--dry-run") == {
-        "add": [f"{folder}/new.md"], "move": [], "replace": [f"{folder}/rust.md"], "delete": [f"{folder}/deep/cat.txt"],
-    }  # fmt: skip
+        "added": [f"{folder}/new.md"],
+        "changed": [f"{folder}/rust.md"],
+        "moved": [],
+        "deleted": [f"{folder}/deep/cat.txt"],
+    }
+    planned = kb("sync", "papers", "--delete", "--dry-run").stdout.splitlines()[-1]
     assert held(kb, folder) == before
+    done = kb("sync", "papers", "--delete").stdout.strip()
+    assert done == "3 files: 1 added, 1 changed, 1 deleted, 1 empty"
+    assert planned == f"dry run, nothing is done: {done}"
+
+
+def test_documents_from_an_archive_stay_while_it_is_there(kb, folder):
+    with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
+        archive.writestr("inner/one.md", "# One\n\nOut of an archive.\n")
+    kb("add", "papers/notes.zip", "--wait")
+    from_archive = f"{folder}/notes.zip/inner/one.md"
+    assert "deleted" not in kb("sync", "papers", "--delete").stdout
+    assert from_archive in held(kb, folder)
+    (folder / "notes.zip").unlink()
+    assert kb.json("sync", "papers", "--delete")["deleted"] == [from_archive]
 
 
 def test_a_watched_folder_is_followed(kb, folder):

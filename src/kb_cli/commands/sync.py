@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime import exit_codes
 from kb_cli.runtime.call import call_async
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
@@ -13,7 +13,7 @@ from kb_cli.runtime.paths import absolute, to_source_path
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder, plan_sync, sync_folder
 from kb_cli.sync.follow import follow
-from kb_cli.sync.report import print_result
+from kb_cli.sync.report import print_plan, print_result
 
 
 def sync(
@@ -29,7 +29,7 @@ def sync(
         typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path on this machine."),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, in the same words.")] = False,
     inbox: Annotated[
         bool, typer.Option("--inbox", help="Keep documents even when their files go; not with --delete.")
     ] = False,
@@ -44,7 +44,8 @@ def sync(
     sent. A file that was renamed or moved within the folder stays the same document, with its id, dates and tags. As
     with add, .gitignore and .kbignore say what to leave out, and links out of the folder are not followed.
 
-    With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths.
+    With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths; with --dry-run
+    {"added", "changed", "moved", "deleted"}, lists of source paths.
     """
     if watch and (dry_run or json):
         raise UsageError("--watch goes with neither --dry-run nor --json.")
@@ -59,7 +60,7 @@ def sync(
     )
     digests = DigestCache()
     if dry_run:
-        print_plan(call_async(lambda client: plan_sync(client, local, digests)), json)
+        print_plan(call_async(lambda client: plan_sync(client, local, digests)), json=json)
         return exit_codes.OK
     if watch:
         call_async(lambda client: follow(client, local, digests))
@@ -67,11 +68,3 @@ def sync(
     result = call_async(lambda client: sync_folder(client, local, digests, quiet=json))
     print_result(result, json=json)
     return exit_codes.FAILURE if any(each.is_news for each in result.failed) else exit_codes.OK
-
-
-def print_plan(plan: dict[str, list[str]], json: bool) -> None:
-    """Print what would be done."""
-    if json:
-        output.print_json(plan)
-    else:
-        output.print_table(("WHAT", "SOURCE PATH"), [(act, path) for act, paths in plan.items() for path in paths])

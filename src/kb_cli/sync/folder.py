@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import NotFound
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.sync.archive import is_archive
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents
 from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
@@ -112,24 +113,20 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     return result
 
 
-async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> dict[str, list[str]]:
-    """Return what a round would do: source paths by the kind of act."""
+async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
+    """Return what a round would do, as if it were done."""
     selection, items = await folder.select(client)
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
         refuse_empty(folder, selection, remote)
-    moves = find_moves(items, gone(items, selection, folder, remote), remote, digests)
-    moved_to = {item.source_path for item, _ in moves}
-    moved_from = {path for _, path in moves}
-    present = [each for each in items if each.source_path in remote]
-    return {
-        "add": [each.source_path for each in items if each.source_path not in remote.keys() | moved_to],
-        "move": [f"{path} -> {item.source_path}" for item, path in moves],
-        "replace": [
-            each.source_path for each in present if digests.digest(each.path) != remote[each.source_path].content_hash
-        ],
-        "delete": sorted(gone(items, selection, folder, remote).keys() - moved_from) if folder.delete else [],
-    }
+    for item, path in find_moves(items, gone(items, selection, folder, remote), remote, digests):
+        item.moved_from = path
+        remote[item.source_path] = remote.pop(path)
+    await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
+    result = SyncResult(selection, items + unreadable_items(selection))
+    if folder.delete:
+        result.deleted = sorted(missing(items, selection, folder, remote))
+    return result
 
 
 async def delete_missing(
@@ -139,37 +136,45 @@ async def delete_missing(
     for file in remote.values():
         if file.job_id is not None:
             await client.wait_for_job(file.job_id)
-    missing = gone(result.items, result.selection, folder, await fetch_files_below(client, folder.prefix))
+    documents = gone(result.items, result.selection, folder, await fetch_files_below(client, folder.prefix))
 
     async def delete(path: str) -> None:
         try:
-            await client.delete_document(missing[path])
+            await client.delete_document(documents[path])
         except NotFound:
-            missing.pop(path)
+            documents.pop(path)
 
-    await run_parallel(delete, list(missing), MAX_DELETIONS)
-    return sorted(missing)
+    await run_parallel(delete, list(documents), MAX_DELETIONS)
+    return sorted(documents)
 
 
 def gone(
     items: Iterable[FileItem], selection: Selection, folder: Folder, remote: Mapping[str, RemoteFile]
 ) -> dict[str, int]:
-    """Return the documents whose file is gone, by source path; what is unreadable or left out is not gone."""
+    """Return the documents whose file is gone, by source path."""
+    paths = missing(items, selection, folder, remote)
+    return {path: number for path in paths if (number := remote[path].document_id) is not None}
+
+
+def missing(
+    items: Iterable[FileItem], selection: Selection, folder: Folder, remote: Mapping[str, RemoteFile]
+) -> list[str]:
+    """Return the source paths whose file is gone; what is unreadable or left out is not gone."""
     local = {each.source_path for each in items}
     unreadable = tuple(f"{folder.source_path(path)}/" for path in selection.unreadable)
-    return {
-        path: file.document_id
+    return [
+        path
         for path, file in remote.items()
-        if file.document_id is not None
-        and not path.startswith(unreadable)
+        if not path.startswith(unreadable)
         and not any(each in local or is_on_disk(folder, each) for each in possible_files(path, file))
-    }
+    ]
 
 
 def is_on_disk(folder: Folder, path: str) -> bool:
-    """Return whether the file of a source path is there, whatever leaves it out."""
+    """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""
     file = folder.path / path.removeprefix(folder.prefix)
-    return os.path.lexists(file) and (file.is_symlink() or not file.is_dir())
+    is_file = os.path.lexists(file) and (file.is_symlink() or not file.is_dir())
+    return is_file or any(map(is_archive, file.parents))
 
 
 def possible_files(path: str, file: RemoteFile) -> Iterator[str]:

@@ -41,6 +41,8 @@ class RemoteFile:
     doc_type: str | None = None
     is_part: bool = False
     """Whether it came inside another file, as attachments do, as far as that is known."""
+    is_new: bool = False
+    """Whether it is on its way to a path where nothing is yet."""
 
 
 async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict[str, RemoteFile]:
@@ -52,7 +54,7 @@ async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict
         await collect(client.iter_documents(**query), files)
 
     await run_parallel(fetch, build_queries(filter(is_unicode, source_paths)), MAX_QUERIES)
-    return files | pending
+    return with_pending(files, pending)
 
 
 async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, RemoteFile]:
@@ -60,7 +62,12 @@ async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, Remo
     pending = {path: file for path, file in (await fetch_pending(client)).items() if path.startswith(prefix)}
     files: dict[str, RemoteFile] = {}
     await collect(client.iter_documents(source_prefix=prefix), files)
-    return files | await fetch_parts(client, files) | pending
+    return with_pending(files | await fetch_parts(client, files), pending)
+
+
+def with_pending(files: Mapping[str, RemoteFile], pending: Mapping[str, RemoteFile]) -> dict[str, RemoteFile]:
+    """Return what will be at each path when the jobs are done."""
+    return {**files, **{path: replace(file, is_new=path not in files) for path, file in pending.items()}}
 
 
 async def fetch_parts(client: EngineClient, files: Mapping[str, RemoteFile]) -> dict[str, RemoteFile]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kb_cli.sync.folder import SyncResult
     from kb_cli.sync.selection import Selection
 
+ACTS: Final = ("added", "changed", "moved", "deleted")
 MANY_FAILURES: Final = 20
 EXAMPLES: Final = 3
 
@@ -32,6 +33,23 @@ def print_result(result: SyncResult, *, json: bool) -> None:
         output.print_json({"files": [each.to_json() for each in result.items], "deleted": result.deleted})
     else:
         output.print_line(summarize(result.items, result.selection, deleted=len(result.deleted), waited=True))
+
+
+def print_plan(plan: SyncResult, *, json: bool) -> None:
+    """Print what a round would do."""
+    acts: dict[str, list[str]] = {act: [] for act in ACTS}
+    for each in filter(is_done, plan.items):
+        acts[each.act].append(f"{each.moved_from} -> {each.source_path}" if each.moved_from else each.source_path)
+    acts["deleted"] = plan.deleted
+    if json:
+        output.print_json(acts)
+        return
+    print_failures([each for each in plan.failed if each.is_news])
+    rows = [(act, path) for act, paths in acts.items() for path in paths]
+    if rows:
+        output.print_table(("WHAT", "SOURCE PATH"), rows)
+    summary = summarize(plan.items, plan.selection, deleted=len(plan.deleted), waited=True)
+    output.print_line(f"dry run, nothing is done: {summary}")
 
 
 def print_changes(result: SyncResult, prefix: str) -> None:

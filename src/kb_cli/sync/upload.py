@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_UPLOADS: Final = 4
 """At once."""
 
+DRY: Final = {"status": "dry run"}
+"""Stands for the engine's receipt of what was not sent."""
+
 
 @dataclass
 class Uploader:
@@ -37,6 +40,7 @@ class Uploader:
         digests: those of the files.
         title: the title of the file, if there is but one.
         quiet: show no progress.
+        is_dry: only note what would be sent.
     """
 
     client: EngineClient
@@ -45,6 +49,7 @@ class Uploader:
     digests: DigestCache
     title: str | None = None
     quiet: bool = False
+    is_dry: bool = False
 
     async def upload_all(self, items: Sequence[FileItem]) -> None:
         """Send what the engine does not have."""
@@ -56,12 +61,16 @@ class Uploader:
         """Send a file. What is wrong with this one alone is noted; what would stop the others too is raised."""
         try:
             item.source_path.encode()
-            item.is_new = item.source_path not in self.remote
+            remote = self.remote.get(item.source_path)
+            item.is_new = remote is None or remote.is_new
             item.is_empty = item.is_new and not item.is_named and is_empty(item.path)
             if item.is_empty:
                 return
             if await self._is_stored(item) or (not item.is_named and await self._is_rejected(item)):
                 advance(file_size(Path(item.path)))
+                return
+            if self.is_dry:
+                item.job = DRY
                 return
             with ProgressFile(item.path, advance) as content:
                 item.job = await self.client.add_file(
@@ -87,7 +96,8 @@ class Uploader:
         if missing := [tag for tag in item.tags if tag not in remote.tags]:
             if remote.document_id is None:
                 return False
-            await self.client.change_tags(remote.document_id, add=missing)
+            if not self.is_dry:
+                await self.client.change_tags(remote.document_id, add=missing)
         item.document_id = remote.document_id
         item.job = None if remote.job_id is None else {"job_id": remote.job_id, "status": "queued"}
         return True
