@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,12 @@ def test_a_named_file_is_sent_again_though_it_could_not_be_read_before(kb, folde
         assert ended.returncode == 1
         assert "1 failed" in ended.stdout
     assert kb("add", "papers", "--wait").returncode == 0
+
+
+def test_an_archive_beside_other_files_is_not_sent_and_named_with_the_command_for_it(kb, folder):
+    with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
+        archive.writestr("one.md", "# One\n")
+    ended = kb("add", "papers/rust.md", "papers/notes.zip", "--wait")
+    assert ended.returncode == 1
+    assert ended.stdout == "2 files: 1 added, 1 failed\n"
+    assert ended.stderr == f"kb: {folder}/notes.zip: an archive goes in by itself: name it alone\n"

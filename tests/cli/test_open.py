@@ -1,5 +1,7 @@
 """Opening results by their number, and results that are longer than the terminal."""
 
+import zipfile
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,27 @@ def test_a_result_is_opened_by_its_number_at_its_line_or_page(kb, tag, programs)
     more = kb("open", "-n", "99")
     assert (more.returncode, "has no result 99" in more.stderr) == (2, True)
     assert kb("open").returncode == 2
+
+
+def test_what_came_inside_another_file_opens_that_one(kb, tag, programs):
+    folder = Path(kb.folder) / "papers"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
+        archive.writestr("deep/one.md", f"# One {tag}\n")
+    mail = EmailMessage()
+    mail["Subject"] = f"Lease {tag}"
+    mail.set_content("See the lease.")
+    mail.add_attachment(f"The rent {tag} is due.".encode(), maintype="text", subtype="plain", filename="lease.txt")
+    (folder / "mail.eml").write_bytes(bytes(mail))
+    kb("add", "papers/notes.zip", "--wait")
+    kb("add", "papers/mail.eml", "--wait")
+    kb("jobs", "--follow")
+    for path, whole in (("notes.zip/deep/one.md", "notes.zip"), ("mail.eml#lease.txt", "mail.eml")):
+        [document] = kb.json("list", "--path", f"{folder}/{path}")["documents"]
+        ended = kb("open", document["id"], env=programs | {"EDITOR": "myeditor"})
+        assert ended.returncode == 0
+        assert ended.stderr.startswith(f"kb: {folder}/{path} is inside {folder}/{whole}, which opens; 'kb get ")
+        assert opened(kb).endswith(f"xdg-open {folder}/{whole}\n")
 
 
 def test_what_has_no_room_in_the_terminal_goes_to_the_pager(kb, tag, programs):

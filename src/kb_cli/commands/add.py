@@ -85,9 +85,19 @@ def add(
     items = [
         FileItem(str(file), source_path or to_source_path(file), tagged, is_named=file in named)
         for file in selection.files
+        if not is_archive(file)
     ]
     add_files(items, title, wait, quiet=json)
-    return report(items + unreadable_items(selection), selection, wait, json)
+    return report([*items, *archive_items(selection), *unreadable_items(selection)], selection, wait, json)
+
+
+def archive_items(selection: Selection) -> list[FileItem]:
+    """Return the archives that were named beside other files, as what did not go in."""
+    archives = filter(is_archive, selection.files)
+    return [
+        FileItem(str(each), to_source_path(each), error="an archive goes in by itself: name it alone")
+        for each in archives
+    ]
 
 
 def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from kb_cli.runtime.editor import editor_command
 from kb_cli.runtime.exit_codes import LocalError
+from kb_cli.runtime.output import print_error
 
 URL_SCHEMES: Final = ("http://", "https://")
 IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")
@@ -33,10 +35,16 @@ COLON_EDITORS: Final = {"code": ("-g",), "codium": ("-g",), "cursor": ("-g",), "
 def open_source(document: dict[str, Any], line: int | None = None, page: int | None = None) -> None:
     """Open what a document or a result is from, at a line of it if there is an editor, or at a page of a PDF.
 
+    Of what came inside another file, that one is opened.
+
     Raises:
         LocalError: it is not on this machine, or is a program itself, or nothing opens it.
     """
     source, document_id = document["source_path"] or "", document["document_id"]
+    if whole := file_around(source):
+        print_error(f"{source} is inside {whole}, which opens; 'kb get {document_id} --file .' saves it alone")
+        open_source({**document, "source_path": whole, "doc_type": ""})
+        return
     if not (source.startswith(URL_SCHEMES) or Path(source).is_file()):
         reason = f"{source} is not on this machine" if source else f"document {document_id} is no file"
         raise LocalError(f"{reason}: 'kb get {document_id}' shows its text.")
@@ -49,6 +57,14 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
         start(viewer)
     else:
         launch(source)
+
+
+def file_around(source: str) -> str | None:
+    """Return the file on this machine that holds what came from a path, as a mail does its attachments; or None."""
+    if source.startswith(URL_SCHEMES) or Path(source).is_file():
+        return None
+    around = [*(source[: match.start()] for match in re.finditer("#", source)), *map(str, Path(source).parents)]
+    return next((path for path in sorted(around, key=len, reverse=True) if Path(path).is_file()), None)
 
 
 def at_line(editor: str, file: str, line: int | None) -> list[str]:
