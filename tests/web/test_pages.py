@@ -638,3 +638,24 @@ def test_the_overview_shows_what_takes_room(read, site):
     assert "originals" in picture.get("aria-label")
     widths = [float(each.get("width")) for each in picture.iter("rect")]
     assert abs(sum(widths) - 640) < 1
+
+
+@pytest.mark.web
+def test_a_failed_job_says_why_and_offers_only_what_can_help(read, site):
+    broken = {"file": ("broken.pdf", b"%PDF-1.4 and no more")}
+    site.engine.post("jobs", params={"wait": 30}, files=broken).raise_for_status()
+    reader = read(f"{site.url}/jobs?status=failed")
+    [job] = reader.page.xpath("//li[contains(@class, 'failed')][contains(., 'broken.pdf')]")
+    assert "Add it again when it has changed." in job.text_content()
+    assert [each.text for each in job.xpath(".//button")] == ["Dismiss"]
+    place = job.xpath(".//form/@action")[0].rpartition("jobs/")[2]
+    reader.submit(f"jobs/{place}$")
+    assert "broken.pdf" not in read(f"{site.url}/jobs?status=failed").text
+
+
+@pytest.mark.web
+def test_a_search_without_a_word_that_was_found_says_that_meaning_alone_is_shown(read, site):
+    shown = read(f"{site.url}/?q=zzqqxxy").text
+    assert "No document holds a word of this. These are the nearest in meaning." in shown
+    assert "nearest in meaning" not in read(f"{site.url}/?q=moorings").text
+    assert "Show all documents" in read(f"{site.url}/documents?tag=absent-tag").text

@@ -74,7 +74,7 @@ async def storage(visit: Visit) -> Row | None:
 async def activity(visit: Visit) -> list[Row]:
     """Return what was done in the last hour, in pictures; nothing for a key that is not told of it."""
     found = await visit.engine.activity()
-    named = {"searches": "Searches", "ingestions": "Documents that came in"}
+    named = {"searches": "Searches", "ingestions": "Documents added"}
     return [worked(name, title, found[name]) for name, title in named.items() if found[name]]
 
 

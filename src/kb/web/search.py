@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from kb.api.access import OF_JOB
 from kb.api.errors import Invalid
+from kb.api.job_errors import remedy_of
 from kb.web.chips import chips
 from kb.web.pages import render
 from kb.web.text import matched, plain, snippet
@@ -137,6 +138,8 @@ async def search(request: Request, visit: Visit) -> Response:
         unknown=reply["unknown"],
         chips=chips(asked, found),
         wrong=None,
+        is_empty=not found and not sum((await visit.engine.status())["documents"].values()),
+        is_by_meaning=not asked.mode and all(each["fts_score"] is None for each in found),
     )
 
 
@@ -173,7 +176,8 @@ def document_row(document: Row) -> Row:
 def job_row(job: Row) -> Row:
     """Return a job for a list."""
     name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
-    return {**job, "name": plain(name, 200), "path": path_of(job)}
+    remedy = remedy_of(job["error"]) if job["status"] == "failed" else None
+    return {**job, "name": plain(name, 200), "path": path_of(job), "remedy": remedy}
 
 
 def path_of(row: Row) -> str:
