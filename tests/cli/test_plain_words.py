@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import httpx2
@@ -17,6 +18,13 @@ from tests.conftest import KEY
         (("search", "x", "--fts-only", "--vec-only"), "kb: Say --fts-only or --vec-only, not both"),
         (("search", "x", "--tags", ","), "kb: --tags names no tag\n"),
         (("list", "--any", ""), "kb: --any names no tag\n"),
+        (("list", "--after", ""), "kb: --after names no date\n"),
+        (("list", "--dated-before", "soon"), "kb: --dated-before: 'soon' is no date that is understood"),
+        (("search", "x", "--under", ""), "kb: --under names no path\n"),
+        (("addnote", "x", "--title", "x" * 501), "kb: --title: at most 500 characters\n"),
+        (("addnote", "x", f"--source={'x' * 501}"), "kb: --source: at most 500 characters\n"),
+        (("addnote", "x", "--thread", "x" * 201), "kb: --thread: a tag has at most 200 characters"),
+        (("search", "x", "--any", "x" * 201), "kb: --any: a tag has at most 200 characters"),
         (("addnote", ""), "kb: The note is empty; nothing was sent.\n"),
     ],
 )
@@ -64,3 +72,34 @@ def test_a_body_that_does_not_say_that_it_is_json_is_told_how(server):
     assert (answer.status_code, answer.json()["detail"]) == (
         422, "body: send it as JSON, with 'Content-Type: application/json'",
     )  # fmt: skip
+
+
+def test_a_document_in_the_bin_is_named_with_the_command_that_brings_it_back(kb, tag):
+    note = kb.note(f"A note that goes {tag}")
+    kb("delete", note, "--yes")
+    said = kb("get", note).stderr
+    assert re.fullmatch(
+        rf"kb: Document {note} is in the bin since \d{{4}}-\d\d-\d\d \d\d:\d\d; 'kb restore {note}' brings it back\.\n",
+        said,
+    )
+
+
+def test_the_date_of_a_document_is_readable(kb, tag):
+    kb.note(f"---\ndate: 2026-11-03T10:00:00+02:00\n---\nA dated note {tag}", "--tags", tag)
+    assert kb("list", "--tags", tag).stdout.split("\t")[2] == "2026-11-03 10:00"
+
+
+def test_an_empty_knowledge_base_says_what_to_do(outside, start_server, tmp_path):
+    with start_server(tmp_path / "empty", KB_API_KEY=KEY) as server:
+        for words, said in {
+            ("list",): "no document is here yet; 'kb add FOLDER' brings files in, and 'kb addnote' a note",
+            ("search", "key"): "nothing was found: no document is here yet; 'kb add FOLDER' brings",
+            ("tags",): "no document has a tag; 'kb tag ID --add A,B' gives it some",
+            ("jobs",): "nothing was added yet; 'kb add FOLDER'",
+            ("jobs", "--status", "failed"): "no job is failed",
+            ("bin",): "the bin is empty",
+            ("audit",): "nothing was changed yet",
+            ("keys",): "no key has rights of its own; 'kb keys make NAME' makes one",
+        }.items():
+            ended = outside(*words, env={"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY})
+            assert (ended.stdout, ended.stderr[: len(said) + 4]) == ("", f"kb: {said}")

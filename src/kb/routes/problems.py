@@ -82,10 +82,16 @@ async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
     mistakes = error.errors()
     if mistakes[0]["type"] == "model_attributes_type" and not _says_json(request):
         return problem(Invalid("body: send it as JSON, with 'Content-Type: application/json'"))
-    errors = [{"field": _field(each["loc"]), "message": str(each["msg"])} for each in mistakes[:MAX_ERRORS]]
+    errors = [{"field": _field(each["loc"]), "message": _message(each)} for each in mistakes[:MAX_ERRORS]]
     more = {"more_errors": len(mistakes) - MAX_ERRORS} if len(mistakes) > MAX_ERRORS else {}
     first = errors[0]
     return problem(Invalid(f"{first['field']}: {first['message']}", extra={"errors": errors, **more}))
+
+
+def _message(mistake: dict[str, Any]) -> str:
+    """Return what is wrong, for people."""
+    is_long = mistake["type"] == "string_too_long"
+    return f"at most {mistake['ctx']['max_length']:,} characters" if is_long else str(mistake["msg"])
 
 
 def _says_json(request: Request) -> bool:

@@ -32,4 +32,5 @@ def bin_(
             )
             for document in answer["documents"]
         ],
+        "the bin is empty",
     )

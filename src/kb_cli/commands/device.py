@@ -38,7 +38,7 @@ def device(
     speed = benchmark.measure(embedder, seconds)
     output.print_fields(
         {
-            "chunks of 200 tokens": f"{speed['chunks_per_second']:,.1f} a second",
+            "passages of 200 tokens": f"{speed['chunks_per_second']:,.1f} a second",
             "notes of 20 tokens": f"{speed['notes_per_second']:,.1f} a second",
             "one query": f"{speed['query_ms']} ms",
         }

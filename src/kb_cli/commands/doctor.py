@@ -28,7 +28,7 @@ def doctor(
 
         found = look()
         if fix and any(faults for faults, _ in found.values()):
-            maintenance.mend(settings, found, lambda done, total: show_status(f"{done:,} of {total:,} chunks"))
+            maintenance.mend(settings, found, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
             found = look()
     is_well = maintenance.is_well(found)
     if json:

@@ -38,7 +38,7 @@ def get(
         raise exit_codes.UsageError("Give only one of --text, --file and --json.")
     if as_of and file is not None:
         raise exit_codes.UsageError("The file is kept for the document as it is: leave --as-of out.")
-    moment = parse_moment(as_of)
+    moment = parse_moment("--as-of", as_of)
 
     async def fetch(client: "EngineClient") -> dict[str, Any]:
         found = document_id or await find_id(client, path or "", moment)
@@ -116,7 +116,7 @@ def print_document(document: dict[str, Any]) -> None:
             "type": document["doc_type"],
             "source path": document["source_path"],
             "tags": output.format_tags(document),
-            "date": document.get("date"),
+            "date": output.format_date(document.get("date")),
             "from": document.get("source"),
             "replaces": document.get("replaces"),
             "replaced by": document.get("replaced_by"),

@@ -7,6 +7,7 @@ import typer
 from kb.api.job_errors import remedy_of
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
+from kb_cli.runtime.hints import HOW_TO_ADD
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
 
@@ -65,7 +66,7 @@ def jobs(
     if json:
         output.print_json(answer)
     elif job_id is None:
-        print_jobs(answer["jobs"])
+        print_jobs(answer["jobs"], f"no job is {status}" if status else f"nothing was added yet; {HOW_TO_ADD}")
     else:
         print_job(answer)
     return exit_codes.OK
@@ -173,8 +174,8 @@ def report(job: dict[str, Any], json: bool) -> None:
         output.print_line(f"job {job['id']} done: {output.one_line(title_of(job))} {outcome}")
 
 
-def print_jobs(jobs: list[dict[str, Any]]) -> None:
-    """Print jobs, one a line."""
+def print_jobs(jobs: list[dict[str, Any]], nothing: str) -> None:
+    """Print jobs, one a line, or that there are none."""
     output.print_table(
         ("ID", "STATUS", "DOCUMENT", "CREATED", "WHAT", "ERROR"),
         [
@@ -188,6 +189,7 @@ def print_jobs(jobs: list[dict[str, Any]]) -> None:
             )
             for job in jobs
         ],
+        nothing,
     )
 
 

@@ -81,6 +81,7 @@ def audit(
             (output.format_time(line["at"]), line["by"], line["client"], line["action"], subject(line))
             for line in answer["lines"]
         ],
+        "nothing of this is in the log" if by or document else "nothing was changed yet",
     )
 
 
@@ -97,6 +98,7 @@ def print_keys(rows: list[dict[str, Any]]) -> None:
             )
             for row in rows
         ],
+        "no key has rights of its own; 'kb keys make NAME' makes one",
     )
 
 

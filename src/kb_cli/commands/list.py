@@ -31,7 +31,7 @@ def list_(
     With several tags, a document must have all of them. The date is the one that a document gives itself, or else when
     it was added or last changed. Outside a terminal, documents come one a line, with tabs between the columns.
     """
-    query = filters.to_request("tag") | {"as_of": parse_moment(as_of)}
+    query = filters.to_request("tag") | {"as_of": parse_moment("--as-of", as_of)}
     sort = "id" if oldest and not recent else "recent"
     answer = call(lambda client: fetch(client, None if everything else limit, query, sort))
     documents = answer["documents"]
@@ -44,7 +44,7 @@ def list_(
     if documents and len(documents) < answer["total"] and not json:
         output.print_error(f"{len(documents)} of {answer['total']}; --all shows all")
     elif not documents and not (json or ids):
-        output.print_error(explain_nothing(filters))
+        output.print_error(explain_nothing(filters) or "no document was here then")
 
 
 async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
@@ -70,7 +70,8 @@ def print_documents(documents: list[dict[str, Any]]) -> None:
             (
                 document["id"],
                 document["doc_type"],
-                document.get("date") or output.format_time(document["updated_at"] or document["created_at"]),
+                output.format_date(document.get("date"))
+                or output.format_time(document["updated_at"] or document["created_at"]),
                 document["title"],
                 output.format_tags(document),
                 document["source_path"],

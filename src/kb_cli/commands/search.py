@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +16,6 @@ from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
 from kb_cli.runtime.styled import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 EXCERPT_LINES = 3
 INDENT = "    "
@@ -63,10 +60,10 @@ def search(
         "exact": exact,
         "group_by": "document" if documents else None,
         "sort": "recent" if newest else "relevance",
-        "as_of": parse_moment(as_of),
+        "as_of": parse_moment("--as-of", as_of),
         "explain": explain,
     }
-    answer = call(lambda client: find(client, request))
+    answer = call(lambda client: client.search(**request))
     report(answer, filters, ids=ids, json=json, vec_only=vec_only)
     if not answer["results"]:
         return exit_codes.FAILURE
@@ -74,14 +71,6 @@ def search(
         best = answer["results"][0]
         open_source(best, line_of(best), best["place"]["page"])
     return exit_codes.OK
-
-
-async def find(client: "EngineClient", request: dict[str, Any]) -> dict[str, Any]:
-    """Return what the engine finds. Raises `Invalid` in the words of this command."""
-    try:
-        return await client.search(**request)
-    except Invalid as error:
-        raise Invalid(re.sub(r"\Atop:", "-n:", error.detail)) from None
 
 
 def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, vec_only: bool) -> None:
@@ -114,9 +103,10 @@ def describe_unknown(unknown: dict[str, Any]) -> str:
 
 def explain_empty(answer: dict[str, Any], filters: Filters) -> str:
     """Say that nothing was found, why if that is known, and whether it may only be a matter of waiting."""
-    pending = answer.get("pending")
-    reason = f": {explain_nothing(filters)}" if any(vars(filters).values()) else ""
-    return f"nothing was found{reason}" + (f"; {pending} jobs are still on the way in" if pending else "")
+    if pending := answer.get("pending"):
+        return f"nothing was found; {pending} jobs are still on the way in"
+    reason = explain_nothing(filters)
+    return f"nothing was found{f': {reason}' if reason else ''}"
 
 
 def print_results(results: list[dict[str, Any]]) -> None:
@@ -140,7 +130,7 @@ def print_heading(rank: int, result: dict[str, Any]) -> None:
     """Print which document a passage is from, where it stands there, and where that came from."""
     facts = [f"id {result['document_id']}", format_place(result["place"]), f"score {result['score']:.3f}"]
     replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
-    more = [fact for fact in (result.get("date"), output.format_tags(result), replaced) if fact]
+    more = [fact for fact in (output.format_date(result.get("date")), output.format_tags(result), replaced) if fact]
     title = Styled(f"{rank:>2}  ", DIM) + Styled(output.one_line(result["title"]), BOLD)
     where = Styled(output.one_line(" · ".join(facts + more)), CYAN)
     output.print_styled(title, indent(where) if output.is_terminal() else Styled(INDENT) + where)

@@ -31,7 +31,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "model": model and "{name}, {dimensions} dimensions, {precision}".format_map(model),
             "device": answer.get("device") and f"{answer['device']} ({answer.get('provider')})",
             "documents": format_counts(documents),
-            "chunks": answer.get("chunks"),
+            "passages": answer.get("chunks"),
             "full text": answer.get("full_text"),
             "replica": format_replica(answer.get("replica")),
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),

@@ -10,6 +10,8 @@ from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why, split_tags
 
+NO_TAGS = "no document has a tag; 'kb tag ID --add A,B' gives it some, and so does --tags when you add it"
+
 
 def tag(
     ids: Ids,
@@ -43,4 +45,4 @@ def tags(json: Json = False) -> None:
     if json:
         output.print_json(answer)
     else:
-        output.print_table(("TAG", "DOCUMENTS"), [(row["tag"], row["documents"]) for row in answer["tags"]])
+        output.print_table(("TAG", "DOCUMENTS"), [(row["tag"], row["documents"]) for row in answer["tags"]], NO_TAGS)

@@ -32,7 +32,7 @@ def undo(
 
     It shows what that is, and asks. What was added goes to the bin. You can undo this, too.
     """
-    moment = parse_moment(since) or ""
+    moment = parse_moment("--since", since) or ""
     if dry_run or not yes:
         planned = call(lambda client: client.undo(moment, key=key, dry_run=True))
         if dry_run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -10,8 +10,13 @@ if TYPE_CHECKING:
     from kb_cli.runtime.options import Filters
 
 
+HOW_TO_ADD: Final = "'kb add FOLDER' brings files in, and 'kb addnote' a note"
+EMPTY: Final = f"no document is here yet; {HOW_TO_ADD}"
+
+
 def explain_nothing(filters: Filters) -> str:
-    """Return why no document passes the filters, as far as that can be known."""
+    """Return why no document passes the filters, as far as that can be known; nothing if it cannot."""
+    from kb_cli.runtime.call import call
     from kb_cli.runtime.completion import fetch_tags
     from kb_cli.runtime.options import split_tags
 
@@ -22,7 +27,7 @@ def explain_nothing(filters: Filters) -> str:
             return f"no document has the tag {tag!r}{nearest(tag, tags)}"
     if any(vars(filters).values()):
         return "no document passes these filters"
-    return "no document is here yet: 'kb add FOLDER' brings files in, and 'kb addnote' a note"
+    return "" if call(lambda client: client.count_documents()) else EMPTY
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -106,18 +106,19 @@ class Filters:
         Raises:
             UsageError: one of them filters nothing, or is no date.
         """
-        if "" in (self.path, self.under):
-            raise UsageError("--path and --under need a path.")
+        for option, path in (("--path", self.path), ("--under", self.under)):
+            if path == "":
+                raise UsageError(f"{option} names no path.")
         if self.doc_type is not None and self.doc_type not in DOC_TYPES:
-            raise UsageError(f"There is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
+            raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
             "source_path": self.path and (to_source_path(self.path) if Path(self.path).exists() else self.path),
             "source_prefix": self.under and to_source_prefix(self.under),
-            "created_after": parse_date(self.after),
-            "created_before": parse_date(self.before),
-            "after": parse_date(self.dated_after),
-            "before": parse_date(self.dated_before),
+            "created_after": parse_date("--after", self.after),
+            "created_before": parse_date("--before", self.before),
+            "after": parse_date("--dated-after", self.dated_after),
+            "before": parse_date("--dated-before", self.dated_before),
             tags_name: parse_tag_filter("--tags", self.tags),
             "tag_any": parse_tag_filter("--any", self.any_tag),
             "tag_not": parse_tag_filter("--not", self.no_tag),
@@ -157,26 +158,26 @@ def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
     return split_tags(tags)
 
 
-def parse_date(word: str | None) -> str | None:
+def parse_date(option: str, word: str | None) -> str | None:
     """Return a date or a time of the clock here as the engine reads it."""
     if word is None:
         return None
     try:
-        if found := moment(word, "date", zone=None):
+        if found := moment(word, option, zone=None):
             return found
     except Invalid as error:
         raise UsageError(error.detail) from None
-    raise UsageError("A filter names no date.")
+    raise UsageError(f"{option} names no date.")
 
 
-def parse_moment(word: str | None) -> str | None:
+def parse_moment(option: str, word: str | None) -> str | None:
     """Return a past moment, a date or time of the clock here or how long ago it was, as the engine reads it."""
     if word is None:
         return None
     if ago := AGO.fullmatch(word):
         past = datetime.now().astimezone() - timedelta(**{UNITS[ago[2]]: int(ago[1])})
         return past.isoformat()
-    return parse_date(word)
+    return parse_date(option, word)
 
 
 def read_text(words: list[str] | None) -> str | None:

@@ -168,10 +168,15 @@ def print_styled(*texts: Styled) -> None:
     write("".join(f"{text.render()}\n" for text in texts))
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header."""
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], nothing: str = "") -> None:
+    """Print rows: in columns on a terminal, otherwise with tabs between the cells and no header.
+
+    Where there are none, standard error says so: `nothing`.
+    """
     cells = [["" if cell is None else one_line(str(cell)) for cell in row] for row in rows]
-    if is_terminal():
+    if not cells and nothing:
+        print_error(nothing)
+    elif is_terminal():
         print_styled(*format_columns([header, *cells]))
     else:
         write("".join("\t".join(row) + "\n" for row in cells))
@@ -230,6 +235,14 @@ def print_fields(values: dict[str, object]) -> None:
 def format_tags(item: dict[str, Any]) -> str:
     """Return the item's tags in one line."""
     return ", ".join(item["tags"])
+
+
+def format_date(date: str | None) -> str | None:
+    """Return the date that a document gives itself, with the time of its own clock if it names one."""
+    if date is None:
+        return None
+    time = date[11:16]
+    return date[:10] if time in ("", "00:00") else f"{date[:10]} {time}"
 
 
 def format_time(stamp: str | None) -> str | None:

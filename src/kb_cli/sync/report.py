@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.runtime import output
+from kb_cli.runtime.own_words import in_own_words
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def print_failures(failed: Sequence[FileItem]) -> None:
     """Print what did not go in, and why: each, or if they are many, how many for each reason."""
     if len(failed) <= MANY_FAILURES:
         for each in failed:
-            output.print_error(f"{each.path}: {each.error}")
+            output.print_error(f"{each.path}: {in_own_words(each.error or '')}")
         return
     by_reason: dict[str, list[FileItem]] = {}
     for each in failed:
