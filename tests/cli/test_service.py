@@ -87,3 +87,21 @@ def test_no_service_starts_beside_an_engine_that_runs(outside, systemd):
     assert f"An engine runs here already, {url}" in refused.stderr
     assert not (outside.folder / "config/systemd/user/kb.service").exists()
     assert url not in outside("config", env={"KB_DATA_DIR": str(data)}).stdout
+
+
+@pytest.mark.parametrize("step", ["daemon-reload", "enable", "restart"])
+def test_an_installation_that_fails_half_way_leaves_everything_as_it_was(outside, systemd, step):
+    program = outside.folder / "bin/systemctl"
+    works = program.read_text()
+    fails = works.replace("exit 0", f'[ "$2" = {step} ] && echo "no bus" >&2 && exit 1\nexit 0')
+    unit, settings = outside.folder / "config/systemd/user/kb.service", outside.folder / "config/kb/service.env"
+    program.write_text(fails)
+    refused = outside("service", "install", env=systemd | {"KB_PORT": "8751"})
+    assert (refused.returncode, "no bus" in refused.stderr) == (8, True)
+    assert (unit.exists(), settings.exists()) == (False, False)
+    program.write_text(works)
+    assert outside("service", "install", env=systemd | {"KB_PORT": "8751"}).returncode == 0
+    before = unit.read_text(), settings.read_text()
+    program.write_text(fails)
+    assert outside("service", "install", env=systemd | {"KB_PORT": "8752"}).returncode == 8
+    assert (unit.read_text(), settings.read_text()) == before

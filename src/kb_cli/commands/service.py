@@ -5,7 +5,9 @@ import plistlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -45,9 +47,8 @@ def service(
 ) -> int:
     """Run the engine in the background, from login on.
 
-    It is started again whenever it ends by mistake. 'install' takes over the KB_ variables that are set now, beside
-    those it took over before. On Linux it is a unit of systemd --user, on macOS an agent of launchd. 'uninstall' leaves
-    the data where they are.
+    It restarts if it crashes. 'install' keeps the KB_ settings of your shell for it, beside those kept before. On Linux
+    it is a unit of systemd --user, on macOS an agent of launchd. 'uninstall' leaves the data where they are.
     """
     acts = LAUNCHD_ACTS if sys.platform == "darwin" else SYSTEMD_ACTS
     done = acts[action]()
@@ -60,20 +61,37 @@ def install_unit() -> str:
     """Write the unit, and start it now and at each login."""
     unit, environment = unit_file(), environment_file()
     settings = merged_settings(read_environment(environment))
-    if unit.exists():
-        systemctl("stop", UNIT)
-    refuse_second(settings)
     text = SYSTEMD.format(command=quoted(program()), environment=str(environment).replace("%", "%%"))
-    kept = f" What was there is in {back_up(unit)}." if unit.exists() and unit.read_text("utf-8") != text else ""
-    replace_file(environment, "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items()).encode())
-    replace_file(unit, text.encode())
-    systemctl("daemon-reload")
-    systemctl("enable", UNIT)
-    systemctl("restart", UNIT)
+    lines = "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items())
+    is_new = not unit.exists()
+    with restored_on_failure(environment, unit, before=disable_unit if is_new else None, after=partial(reload, is_new)):
+        if not is_new:
+            systemctl("stop", UNIT)
+        refuse_second(settings)
+        kept = back_up_other(unit, text.encode())
+        replace_file(environment, lines.encode())
+        replace_file(unit, text.encode())
+        systemctl("daemon-reload")
+        systemctl("enable", UNIT)
+        systemctl("restart", UNIT)
     return (
         f"kb runs in the background, by {unit}.{kept} Its log: journalctl --user -u {UNIT} -f\n"
         "To keep it running while nobody is logged in: loginctl enable-linger"
     )
+
+
+def disable_unit() -> None:
+    """Take back that the unit starts at login, if that is possible."""
+    with suppress(LocalError):
+        systemctl("disable", UNIT)
+
+
+def reload(is_new: bool) -> None:
+    """Have systemd read the unit as it was, and start it if there was one, if that is possible."""
+    with suppress(LocalError):
+        systemctl("daemon-reload")
+        if not is_new:
+            systemctl("start", UNIT)
 
 
 def show_unit() -> str:
@@ -116,10 +134,11 @@ def install_agent() -> str:
         "StandardOutPath": str(log),
     }
     is_other = before and before | {"EnvironmentVariables": settings} != agent
-    kept = f" What was there is in {back_up(file)}." if is_other else ""
-    replace_file(file, plistlib.dumps(agent))
-    boot_out(domain(), str(file))
-    run_quietly(["launchctl", "bootstrap", domain(), str(file)])
+    kept = back_up_other(file, plistlib.dumps(agent)) if is_other else ""
+    with restored_on_failure(file, after=partial(boot, file) if before else None):
+        replace_file(file, plistlib.dumps(agent))
+        boot_out(domain(), str(file))
+        boot(file)
     return f"kb runs in the background, by {file}.{kept} Its log: {log}"
 
 
@@ -142,6 +161,11 @@ def uninstall_agent() -> str:
     boot_out(f"{domain()}/{LABEL}")
     agent_file().unlink()
     return "The service is gone; the data are where they were."
+
+
+def boot(file: Path) -> None:
+    """Start the agent."""
+    run_quietly(["launchctl", "bootstrap", domain(), str(file)])
 
 
 def boot_out(*agent: str) -> None:
@@ -215,6 +239,32 @@ def read_environment(file: Path) -> dict[str, str]:
         return {name.strip(): " ".join(shlex.split(value)) for name, is_set, value in lines if is_set}
     except (OSError, ValueError) as error:
         raise LocalError(f"{file} cannot be read: {error}.") from None
+
+
+def back_up_other(file: Path, content: bytes) -> str:
+    """Keep a copy of a file that is about to be another; return what to say of it."""
+    return f" What was there is in {back_up(file)}." if file.exists() and file.read_bytes() != content else ""
+
+
+@contextmanager
+def restored_on_failure(
+    *files: Path, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Put files back as they were if the block fails; what is to be done before and after that is, too."""
+    contents = {file: file.read_bytes() if file.exists() else None for file in files}
+    try:
+        yield
+    except BaseException:
+        if before:
+            before()
+        for file, content in contents.items():
+            if content is None:
+                file.unlink(missing_ok=True)
+            else:
+                replace_file(file, content)
+        if after:
+            after()
+        raise
 
 
 def refuse_second(settings: Mapping[str, str]) -> None:
