@@ -133,7 +133,7 @@ LINES: Final = {
     ),
     "reindex": (
         "kb reindex",
-        "KB_PRECISION=int8 kb reindex",
+        "KB_PRECISION=int8 kb reindex --vectors",
     ),
     "reembed": (
         "kb reembed --wait",
@@ -157,7 +157,7 @@ LINES: Final = {
     ),
     "model": (
         "kb model export BAAI/bge-small-en-v1.5 ~/models/bge",
-        "KB_MODEL_DIR=~/models/bge kb reindex",
+        "KB_MODEL_DIR=~/models/bge kb serve",
     ),
     "healthcheck": (
         "kb healthcheck",

@@ -16,7 +16,17 @@ def test_the_states_of_jobs_are_the_engines():
 
 @pytest.mark.parametrize(
     ("words", "offered"),
-    [("kb list --type mark", ["markdown"]), ("kb jobs --status r", ["running"]), ("kb mcp cur", ["cursor"])],
+    [
+        ("kb list --type mark", ["markdown"]),
+        ("kb jobs --status r", ["running"]),
+        ("kb mcp cur", ["cursor"]),
+        ("kb jobs d", ["drop", "dismiss"]),
+        ("kb jobs dismiss d", []),
+        ("kb keys ro", ["rotate"]),
+        ("kb backup v", ["verify"]),
+        ("kb service u", ["uninstall"]),
+        ("kb reembed ro", ["rollback"]),
+    ],
 )
 def test_values_are_completed(outside, words, offered):
     env = {"_KB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}

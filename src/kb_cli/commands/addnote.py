@@ -35,7 +35,7 @@ def addnote(
         str | None, typer.Option(metavar="TEXT", help="Where you have it from: an address, a book, a person.")
     ] = None,
     replaces: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="The note that it makes outdated: found behind this one.")
+        int | None, typer.Option(metavar="ID", min=1, help="The note that it replaces, which then ranks behind it.")
     ] = None,
     wait: Wait = False,
     json: Json = False,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.optional import require
 from kb_cli.runtime.progress import status_line
 
@@ -16,11 +17,13 @@ def backup(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[verify] [DIR|FILE.tar]", help="Where the backup goes, or those are that are verified."
+            metavar="[verify] [DIR|FILE.tar]",
+            help="Where the backup goes, or what to verify.",
+            autocompletion=complete_actions(VERIFY),
         ),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many stay in DIR, instead of KB_BACKUP_KEEP.")
+        int | None, typer.Option(metavar="N", min=1, help="How many backups to keep in DIR, instead of KB_BACKUP_KEEP.")
     ] = None,
 ) -> int:
     """Back up KB_DATA_DIR as it is at this moment.

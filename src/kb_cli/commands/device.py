@@ -16,7 +16,7 @@ def device(
 ) -> None:
     """Show where the model runs, and measure how fast.
 
-    It is what `kb serve` would use: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
+    It is what 'kb serve' would use: KB_DEVICE, KB_PRECISION, KB_MODEL_DIR and KB_DATA_DIR count.
     """
     settings = data_settings()
     benchmark = require("kb.embed.benchmark")

@@ -11,7 +11,7 @@ from kb_cli.runtime.progress import status_line
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there, or empty.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     plain: Annotated[
         bool, typer.Option("--plain", help="Notes as Markdown with front matter, and files under their names.")
     ] = False,

@@ -12,8 +12,8 @@ TIMEOUT = 5
 
 
 def healthcheck(
-    host: Annotated[str, typer.Option(envvar="KB_HOST", help="Where it listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="KB_PORT", help="At which port.")] = 8000,
+    host: Annotated[str, typer.Option(metavar="HOST", envvar="KB_HOST", help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", envvar="KB_PORT", help="At which port.")] = 8000,
 ) -> None:
     """Ask the server on this machine whether it is ready."""
     connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=TIMEOUT)

@@ -7,6 +7,7 @@ import typer
 from kb.api.job_errors import remedy_of
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
+from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.hints import HOW_TO_ADD
 from kb_cli.runtime.options import Json
 from kb_cli.runtime.progress import status_line
@@ -28,6 +29,7 @@ def jobs(
         typer.Argument(
             metavar="ID | retry ID | drop ID | dismiss [ID]",
             help="Only this job, or those to try again, to drop or to dismiss.",
+            autocompletion=complete_actions(RETRY, DROP, DISMISS),
         ),
     ] = None,
     status: Annotated[

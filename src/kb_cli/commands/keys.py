@@ -6,6 +6,7 @@ import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
+from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.options import Json, split_tags
 
 MAKE = "make"
@@ -17,7 +18,11 @@ WORDS = 2
 def keys(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="make NAME | rotate NAME | revoke NAME", help="The key to make, rotate or revoke."),
+        typer.Argument(
+            metavar="make NAME | rotate NAME | revoke NAME",
+            help="The key to make, rotate or revoke.",
+            autocompletion=complete_actions(MAKE, ROTATE, REVOKE),
+        ),
     ] = None,
     right: Annotated[
         Literal["read", "write", "admin"], typer.Option(metavar="RIGHT", help="Of a new key: read, write or admin.")
@@ -29,7 +34,7 @@ def keys(
         str | None, typer.Option(metavar="FOLDER", help="Limit a new key to documents under this path.")
     ] = None,
     grace: Annotated[
-        int, typer.Option(metavar="MINUTES", min=0, help="How long the key from before a rotation is good, too.")
+        int, typer.Option(metavar="MINUTES", min=0, help="How long the old key stays valid after a rotation.")
     ] = 0,
     json: Json = False,
 ) -> None:

@@ -11,15 +11,15 @@ from kb_cli.runtime.optional import EXTRAS, require
 
 def model(
     action: Annotated[Literal["export"], typer.Argument(metavar="export", help="What to do.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A folder, or a name on the model hub.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or its name on the model hub.")],
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Where to, instead of exported/ in KB_DATA_DIR.")
+        Path | None, typer.Argument(metavar="FOLDER", help="Where it goes, instead of exported/ in KB_DATA_DIR.")
     ] = None,
 ) -> None:
     """Convert a sentence-transformers model for the engine.
 
-    The result is compared with the original. KB_MODEL_DIR names its folder to the engine. A database keeps the model
-    that it was made with until 'kb reembed'.
+    This needs 'kb-local[export]', which brings torch. The result is compared with the original. To use it, start the
+    engine with KB_MODEL_DIR=FOLDER, then run 'kb reembed': until then a database keeps the model that it was made with.
     """
     settings = require("kb.settings").Settings.read()
     exporter = require("kb.embed.models.export", f"{EXTRAS},export")

@@ -1,7 +1,7 @@
 """kb reembed."""
 
 import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -26,7 +26,7 @@ PAUSE_SECONDS = 1.0
 
 
 def reembed(
-    action: Annotated[Action, typer.Argument(help="What to do.")] = "start",
+    action: Annotated[Action, typer.Argument(metavar="|".join(get_args(Action)), help="What to do.")] = "start",
     wait: Annotated[bool, typer.Option("--wait", help="Return when all vectors are made.")] = False,
     json: Json = False,
 ) -> int:

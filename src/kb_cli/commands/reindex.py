@@ -11,13 +11,14 @@ from kb_cli.runtime.progress import status_line
 
 def reindex(
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Make every vector anew, not only those that are damaged.")
+        bool, typer.Option("--vectors", help="Make every vector anew, with the model that is set now.")
     ] = False,
 ) -> None:
-    """Rebuild the database in KB_DATA_DIR from its texts.
+    """Rebuild the database in KB_DATA_DIR from the texts in it.
 
-    The engine must not run. The full-text index and damaged vectors are made again, and free space is given back. The
-    old database stays until the new one is complete: this needs as much room again, and can be interrupted.
+    The engine must not run. The full-text index is made anew, as are vectors that are missing or damaged; the others
+    are kept, and free space is given back. The old database stays until the new one is complete: this needs as much
+    room again, and can be interrupted. To change the model while the engine runs, there is 'kb reembed'.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:

@@ -18,7 +18,7 @@ def restore(
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Bring documents back from the bin, or a backup.
+    """Restore documents from the bin, or all of a backup.
 
     PATH is a backup, or a folder of backups, of which the newest counts. It replaces what is in KB_DATA_DIR; the engine
     must not run. The backup is unpacked and verified before anything is touched. What was there is set aside, in a

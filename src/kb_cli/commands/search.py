@@ -33,7 +33,7 @@ def search(
     *,
     filters: Filters,
     documents: Annotated[bool, typer.Option("--documents", help="Each document once, with its best passage.")] = False,
-    newest: Annotated[bool, typer.Option("--newest", help="The newest of what is found first.")] = False,
+    newest: Annotated[bool, typer.Option("--newest", help="Sort what is found by date, newest first.")] = False,
     fts_only: Annotated[bool, typer.Option("--fts-only", help="Search by words alone.")] = False,
     vec_only: Annotated[bool, typer.Option("--vec-only", help="Search by meaning alone.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Compare every vector: slower, and misses none.")] = False,

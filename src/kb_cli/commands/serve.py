@@ -25,7 +25,11 @@ def serve(
         str | None, typer.Option(metavar="DEVICE", help="auto, cpu, cuda or rocm, instead of KB_DEVICE.")
     ] = None,
 ) -> None:
-    """Start the server: engine, MCP endpoint, pages and metrics."""
+    """Start the server: engine, MCP endpoint, pages and metrics.
+
+    It listens on http://127.0.0.1:8000 and keeps everything in ~/.local/share/kb, unless told otherwise. The first
+    start fetches the model. Ctrl-C stops it; 'kb service install' runs it in the background.
+    """
     server().run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 NOTE = "note"
 MIN_HASH = 8
 """How much of its hash names a version."""
-Old = Annotated[str | None, typer.Option("--old", metavar="TEXT", help="What to replace; it stands there once.")]
-New = Annotated[str | None, typer.Option("--new", metavar="TEXT", help="What comes in its place.")]
+Old = Annotated[str | None, typer.Option("--old", metavar="TEXT", help="What to replace; it must occur exactly once.")]
+New = Annotated[str | None, typer.Option("--new", metavar="TEXT", help="The text that replaces it.")]
 Append = Annotated[str | None, typer.Option("--append", metavar="TEXT", help="Lines to add at the end.")]
 Prepend = Annotated[str | None, typer.Option("--prepend", metavar="TEXT", help="Lines to add at the beginning.")]
 Title = Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The new title.")]
@@ -33,7 +33,7 @@ TagsRemove = Annotated[
 ]
 IfMatch = Annotated[
     str | None,
-    typer.Option("--if-match", metavar="HASH", help="Only if this is its hash still, or begins it; 'kb get' shows it."),
+    typer.Option("--if-match", metavar="HASH", help="Only if its hash is still this, or begins so; 'kb get' shows it."),
 ]
 
 

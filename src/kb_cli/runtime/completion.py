@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import typer  # noqa: TC002 - it reads the annotations when it runs
 
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import KbError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TIMEOUT: Final = 1.0
 
@@ -29,6 +34,15 @@ def fetch_tags() -> list[str]:
 def complete_types(incomplete: str) -> list[str]:
     """Return the types of documents that begin so."""
     return [name for name in DOC_TYPES if name.startswith(incomplete)]
+
+
+def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return what offers the actions of a command, as long as it has none."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        return [] if context.params.get("words") else [each for each in actions if each.startswith(incomplete)]
+
+    return complete
 
 
 def complete_profiles(incomplete: str) -> list[str]:

@@ -64,11 +64,14 @@ After = Annotated[
 ]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only added earlier.")]
 DatedAfter = Annotated[
-    str | None, typer.Option("--dated-after", metavar="DATE", help="Only of that date of their own, or later.")
+    str | None, typer.Option("--dated-after", metavar="DATE", help="Only dated then or later, by their own date.")
 ]
-DatedBefore = Annotated[str | None, typer.Option("--dated-before", metavar="DATE", help="Only of an earlier one.")]
+DatedBefore = Annotated[
+    str | None, typer.Option("--dated-before", metavar="DATE", help="Only dated earlier, by their own date.")
+]
 AsOf = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", help="As it was then: 2026-01-31T18:00, or 2h ago as 2h.")
+    str | None,
+    typer.Option("--as-of", metavar="TIME", help="As it was then: 2026-01-31T18:00, or 2h for two hours ago."),
 ]
 Why = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Why, for the history.")]
 Profile = Annotated[
