@@ -26,7 +26,7 @@ NEAREST_LINES: Final = "nearest_lines"
 HEADINGS: Final = "headings"
 """The fields of an error that hold what a document says."""
 
-IN_BIN: Final = re.compile(r"(?<=Document )(\d+)( .*in the bin since \S+; )it can be restored\.")
+IN_BIN: Final = re.compile(r"(?<=Document )(\d+)( .*in the bin since [^;]+; )it can be restored\.")
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

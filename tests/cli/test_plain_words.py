@@ -79,7 +79,7 @@ def test_a_document_in_the_bin_is_named_with_the_command_that_brings_it_back(kb,
     kb("delete", note, "--yes")
     said = kb("get", note).stderr
     assert re.fullmatch(
-        rf"kb: Document {note} is in the bin since \d{{4}}-\d\d-\d\d \d\d:\d\d; 'kb restore {note}' brings it back\.\n",
+        rf"kb: Document {note} is in the bin since \d{{4}}-\d\d-\d\d \d\d:\d\d UTC; 'kb restore {note}' brings it back\.\n",
         said,
     )
 
