@@ -57,7 +57,8 @@ def test_an_undo_is_shown_and_needs_a_yes(kb, note):
 
 def test_a_person_sees_what_an_undo_does_and_answers(kb, note):
     code, shown = kb.in_terminal("undo", "--since", "0s", typed="n\n")
-    assert (code, "nothing was changed" in shown) == (0, True)
+    assert (code, "there is nothing to take back" in shown) == (0, True)
+    assert kb("undo", "--since", "0s", "--yes").stderr == "kb: there is nothing to take back\n"
 
 
 def test_get_list_and_search_answer_as_of_a_moment(kb, note, tag):

@@ -24,7 +24,7 @@ def doctor(
     with status_line(quiet=json) as show_status:
 
         def look() -> Any:  # noqa: ANN401 - the engine's type
-            return maintenance.examine(settings, lambda name: show_status(f"looking at {name}"))
+            return maintenance.examine(settings, lambda name: show_status(f"checking {name}"))
 
         found = look()
         if fix and any(faults for faults, _ in found.values()):

@@ -16,6 +16,8 @@ ACTIONS = {
     "retag": "gets the tags of version {version}",
 }
 
+NOTHING = "there is nothing to take back"
+
 
 def undo(
     since: Annotated[
@@ -54,7 +56,7 @@ def confirm(planned: dict[str, Any]) -> None:
     for step in planned["steps"]:
         output.print_error(described(step))
     if not planned["steps"]:
-        output.print_error("nothing was changed since then")
+        output.print_error(NOTHING)
     if not planned["steps"] or not typer.confirm("Take it back?", err=True):
         raise typer.Exit
 
@@ -66,6 +68,8 @@ def report(answer: dict[str, Any], json: bool) -> int:
     else:
         for step in answer["steps"]:
             output.print_line(described(step))
+        if not answer["steps"]:
+            output.print_error(NOTHING)
     return exit_codes.FAILURE if any(step["skipped"] for step in answer["steps"]) else exit_codes.OK
 
 

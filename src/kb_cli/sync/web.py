@@ -33,6 +33,7 @@ READABLE_BYTES: Final = 10 << 20
 READABLE_SECONDS: Final = 30
 PAGES: Final = ("text/html", "application/xhtml+xml")
 USERINFO: Final = re.compile(r"^(https?://)[^/?#]*@", re.IGNORECASE)
+ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")
 NOT_IN_NAMES: Final = re.compile(r"[^\w.\- ]+")
 SUFFIXES: Final = {"text/html": ".html", "application/pdf": ".pdf", "text/markdown": ".md", "text/plain": ".txt"}
 """How names end whose address does not tell what is there."""
@@ -88,7 +89,8 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
     except httpx2.HTTPStatusError as error:
         raise LocalError(f"the server answered {error.response.status_code}") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise LocalError(f"it cannot be fetched: {error or type(error).__name__}") from None
+        reason = ERRNO.sub("", str(error)) or type(error).__name__
+        raise LocalError(f"it cannot be fetched: {reason}") from None
 
 
 def download(answer: Response, content: BinaryIO) -> None:
