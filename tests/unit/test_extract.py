@@ -127,7 +127,7 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (zipped(mimetype="application/epub+zip"), "a.epub", "the book is damaged"),
         (zipped(mimetype="application/vnd.oasis.opendocument.text"), "a.odt", "its content is missing"),
         (zipped(**{"META-INF/manifest.xml": "<m/>"}), "a.odg", "OpenDocument"),
-        (zipped(notes="x"), "a.zip", "it is a zip archive: send the files in it one by one"),
+        (zipped(notes="x"), "a.zip", "it is a zip archive: unpack it and add the files in it"),
         (zipped(notes="x" * 999)[:-30], "a.docx", "damaged or cut short"),
         (ole({"EncryptedPackage": b"x"}), "a.docx", "it needs a password"),
         (ole({"WordDocument": b"x"}), "a.doc", r"save the file as \.docx"),

@@ -223,7 +223,7 @@ def _reason_for_zip(names: list[str]) -> str:
     for beginning, reason in _UNSUPPORTED_ZIPS.items():
         if any(name.startswith(beginning) for name in names):
             return reason
-    return "it is a zip archive: send the files in it one by one"
+    return "it is a zip archive: unpack it and add the files in it"
 
 
 def _type_in_ole(data: bytes) -> str:
@@ -264,7 +264,7 @@ def _reason_for_mime(mime: str) -> str | None:
     if family in _MEDIA:
         return _MEDIA[family].format(mime)
     if _ARCHIVE.search(mime):
-        return f"it is an archive or compressed file ({mime}): send the files in it one by one"
+        return f"it is an archive or compressed file ({mime}): unpack it and add the files in it"
     return None
 
 
