@@ -18,6 +18,7 @@ from unittest.mock import ANY
 import httpx2
 import pytest
 
+from kb_cli.sync.remote import RemoteFile, with_pending
 from tests.support.eventually import SECONDS, eventually
 from tests.unit.test_extract_chats import chatgpt
 
@@ -421,3 +422,11 @@ def test_a_file_that_is_left_out_from_now_on_keeps_its_document(kb, synced, fold
     assert held(kb, folder).items() >= before.items()
     (folder / "draft.md").unlink()
     assert synced("--delete")["deleted"] == [str(folder / "draft.md")]
+
+
+def test_a_file_on_its_way_in_is_added_unless_its_path_has_a_document():
+    def file(content_hash, **fields):
+        return RemoteFile(content_hash, None, frozenset(), **fields)
+
+    expected = with_pending({"a": file("1", document_id=1)}, {"a": file("2", job_id=7), "b": file("3", job_id=8)})
+    assert (expected["a"].is_new, expected["b"].is_new) == (False, True)
