@@ -642,15 +642,15 @@ def test_the_overview_shows_what_takes_room(read, site):
 
 @pytest.mark.web
 def test_a_failed_job_says_why_and_offers_only_what_can_help(read, site):
-    broken = {"file": ("broken.pdf", b"%PDF-1.4 and no more")}
+    broken = {"file": ("cut-off.pdf", b"%PDF-1.4 and no more")}
     site.engine.post("jobs", params={"wait": 30}, files=broken).raise_for_status()
     reader = read(f"{site.url}/jobs?status=failed")
-    [job] = reader.page.xpath("//li[contains(@class, 'failed')][contains(., 'broken.pdf')]")
+    [job] = reader.page.xpath("//li[contains(@class, 'failed')][contains(., 'cut-off.pdf')]")
     assert "the PDF is damaged: it cannot be opened" in job.text_content()
     assert [each.text for each in job.xpath(".//button")] == ["Dismiss"]
     place = job.xpath(".//form/@action")[0].rpartition("jobs/")[2]
     reader.submit(f"jobs/{place}$")
-    assert "broken.pdf" not in read(f"{site.url}/jobs?status=failed").text
+    assert "cut-off.pdf" not in read(f"{site.url}/jobs?status=failed").text
 
 
 @pytest.mark.web
