@@ -15,7 +15,6 @@ TAGS: Final = ("--tags", "--tags-add", "--tags-remove", "--add", "--remove", "--
 OPTIONS: Final = {
     "as_of": ("--as-of",),
     "doc_type": ("--type",),
-    "expected": ("--if-match",),
     "limit": ("-n",),
     "replaces": ("--replaces",),
     "since": ("--since",),
