@@ -100,6 +100,14 @@ def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     assert outside("backup", env=here).returncode == 2
 
 
+@pytest.mark.parametrize("option", ["--from", "--to"])
+def test_a_database_that_cannot_be_moved_is_refused_by_the_option_that_names_it(outside, here, option):
+    refused = outside("migrate-store", option, "mysql://kb:secret@host/kb", env=here)
+    assert refused.returncode != 0
+    assert refused.stderr.startswith(f"kb: {option}: what begins with mysql:// names no database")
+    assert "secret" not in refused.stderr
+
+
 @pytest.mark.skipif(os.name == "nt", reason="modes of files")
 async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:

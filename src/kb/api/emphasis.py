@@ -1,4 +1,7 @@
-"""Markdown's signs of emphasis. They count in pairs around words: those of `2 * 3 * 4` and `snake_case` are text."""
+"""Markdown's signs of emphasis.
+
+They count in pairs around words: those of `2 * 3 * 4` and `snake_case` are text, and so is all that stands in code.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,23 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_LETTER: Final = r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+"""A letter or digit of a script that puts spaces between words."""
+
+_CODE: Final = r"(?<![`\\])(?P<ticks>`+)(?!`)(?:(?s:.{1,1000}?)(?<!`)(?P=ticks)(?!`)|(?<=```)(?s:.*)\Z)"
 _PAIR: Final = re.compile(
-    r"(?<!\w)(?P<open>(?<!\*)\*{1,3}|_{1,3})(?!(?P=open))(?P<inner>\S(?:[^\n]{0,300}?\S)??)(?P<close>(?P=open))(?![\w*])"
+    rf"{_CODE}|(?<!{_LETTER})(?<!\\)(?P<open>(?P<sign>(?<!\*)\*|(?<!_)_)(?P=sign){{0,2}})(?!(?P=sign))"
+    rf"(?P<inner>\S(?:[^\n]{{0,300}}?\S)??)(?<![\\])(?<!(?P=sign))(?P<close>(?P=open))(?!{_LETTER})(?!(?P=sign))"
 )
 
 
 def emphasis_signs(text: str, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield where in a text the signs are that make words of it strong or slanted."""
     for pair in _PAIR.finditer(text, begin, len(text) if end is None else end):
-        yield pair.span("open")
-        yield from emphasis_signs(text, *pair.span("inner"))
-        yield pair.span("close")
+        if pair["open"]:
+            yield pair.span("open")
+            yield from emphasis_signs(text, *pair.span("inner"))
+            yield pair.span("close")
 
 
 def without_emphasis(text: str) -> str:

@@ -6,13 +6,14 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from pathlib import PurePath
 from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR, NO_SPEECH, NO_VIDEO
 from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
-from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, open_ole
+from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.opaque import Kind, Opaque
 from kb.formats.registry import FORMATS
 from kb.formats.sniff import looks_delimited
@@ -215,8 +216,10 @@ def _mimetype(archive: zipfile.ZipFile) -> str:
     found = next((each for each in archive.infolist() if each.filename == "mimetype"), None)
     if not found or found.file_size > _LONGEST_MIMETYPE or found.flag_bits & 1:
         return ""
-    with archive.open(found) as entry:
-        return entry.read().decode("ascii", "replace")
+    try:
+        return archive.read(found).decode("ascii", "replace")
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+        return ""  # what the archive holds tells it, too
 
 
 def _reason_for_zip(names: list[str]) -> str:
@@ -230,10 +233,10 @@ def _type_in_ole(data: bytes) -> str:
     # Streams of the root alone: those further down are of objects that are embedded in the document.
     with open_ole(data) as ole:
         for stream, doc_type in _OLE_TYPES.items():
-            if ole.exists(stream):
+            if is_stream(ole, stream):
                 return doc_type
         for stream, reason in _UNSUPPORTED_OLE.items():
-            if ole.exists(stream):
+            if is_stream(ole, stream):
                 raise Unreadable(reason)
     raise Unreadable("it is a Microsoft OLE file of a kind that is not read")
 

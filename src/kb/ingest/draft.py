@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
 """How much of a note's first line stands for its title."""
+
+TITLE_LINES = 100
+"""Among how many lines one with words is looked for."""
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 MARKS = re.compile(r"^(?:[*_\->]+(?: |$)|[> ]|#+(?![^\s#]))+|(?:(?:^| )[#*_\->]+)+$")
@@ -185,7 +189,8 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
 
 def first_line(text: str) -> str:
     """Return the first line with words in it, without Markdown's marks and not longer than a title."""
-    lines = (" ".join(UNPRINTABLE.sub(" ", line[: 10 * TITLE_CHARS]).split()) for line in text.splitlines())
+    written = islice(filter(str.strip, text.splitlines()), TITLE_LINES)
+    lines = (" ".join(UNPRINTABLE.sub(" ", line[: 10 * TITLE_CHARS]).split()) for line in written)
     line = next(filter(None, (MARKS.sub("", without_emphasis(line)) for line in lines)), "(untitled)")
     return line if len(line) <= TITLE_CHARS else line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
 

@@ -13,7 +13,7 @@ from kb.filesystem import make_folder
 from kb.maintenance.comparison import differences
 from kb.maintenance.restoring import finish_restore
 from kb.store.blob_place import blobs_apart
-from kb.store.open import open_destination, open_origin
+from kb.store.open import database_path, is_postgres, open_destination, open_origin
 from kb.store.transfer import AUDIT, JOBS, Whole, check_arrived
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def migrate_store(source: Settings, target: Settings, show: Show, *, verify_only
     """
     if source.database == target.database:
         raise StoreError("Source and target are the same database.")
-    for settings in (source, target):
+    for settings, option in ((source, "--from"), (target, "--to")):
+        if not is_postgres(settings.database_url):
+            database_path(settings.database_url, settings.data_dir, option)
         finish_restore(settings)
     migrated = Migrated()
     with open_origin(source.database_url, source.data_dir) as origin:

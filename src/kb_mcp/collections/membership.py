@@ -100,7 +100,7 @@ class Membership:
     async def _assign(self, job: JSON, wanted: str) -> JSON:
         """Put the document of a job into a collection; return what is to be said of one that existed."""
         document_id = job["document_id"]
-        if not job["existed"]:
+        if not job.get("existed"):
             await self.assign(document_id, wanted)
             return {}
         others = collections_of(await self._engine.document(document_id, chunks=1)) - {wanted}

@@ -131,7 +131,7 @@ def chunk(found: JSON) -> JSON:
 
 def receipt(accepted: JSON) -> JSON:
     """Return what was accepted, and whether it existed only if it did."""
-    return given(**accepted | {"existed": accepted["existed"] or None})
+    return given(**accepted | {"existed": accepted.get("existed") or None})
 
 
 def job(found: JSON) -> JSON:

@@ -56,9 +56,16 @@ def ole_properties(ole: OleFileIO) -> Properties:
     return Properties(meaningful(_text(values.get(_TITLE), values.get(_CODEPAGE))), first_date(*dates))
 
 
+def is_stream(ole: OleFileIO, name: str) -> bool:
+    """Whether the container has a stream of that name, which is no larger than all of it."""
+    from olefile import STGTY_STREAM
+
+    return bool(ole.get_type(name) == STGTY_STREAM) and ole.get_size(name) <= ole.fp.getbuffer().nbytes
+
+
 def is_encrypted_workbook(ole: OleFileIO) -> bool:
     """Whether a password is needed for what the container's workbook holds."""
-    name = next(filter(ole.exists, WORKBOOKS), None)
+    name = next((each for each in WORKBOOKS if is_stream(ole, each)), None)
     if name is None:
         return False
     with ole.openstream(name) as stream:
