@@ -94,6 +94,6 @@ def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[Chun
     if not names:
         raise Invalid(f"heading: document {document_id} has no headings; it has the chunks 0 to {len(places) - 1}.")
     raise Invalid(
-        f"heading: document {document_id} has {len(names)} headings, and no such one.",
+        f"heading: there is no such section; document {document_id} has {len(names)} to be read by their heading.",
         extra={"headings": [name[:MAX_HEADING] for name in names[:MAX_HEADINGS]]},
     )
