@@ -195,6 +195,19 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kb, synced, folder):
     assert planned == f"dry run, nothing is done: {done}"
 
 
+@pytest.mark.parametrize("target", ["deep/trip.eml", "renamed.eml"])
+def test_a_dry_run_says_of_a_mail_that_moved_what_the_real_run_does(kb, synced, folder, target):
+    (folder / "trip.eml").write_bytes(MAIL)
+    synced()
+    kb("jobs", "--follow")
+    (folder / "trip.eml").rename(folder / target)
+    planned = synced("--delete", "--dry-run")
+    assert (planned["moved"], planned["deleted"]) == ([f"{folder}/trip.eml -> {folder}/{target}"], [])
+    dry = kb("sync", "papers", "--delete", "--dry-run").stdout.splitlines()[-1]
+    assert dry == f"dry run, nothing is done: {kb('sync', 'papers', '--delete').stdout.strip()}"
+    assert {path for path in held(kb, folder) if "#" in path} == {f"{folder}/{target}#berths.txt"}
+
+
 def test_documents_from_an_archive_stay_while_it_is_there(kb, folder):
     with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
         archive.writestr("inner/one.md", "# One\n\nOut of an archive.\n")

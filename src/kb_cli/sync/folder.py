@@ -11,7 +11,7 @@ from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.archive import is_archive
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.moves import find_moves, move_documents
+from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import Selection, select_files
@@ -119,9 +119,8 @@ async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) 
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
         refuse_empty(folder, selection, remote)
-    for item, path in find_moves(items, gone(items, selection, folder, remote), remote, digests):
-        item.moved_from = path
-        remote[item.source_path] = remote.pop(path)
+    left = gone(items, selection, folder, remote)
+    plan_moves(find_moves(items, left, remote, digests), left, remote)
     await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
     result = SyncResult(selection, items + unreadable_items(selection))
     if folder.delete:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import KbError
 from kb_cli.runtime import exit_codes
+from kb_cli.sync.remote import wholes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +51,17 @@ async def move_documents(client: EngineClient, moves: Moves, remote: dict[str, R
             continue
         item.moved_from = path
         remote[item.source_path] = remote.pop(path)
+
+
+def plan_moves(moves: Moves, gone: Mapping[str, int], remote: dict[str, RemoteFile]) -> None:
+    """Give the files their new paths in `remote` alone, and with them what came inside, as the engine does."""
+    targets = {path: item.source_path for item, path in moves}
+    for item, path in moves:
+        item.moved_from = path
+        remote[item.source_path] = remote.pop(path)
+    for part in (path for path in gone if path in remote and remote[path].is_part):
+        if whole := max(filter(targets.__contains__, wholes(part)), key=len, default=""):
+            remote[targets[whole] + part.removeprefix(whole)] = remote.pop(part)
 
 
 def _digest(item: FileItem, digests: DigestCache) -> str:
