@@ -208,15 +208,52 @@ def test_a_dry_run_says_of_a_mail_that_moved_what_the_real_run_does(kb, synced, 
     assert {path for path in held(kb, folder) if "#" in path} == {f"{folder}/{target}#berths.txt"}
 
 
-def test_documents_from_an_archive_stay_while_it_is_there(kb, folder):
+@pytest.fixture
+def from_archive(kb, folder):
+    """The path of a document that came in an archive."""
     with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
-        archive.writestr("inner/one.md", "# One\n\nOut of an archive.\n")
+        archive.writestr("inner/one.md", f"# One\n\nOut of an archive, for {folder}.\n")
     kb("add", "papers/notes.zip", "--wait")
-    from_archive = f"{folder}/notes.zip/inner/one.md"
-    assert "deleted" not in kb("sync", "papers", "--delete").stdout
+    return f"{folder}/notes.zip/inner/one.md"
+
+
+def vanish(archive):
+    archive.unlink()
+
+
+def become_a_link_to_nothing(archive):
+    archive.unlink()
+    archive.symlink_to(archive.with_name("not mounted") / "notes.zip")
+
+
+def get_another_name(archive):
+    archive.rename(archive.with_name("old.zip"))
+
+
+@pytest.mark.parametrize("happen", [None, vanish, become_a_link_to_nothing, get_another_name])
+def test_documents_from_an_archive_stay_whatever_becomes_of_it(kb, synced, folder, from_archive, happen):
+    if happen:
+        happen(folder / "notes.zip")
+    assert synced("--delete", "--dry-run")["deleted"] == []
+    assert synced("--delete")["deleted"] == []
     assert from_archive in held(kb, folder)
+
+
+def test_documents_from_an_archive_move_to_where_it_was_unpacked(kb, synced, folder, from_archive):
+    with zipfile.ZipFile(folder / "notes.zip") as archive:
+        archive.extractall(folder / "notes")
     (folder / "notes.zip").unlink()
-    assert kb.json("sync", "papers", "--delete")["deleted"] == [from_archive]
+    moved = f"{from_archive} -> {folder}/notes/inner/one.md"
+    assert synced("--delete", "--dry-run")["moved"] == [moved]
+    synced("--delete")
+    assert held(kb, folder) == files_of(folder)
+
+
+def test_a_file_in_a_folder_that_is_named_like_an_archive_is_deleted_when_it_is_gone(kb, synced, folder):
+    (folder / "deep").rename(folder / "deep.zip")
+    synced()
+    (folder / "deep.zip/cat.txt").unlink()
+    assert synced("--delete")["deleted"] == [f"{folder}/deep.zip/cat.txt"]
 
 
 def test_a_watched_folder_is_followed(kb, folder):

@@ -42,7 +42,8 @@ def sync(
 
     New files go in, and changed ones are replaced. When it ends, all of that can be found; what is unchanged is not
     sent. A file that was renamed or moved within the folder stays the same document, with its id, dates and tags. As
-    with add, .gitignore and .kbignore say what to leave out, and links out of the folder are not followed.
+    with add, .gitignore and .kbignore say what to leave out, and links out of the folder are not followed. What came in
+    an archive is not deleted, even if the archive is gone: kb delete does that.
 
     With --json, prints {"files", "deleted"}: files as add has them, deleted is a list of source paths; with --dry-run
     {"added", "changed", "moved", "deleted"}, lists of source paths.

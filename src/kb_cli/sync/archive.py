@@ -15,6 +15,7 @@ from kb_cli.sync.selection import IGNORE_FILES, select_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import PurePath
 
     from kb_cli.sync.selection import Selection
 
@@ -27,7 +28,12 @@ MAX_DEPTH: Final = 2
 
 def is_archive(path: Path) -> bool:
     """Return whether it is an archive to unpack, and no document that is one inside."""
-    return path.suffix.lower() == SUFFIX and path.is_file()
+    return is_archive_name(path) and path.is_file()
+
+
+def is_archive_name(path: PurePath) -> bool:
+    """Return whether what is at the path may be an archive, as far as the name tells."""
+    return path.suffix.lower() == SUFFIX
 
 
 @contextmanager

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import errno
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import NotFound
 from kb_cli.runtime.call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync.archive import is_archive
+from kb_cli.sync.archive import is_archive_name
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_DELETIONS: Final = 4
 """At once."""
+ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+"""What is said of a path where nothing can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) 
     await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
     result = SyncResult(selection, items + unreadable_items(selection))
     if folder.delete:
-        result.deleted = sorted(missing(items, selection, folder, remote))
+        result.deleted = sorted(deletable(items, selection, folder, remote))
     return result
 
 
@@ -135,7 +139,9 @@ async def delete_missing(
     for file in remote.values():
         if file.job_id is not None:
             await client.wait_for_job(file.job_id)
-    documents = gone(result.items, result.selection, folder, await fetch_files_below(client, folder.prefix))
+    left = await fetch_files_below(client, folder.prefix)
+    paths = deletable(result.items, result.selection, folder, left)
+    documents = {path: number for path in paths if (number := left[path].document_id) is not None}
 
     async def delete(path: str) -> None:
         try:
@@ -169,11 +175,45 @@ def missing(
     ]
 
 
+def deletable(
+    items: Iterable[FileItem], selection: Selection, folder: Folder, remote: Mapping[str, RemoteFile]
+) -> list[str]:
+    """Return the source paths whose documents go: not those of archives, which no round would add again."""
+    return [path for path in missing(items, selection, folder, remote) if not is_from_archive(folder, path)]
+
+
+def is_from_archive(folder: Folder, path: str) -> bool:
+    """Return whether a source path leads into an archive, there or not: into what is named like one and no folder."""
+    return any(not is_folder(folder.path / each) for each in archives_above(folder, path))
+
+
+def archives_above(folder: Folder, path: str) -> list[PurePosixPath]:
+    """Return the paths, from the folder, of the archives that a source path may lead into."""
+    return [each for each in PurePosixPath(path.removeprefix(folder.prefix)).parents if is_archive_name(each)]
+
+
 def is_on_disk(folder: Folder, path: str) -> bool:
     """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""
-    file = folder.path / path.removeprefix(folder.prefix)
-    is_file = os.path.lexists(file) and (file.is_symlink() or not file.is_dir())
-    return is_file or any(map(is_archive, file.parents))
+    files = [PurePosixPath(path.removeprefix(folder.prefix)), *archives_above(folder, path)]
+    return any(is_file_there(folder.path / each) for each in files)
+
+
+def is_file_there(path: Path) -> bool:
+    """Return whether there is a file, or a link to whatever; what cannot be looked at is there."""
+    try:
+        return not S_ISDIR(path.lstat().st_mode)
+    except OSError as error:
+        return error.errno not in ABSENT
+    except ValueError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder, or a link to one, as far as that can be known."""
+    try:
+        return S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def possible_files(path: str, file: RemoteFile) -> Iterator[str]:
