@@ -239,6 +239,19 @@ def test_documents_from_an_archive_stay_whatever_becomes_of_it(kb, synced, folde
     assert from_archive in held(kb, folder)
 
 
+def test_a_folder_that_holds_only_an_archive_is_refused_only_if_a_document_would_go(kb, synced, folder, from_archive):
+    shutil.rmtree(folder / "deep")
+    (folder / "rust.md").unlink()
+    assert synced("--delete") == {"files": [], "deleted": []}
+    kb("add", "-", "--source-path", f"{folder}/tides.md", "--wait", text="The tides.\n")
+    refused = kb("sync", "papers", "--delete")
+    assert refused.returncode == 2
+    assert "1 document would be deleted" in refused.stderr
+    assert kb("sync", "papers", "--delete", "--dry-run").stderr == refused.stderr
+    assert synced("--delete", "--yes")["deleted"] == [f"{folder}/tides.md"]
+    assert held(kb, folder).keys() == {from_archive}
+
+
 def test_documents_from_an_archive_move_to_where_it_was_unpacked(kb, synced, folder, from_archive):
     with zipfile.ZipFile(folder / "notes.zip") as archive:
         archive.extractall(folder / "notes")

@@ -20,7 +20,7 @@ from kb_cli.sync.selection import Selection, select_files
 from kb_cli.sync.upload import Uploader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kb.client.client import EngineClient
@@ -106,7 +106,7 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
     selection, items = await folder.select(client)
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
-        refuse_empty(folder, selection, remote)
+        refuse_empty(folder, selection, deletable(items, selection, folder, remote))
     await move_documents(client, find_moves(items, gone(items, selection, folder, remote), remote, digests), remote)
     uploader = Uploader(client, remote, await fetch_rejected(client), digests, quiet=quiet)
     await uploader.upload_all(items)
@@ -122,7 +122,7 @@ async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) 
     selection, items = await folder.select(client)
     remote = await fetch_files_below(client, folder.prefix)
     if folder.delete:
-        refuse_empty(folder, selection, remote)
+        refuse_empty(folder, selection, deletable(items, selection, folder, remote))
     left = gone(items, selection, folder, remote)
     plan_moves(find_moves(items, left, remote, digests), left, remote)
     await Uploader(client, remote, await fetch_rejected(client), digests, quiet=True, is_dry=True).upload_all(items)
@@ -222,14 +222,14 @@ def possible_files(path: str, file: RemoteFile) -> Iterator[str]:
     yield from wholes(path) if file.is_part else ()
 
 
-def refuse_empty(folder: Folder, selection: Selection, remote: Mapping[str, RemoteFile]) -> None:
+def refuse_empty(folder: Folder, selection: Selection, paths: Sequence[str]) -> None:
     """Refuse an empty folder: it is more often a disk that is not there than a wish to lose everything.
 
     Raises:
-        UsageError: it would delete all there is.
+        UsageError: the documents at these paths would be deleted.
     """
-    if remote and not selection.files and not folder.may_be_empty:
+    if paths and not selection.files and not folder.may_be_empty:
+        documents = "1 document" if len(paths) == 1 else f"{len(paths)} documents"
         raise UsageError(
-            f"{folder.path} holds no files, and {len(remote)} documents would be deleted. Is its disk there? "
-            "If so, say --yes."
+            f"{folder.path} holds no files, and {documents} would be deleted. Is its disk there? If so, say --yes."
         )
