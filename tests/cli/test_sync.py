@@ -461,6 +461,22 @@ def test_what_stands_in_a_folder_that_cannot_be_listed_is_not_gone(kb, synced, f
     assert held(kb, folder) == files_of(folder)
 
 
+def test_a_folder_that_cannot_be_entered_stops_nothing_and_what_is_in_it_is_not_gone(kb, synced, folder):
+    with zipfile.ZipFile(folder / "deep/notes.zip", "w") as archive:
+        archive.writestr("one.md", f"# One\n\nOut of an archive, for {folder}.\n")
+    kb("add", "papers/deep/notes.zip", "--wait")
+    (folder / "deep/draft.md").write_text(f"A draft about tides, for {folder}.\n")
+    synced()
+    before = held(kb, folder)
+    (folder / ".kbignore").write_text("draft.md\n")
+    (folder / "deep").chmod(0o644)
+    ended = kb.without_roots_rights("sync", "papers", "--delete")
+    (folder / "deep").chmod(0o700)
+    assert ended.returncode == 1
+    assert f"{folder}/deep/cat.txt: Permission denied" in ended.stderr
+    assert held(kb, folder) == before
+
+
 def test_links_out_of_the_folder_are_not_followed_unless_that_is_said(kb, folder, tmp_path, tag):
     (tmp_path / "secret.txt").write_text(f"The key of {tag}.")
     (folder / "readme.md").symlink_to(tmp_path / "secret.txt")
