@@ -25,6 +25,12 @@ from tests.conftest import KEY
         (("addnote", "x", f"--source={'x' * 501}"), "kb: --source: at most 500 characters\n"),
         (("addnote", "x", "--thread", "x" * 201), "kb: --thread: a tag has at most 200 characters"),
         (("search", "x", "--any", "x" * 201), "kb: --any: a tag has at most 200 characters"),
+        (("search", "x", "--tags", "ok", "--any", "x" * 201), "kb: --any: a tag has at most 200 characters"),
+        (("list", "--tags", "x" * 201, "--not", "ok"), "kb: --tags: a tag has at most 200 characters"),
+        (("tag", "1", "--add", "ok", "--remove", "x" * 300), "kb: --remove: a tag has at most 200 characters"),
+        (("addnote", "x", "--thread", "x" * 201, "--tags", "a"), "kb: --thread: a tag has at most 200 characters"),
+        (("addnote", f"#{'x' * 201}", "--tags", "ok"), "kb: tags: a tag has at most 200 characters"),
+        (("audit", "--by", "x" * 101), "kb: --by: at most 100 characters"),
         (("addnote", ""), "kb: The note is empty; nothing was sent.\n"),
     ],
 )

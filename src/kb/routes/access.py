@@ -54,7 +54,7 @@ def list_keys(services: ServicesDep) -> KeyList:
 )
 def make_key(wanted: KeyRequest, services: ServicesDep, author: AuthorDep) -> NewKey:
     """A key with rights, and limits if there are to be any. What to send is in this answer alone."""
-    check_tags(services.settings, wanted.tags)
+    check_tags(services.settings, tags=wanted.tags)
     if not services.settings.has_key:
         raise NoKeySet
     with services.store.write() as tx:

@@ -108,7 +108,7 @@ class ListQuery(QueryModel):
 def list_documents(services: ServicesDep, query: Annotated[ListQuery, Query()]) -> DocumentList:
     """A page of documents, without their text."""
     limit = page_size(query.limit, services.settings)
-    check_tags(services.settings, query.tag, query.tag_any, query.tag_not)
+    check_tags(services.settings, tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
     where = replace(filter_of(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
     with services.store.view() as tx:
         check_moment(tx, query.as_of)
@@ -263,7 +263,7 @@ def delete_document(
 )
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove others, in one step."""
-    check_tags(services.settings, change.add, change.remove)
+    check_tags(services.settings, add=change.add, remove=change.remove)
     document = tags.change_tags(
         services.store,
         document_id,

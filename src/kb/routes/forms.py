@@ -63,7 +63,7 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
     except ValidationError as error:
         _refuse(error)
     check_note(note.text, settings)
-    check_tags(settings, note.tags, note.all_tags[len(note.tags) :])
+    check_tags(settings, tags=note.tags, thread=note.all_tags[len(note.tags) :])
     return note
 
 
@@ -102,7 +102,7 @@ def parse_form(form: FormData, settings: Settings) -> tuple[UploadFile, FileRequ
     request = _file_request(form)
     # Fields without a word are no tags, but count: a form may not have more of them than its description says.
     blanks = sum(map(_is_blank, form.getlist("tags")))
-    check_tags(settings, [*request.tags, *[""] * blanks])
+    check_tags(settings, tags=[*request.tags, *[""] * blanks])
     return file, request
 
 

@@ -48,17 +48,17 @@ def too_many_values() -> Invalid:
     return Invalid("body: it is no JSON in UTF-8, or holds more names and values than any call takes.")
 
 
-def check_tags(settings: Settings, *lists: Collection[str]) -> None:
-    """Refuse a list of too many tags, and too long ones.
+def check_tags(settings: Settings, **lists: Collection[str]) -> None:
+    """Refuse a list of too many tags, and too long ones; each list has the name of the request's field.
 
     Raises:
         Invalid: naming the limit and its setting.
     """
-    for tags in lists:
+    for field, tags in lists.items():
         if len(tags) > settings.max_tags:
-            raise Invalid(f"tags: at most {settings.max_tags} (KB_MAX_TAGS).")
+            raise Invalid(f"{field}: at most {settings.max_tags} (KB_MAX_TAGS).")
         if any(len(tag) > settings.max_tag_chars for tag in tags):
-            raise Invalid(f"tags: a tag has at most {settings.max_tag_chars} characters (KB_MAX_TAG_CHARS).")
+            raise Invalid(f"{field}: a tag has at most {settings.max_tag_chars} characters (KB_MAX_TAG_CHARS).")
 
 
 def check_note(text: str, settings: Settings) -> None:

@@ -39,7 +39,7 @@ def patch_note(
     """Change a note; when this answers, the new text is found and the old one is not."""
     settings = services.settings
     check_change(update)
-    check_tags(settings, update.tags_add, update.tags_remove)
+    check_tags(settings, tags_add=update.tags_add, tags_remove=update.tags_remove)
     for text in (update.text, update.old, update.new, update.append, update.prepend):
         check_note(text or "", settings)
     change = NoteChange(

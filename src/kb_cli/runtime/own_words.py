@@ -11,40 +11,56 @@ from kb_cli.runtime.output import format_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TAGS: Final = ("--tags", "--tags-add", "--tags-remove", "--add", "--remove", "--any", "--not", "--thread")
 OPTIONS: Final = {
+    "add": ("--add",),
+    "append": ("--append",),
     "as_of": ("--as-of",),
+    "by": ("--by",),
     "doc_type": ("--type",),
+    "key": ("--key",),
     "limit": ("-n",),
+    "new": ("--new",),
+    "old": ("--old",),
+    "path": ("--path",),
+    "prepend": ("--prepend",),
+    "remove": ("--remove",),
     "replaces": ("--replaces",),
     "since": ("--since",),
     "source": ("--source",),
     "source_path": ("--source-path", "--path"),
-    "source_prefix": ("--under",),
-    "tag": TAGS,
+    "source_prefix": ("--under", "--as"),
+    "tag": ("--tags",),
     "tag_any": ("--any",),
     "tag_not": ("--not",),
-    "tags": TAGS,
+    "tags": ("--tags", "addnote"),
+    "tags_add": ("--tags-add",),
+    "tags_remove": ("--tags-remove",),
     "thread": ("--thread",),
     "title": ("--title",),
     "top": ("-n", "--top"),
     "why": ("--why",),
 }
-"""The options that may have given a field of a request."""
+"""What may have given a field of a request: options, and for tags the text of a new note, too."""
 
 FIELD: Final = re.compile(r"(\w+)(?:\.\d+)?: ")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
-IN_BIN: Final = re.compile(r"Document (\d+) (.*in the bin since .*); it can be restored\.")
+IN_BIN: Final = re.compile(r"Document (\d{1,20}) ((?:is|has been) in the bin since [^;\n]{1,40}); it can be restored\.")
 
 
 def in_own_words(detail: str, typed: Sequence[str] = sys.argv) -> str:
     """Return what the engine says: options as they were typed, times of the clock here, and the command that helps."""
     field = FIELD.match(detail)
-    option = next((each for each in OPTIONS.get(field[1], ()) if is_typed(each, typed)), None) if field else None
+    option = option_of(field[1], typed) if field else None
     if field and option:
         detail = f"{option}: {detail[field.end() :]}"
     detail = TIME.sub(lambda time: format_time(time[0]) or "", detail)
     return IN_BIN.sub(r"Document \1 \2; 'kb restore \1' brings it back.", detail)
+
+
+def option_of(field: str, typed: Sequence[str]) -> str | None:
+    """Return the option that gave a field of a request; None if there is none, or several words may have."""
+    found = [each for each in OPTIONS.get(field, ()) if is_typed(each, typed)]
+    return found[0] if len(found) == 1 and found[0].startswith("-") else None
 
 
 def is_typed(option: str, typed: Sequence[str]) -> bool:

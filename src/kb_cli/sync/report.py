@@ -74,7 +74,7 @@ def print_failures(failed: Sequence[FileItem]) -> None:
         return
     by_reason: dict[str, list[FileItem]] = {}
     for each in failed:
-        by_reason.setdefault(each.error or "", []).append(each)
+        by_reason.setdefault(in_own_words(each.error or ""), []).append(each)
     for reason, items in by_reason.items():
         names = ", ".join(each.path for each in items[:EXAMPLES])
         output.print_error(f"{count_files(len(items))}: {reason}: {names}" + (", …" if len(items) > EXAMPLES else ""))
