@@ -12,6 +12,7 @@ import pytest
 from kb_cli.main import as_options, run
 from tests.cli.conftest import read
 from tests.cli.test_sync import ended
+from tests.conftest import KEY
 from tests.support.eventually import SECONDS
 
 
@@ -222,6 +223,26 @@ def test_a_search_says_that_no_word_occurs(kb, tag):
     ]
     assert shown.returncode == 0
     assert kb("search", "mooring").stderr == ""
+
+
+def test_a_search_says_that_no_word_occurs_where_the_filters_let_it_look(kb, tag):
+    kb.note(f"The mooring lines of {tag}")
+    kb.note("A note on ducks", "--tags", tag)
+    assert kb("search", "mooring", "--tags", tag).stderr == (
+        "kb: no document that passes the filters holds a word of this; the nearest in meaning:\n"
+    )
+
+
+def test_a_search_that_finds_nothing_says_why_and_what_is_still_on_the_way_in(start_server, outside, tmp_path):
+    with start_server(tmp_path / "idle", KB_API_KEY=KEY) as server:
+        env = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}
+        outside(
+            "addnote", "-", text="Many words about ledgers keep the engine busy for a long while. " * 3_000, env=env
+        )
+        assert outside("search", "key", "--tags", "absent", env=env).stderr == (
+            "kb: nothing was found: no document has the tag 'absent'; 1 job is still on the way in\n"
+        )
+        assert outside("search", "key", env=env).stderr == "kb: nothing was found; 1 job is still on the way in\n"
 
 
 def test_what_a_folder_leaves_out_by_itself_does_not_go_in(kb, folder):

@@ -658,4 +658,6 @@ def test_a_search_without_a_word_that_was_found_says_that_meaning_alone_is_shown
     shown = read(f"{site.url}/?q=zzqqxxy").text
     assert "No document holds a word of this. These are the nearest in meaning." in shown
     assert "nearest in meaning" not in read(f"{site.url}/?q=moorings").text
+    narrowed = read(f"{site.url}/?q=zzqqxxy&type=note").text
+    assert "No document that passes the filters holds a word of this. These are" in narrowed
     assert "Show all documents" in read(f"{site.url}/documents?tag=absent-tag").text

@@ -11,7 +11,7 @@ import typer
 from kb.api.errors import Invalid
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
-from kb_cli.runtime.hints import explain_nothing
+from kb_cli.runtime.hints import EMPTY, explain_nothing
 from kb_cli.runtime.last_search import line_of, remember
 from kb_cli.runtime.launch import open_source
 from kb_cli.runtime.options import AsOf, Filters, IdsOnly, Json, parse_moment, with_filters
@@ -86,7 +86,8 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
         for each in answer["unknown"]:
             output.print_error(describe_unknown(each))
         if all(result["fts_score"] is None for result in results) and not vec_only:
-            output.print_error("no document holds a word of this; the nearest in meaning:")
+            those = " that passes the filters" if any(vars(filters).values()) else ""
+            output.print_error(f"no document{those} holds a word of this; the nearest in meaning:")
         with output.paged():
             print_results(results)
         if output.is_terminal():
@@ -103,10 +104,12 @@ def describe_unknown(unknown: dict[str, Any]) -> str:
 
 def explain_empty(answer: dict[str, Any], filters: Filters) -> str:
     """Say that nothing was found, why if that is known, and whether it may only be a matter of waiting."""
-    if pending := answer.get("pending"):
-        return f"nothing was found; {pending} jobs are still on the way in"
+    pending = answer.get("pending")
     reason = explain_nothing(filters)
-    return f"nothing was found{f': {reason}' if reason else ''}"
+    if pending and reason == EMPTY:
+        reason = ""
+    waiting = f"; {'1 job is' if pending == 1 else f'{pending} jobs are'} still on the way in" if pending else ""
+    return f"nothing was found{f': {reason}' if reason else ''}{waiting}"
 
 
 def print_results(results: list[dict[str, Any]]) -> None:
