@@ -26,7 +26,12 @@ NEAREST_LINES: Final = "nearest_lines"
 HEADINGS: Final = "headings"
 """The fields of an error that hold what a document says."""
 
-IN_BIN: Final = re.compile(r"(?<=Document )(\d+)( .*in the bin since [^;]+; )it can be restored\.")
+IN_BIN: Final = re.compile(
+    r"(?<=Document )(\d{1,20}) has been in the bin since (\S{10})T(\S{5})[^; ]{0,20}; it can be restored\."
+)
+BROUGHT_BACK: Final = (
+    r'\1 has been in the bin since \2 \3 UTC; kb_history(document_id=\1, action="restore") brings it back.'
+)
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -65,7 +70,7 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
     if isinstance(error, NotFound):
         if IN_BIN.search(error.detail):
             field = "document_id: " if arguments.get("document_id") else ""
-            return field + IN_BIN.sub(r'\1\2kb_history(document_id=\1, action="restore") brings it back.', error.detail)
+            return field + IN_BIN.sub(BROUGHT_BACK, error.detail)
         for field, hint in NOT_FOUND_HINTS.items():
             if arguments.get(field) and (field != "version" or " version " in error.detail):
                 return f"{field}: {one_line(error.detail)} {hint}"

@@ -83,11 +83,15 @@ def test_a_body_that_does_not_say_that_it_is_json_is_told_how(server):
 def test_a_document_in_the_bin_is_named_with_the_command_that_brings_it_back(kb, tag):
     note = kb.note(f"A note that goes {tag}")
     kb("delete", note, "--yes")
-    said = kb("get", note).stderr
-    assert re.fullmatch(
-        rf"kb: Document {note} is in the bin since \d{{4}}-\d\d-\d\d \d\d:\d\d UTC; 'kb restore {note}' brings it back\.\n",
+    said = kb("get", note, env={"TZ": "Asia/Kathmandu"}).stderr
+    since = kb("bin", env={"TZ": "Asia/Kathmandu"}).stdout
+    found = re.fullmatch(
+        rf"kb: Document {note} has been in the bin since (\d{{4}}-\d\d-\d\d \d\d:\d\d); "
+        rf"'kb restore {note}' brings it back\.\n",
         said,
     )
+    assert found
+    assert found[1] in next(line for line in since.splitlines() if line.startswith(f"{note}\t"))
 
 
 def test_the_date_of_a_document_is_readable(kb, tag):

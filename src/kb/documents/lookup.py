@@ -34,8 +34,7 @@ def existing_document(tx: Transaction, document_id: int) -> Document:
 def missing_document(tx: Transaction, document_id: int) -> NotFound:
     """Return what is said of a document that is not there."""
     if binned := tx.history.binned(document_id):
-        since = binned.deleted_at[:16].replace("T", " ")
-        return NotFound(f"Document {document_id} is in the bin since {since} UTC; it can be restored.")
+        return NotFound(f"Document {document_id} has been in the bin since {binned.deleted_at}; it can be restored.")
     return NotFound(f"There is no document {document_id}.")
 
 

@@ -66,7 +66,7 @@ def show(answer: dict[str, Any], json: bool, print_answer: Any) -> None:  # noqa
 def print_versions(answer: dict[str, Any]) -> None:
     """Print versions, one a line."""
     if answer["deleted_at"]:
-        output.print_error(f"it is in the bin since {output.format_time(answer['deleted_at'])}")
+        output.print_error(f"it has been in the bin since {output.format_time(answer['deleted_at'])}")
     output.print_table(
         ("VERSION", "SINCE", "BY", "CLIENT", "WHY", "TITLE", "TAGS"),
         [

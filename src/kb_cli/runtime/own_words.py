@@ -44,7 +44,7 @@ OPTIONS: Final = {
 
 FIELD: Final = re.compile(r"(\w+)(?:\.\d+)?: ")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
-IN_BIN: Final = re.compile(r"Document (\d{1,20}) ((?:is|has been) in the bin since [^;\n]{1,40}); it can be restored\.")
+IN_BIN: Final = re.compile(r"Document (\d{1,20}) (has been in the bin since [^;\n]{1,40}); it can be restored\.")
 
 
 def in_own_words(detail: str, typed: Sequence[str] = sys.argv) -> str:
