@@ -66,6 +66,9 @@ def test_what_came_inside_another_file_opens_that_one(kb, tag, programs):
         assert ended.returncode == 0
         assert ended.stderr.startswith(f"kb: {folder}/{path} is inside {folder}/{whole}, which opens; 'kb get ")
         assert opened(kb).endswith(f"xdg-open {folder}/{whole}\n")
+    (folder / "mail.eml").chmod(0o755)
+    ended = kb("open", document["id"], env=programs)
+    assert ended.stderr == f"kb: {folder}/mail.eml is a program, and is not started from here\n"
 
 
 def test_what_has_no_room_in_the_terminal_goes_to_the_pager(kb, tag, programs):

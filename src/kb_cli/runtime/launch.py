@@ -42,6 +42,7 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
     """
     source, document_id = document["source_path"] or "", document["document_id"]
     if whole := file_around(source):
+        refuse_program(whole)
         print_error(f"{source} is inside {whole}, which opens; 'kb get {document_id} --file .' saves it alone")
         open_source({**document, "source_path": whole, "doc_type": ""})
         return
@@ -51,9 +52,9 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     if editor and document["doc_type"] in IN_EDITOR and not source.startswith(URL_SCHEMES):
         run([*editor_command(editor), *at_line(editor_command(editor)[0], source, line)])
-    elif is_program(source):
-        raise LocalError(f"{source} is a program, and is not started from here.")
-    elif page and document["doc_type"] == "pdf" and (viewer := viewer_at(source, page)):
+        return
+    refuse_program(source)
+    if page and document["doc_type"] == "pdf" and (viewer := viewer_at(source, page)):
         start(viewer)
     else:
         launch(source)
@@ -128,6 +129,16 @@ def run(command: list[str]) -> None:
         raise LocalError(f"The editor {command[0]} does not start: {error.strerror}.") from None
     if status:
         raise LocalError(f"The editor {command[0]} ended with status {status}.")
+
+
+def refuse_program(path: str) -> None:
+    """Refuse to open what would start.
+
+    Raises:
+        LocalError: it is a program.
+    """
+    if is_program(path):
+        raise LocalError(f"{path} is a program, and is not started from here.")
 
 
 def is_program(path: str) -> bool:
