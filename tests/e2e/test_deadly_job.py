@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
+from lxml import html
 
 from kb.api.errors import JobDone, NotFound
 from kb.client.client import EngineClient
@@ -31,12 +33,14 @@ async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind
                     ]
                 await running(client, deadly)
                 server.kill()
-    with start_server(tmp_path, port=port) as server:
+    with start_server(tmp_path, port=port, KB_APPS="api,web") as server:
         async with EngineClient(server.url) as client:
             job = await client.job(deadly)
             assert (job["status"], job["error"]) == ("failed", "The engine ended 3 times while it worked on this.")
             queue = await until_idle(client)
             assert (queue["done"], queue["failed"]) == (BEHIND, 1)
+            page = html.fromstring(httpx2.get(f"{server.url}/jobs?status=failed").text)
+            assert page.xpath("//ul[contains(@class, 'jobs')]//button/text()") == ["Try again", "Drop"]
             assert (await client.status())["documents"] == {"note": BEHIND}
             assert (await client.retry_job(deadly))["status"] == "queued"
             await running(client, deadly)
