@@ -61,6 +61,13 @@ def test_what_is_not_installed_is_gone_already(outside, systemd):
     assert outside("service", "uninstall", env=systemd).stdout == "There is no service of kb here.\n"
 
 
+def test_the_settings_go_too_where_the_unit_was_removed_by_hand(outside, systemd):
+    outside("service", "install", env=systemd | {"KB_API_KEY": "a key"})
+    (outside.folder / "config/systemd/user/kb.service").unlink()
+    assert outside("service", "uninstall", env=systemd).returncode == 0
+    assert not (outside.folder / "config/kb/service.env").exists()
+
+
 def test_installing_again_keeps_the_settings_and_a_copy_of_a_unit_that_someone_changed(outside, systemd):
     first = outside("service", "install", env=systemd | {"KB_API_KEY": "it's a key", "KB_DATA_DIR": "data"})
     assert "before-kb" not in first.stdout
@@ -101,7 +108,9 @@ def test_an_installation_that_fails_half_way_leaves_everything_as_it_was(outside
     assert (unit.exists(), settings.exists()) == (False, False)
     program.write_text(works)
     assert outside("service", "install", env=systemd | {"KB_PORT": "8751"}).returncode == 0
+    unit.write_text("[Service]\n# by hand\n")
     before = unit.read_text(), settings.read_text()
     program.write_text(fails)
     assert outside("service", "install", env=systemd | {"KB_PORT": "8752"}).returncode == 8
     assert (unit.read_text(), settings.read_text()) == before
+    assert not list(unit.parent.glob("*before-kb*"))

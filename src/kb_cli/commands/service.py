@@ -5,7 +5,7 @@ import plistlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -109,12 +109,13 @@ def stop_unit() -> str:
 def uninstall_unit() -> str:
     """Stop and remove the unit."""
     if not unit_file().exists():
+        environment_file().unlink(missing_ok=True)  # it may hold a key
         return "There is no service of kb here."
     systemctl("disable", "--now", UNIT)
     unit_file().unlink(missing_ok=True)  # systemd may have removed it with its links
     environment_file().unlink(missing_ok=True)
     systemctl("daemon-reload")
-    return "The service is gone; the data are where they were."
+    return "The service was removed; your data was not touched."
 
 
 def install_agent() -> str:
@@ -134,8 +135,8 @@ def install_agent() -> str:
         "StandardOutPath": str(log),
     }
     is_other = before and before | {"EnvironmentVariables": settings} != agent
-    kept = back_up_other(file, plistlib.dumps(agent)) if is_other else ""
     with restored_on_failure(file, after=partial(boot, file) if before else None):
+        kept = back_up_other(file, plistlib.dumps(agent)) if is_other else ""
         replace_file(file, plistlib.dumps(agent))
         boot_out(domain(), str(file))
         boot(file)
@@ -160,7 +161,7 @@ def uninstall_agent() -> str:
         return "There is no service of kb here."
     boot_out(f"{domain()}/{LABEL}")
     agent_file().unlink()
-    return "The service is gone; the data are where they were."
+    return "The service was removed; your data was not touched."
 
 
 def boot(file: Path) -> None:
@@ -252,6 +253,7 @@ def restored_on_failure(
 ) -> Iterator[None]:
     """Put files back as they were if the block fails; what is to be done before and after that is, too."""
     contents = {file: file.read_bytes() if file.exists() else None for file in files}
+    copies = copies_of(files)
     try:
         yield
     except BaseException:
@@ -262,9 +264,16 @@ def restored_on_failure(
                 file.unlink(missing_ok=True)
             else:
                 replace_file(file, content)
+        for copy in copies_of(files) - copies:
+            copy.unlink(missing_ok=True)
         if after:
             after()
         raise
+
+
+def copies_of(files: Iterable[Path]) -> set[Path]:
+    """Return the copies that were made of files before they became others."""
+    return {copy for file in files for copy in file.parent.glob(f"{file.name}.before-kb*")}
 
 
 def refuse_second(settings: Mapping[str, str]) -> None:
