@@ -106,7 +106,7 @@ def test_an_empty_knowledge_base_says_what_to_do(outside, start_server, tmp_path
             ("search", "key"): "nothing was found: no document is here yet; 'kb add FOLDER' brings",
             ("tags",): "no document has a tag; 'kb tag ID --add A,B' gives it some",
             ("jobs",): "nothing was added yet; 'kb add FOLDER'",
-            ("jobs", "--status", "failed"): "no job is failed",
+            ("jobs", "--status", "failed"): "no job has failed",
             ("bin",): "the bin is empty",
             ("audit",): "nothing was changed yet",
             ("keys",): "no key has rights of its own; 'kb keys make NAME' makes one",

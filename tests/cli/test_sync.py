@@ -192,7 +192,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kb, synced, folder):
     assert held(kb, folder) == before
     done = kb("sync", "papers", "--delete").stdout.strip()
     assert done == "3 files: 1 added, 1 changed, 1 deleted, 1 empty"
-    assert planned == f"dry run, nothing is done: {done}"
+    assert planned == f"dry run, nothing was done: {done}"
 
 
 @pytest.mark.parametrize("target", ["deep/trip.eml", "renamed.eml"])
@@ -204,7 +204,7 @@ def test_a_dry_run_says_of_a_mail_that_moved_what_the_real_run_does(kb, synced, 
     planned = synced("--delete", "--dry-run")
     assert (planned["moved"], planned["deleted"]) == ([f"{folder}/trip.eml -> {folder}/{target}"], [])
     dry = kb("sync", "papers", "--delete", "--dry-run").stdout.splitlines()[-1]
-    assert dry == f"dry run, nothing is done: {kb('sync', 'papers', '--delete').stdout.strip()}"
+    assert dry == f"dry run, nothing was done: {kb('sync', 'papers', '--delete').stdout.strip()}"
     assert {path for path in held(kb, folder) if "#" in path} == {f"{folder}/{target}#berths.txt"}
 
 

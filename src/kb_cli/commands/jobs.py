@@ -45,10 +45,10 @@ def jobs(
     """Show what is being added, and what was, newest first.
 
     With an ID, shows one job, and the reason if it failed. 'kb jobs retry ID' tries failed jobs again whose content
-    was kept: those that failed because of the engine. 'kb jobs drop ID' removes jobs that are not done, with what they
-    waited with; documents stay as they are. 'kb jobs dismiss' takes failed jobs off the list, those with these IDs or
-    all whose file could not be read; such a file is tried again when it is next sent. With --follow and --json, prints
-    one job a line.
+    was kept: those that failed because of the engine. 'kb jobs drop ID' removes jobs that are not done, with the
+    content they kept; documents stay as they are. 'kb jobs dismiss' takes failed jobs off the list, those with these
+    IDs or all whose file could not be read; such a file is tried again when it is next sent. With --follow and --json,
+    prints one job a line.
     """
     if words and words[0] == RETRY:
         return retry(parse_ids(words[1:]), json)
@@ -68,7 +68,8 @@ def jobs(
     if json:
         output.print_json(answer)
     elif job_id is None:
-        print_jobs(answer["jobs"], f"no job is {status}" if status else f"nothing was added yet; {HOW_TO_ADD}")
+        none_so = "no job has failed" if status == "failed" else f"no job is {status}"
+        print_jobs(answer["jobs"], none_so if status else f"nothing was added yet; {HOW_TO_ADD}")
     else:
         print_job(answer)
     return exit_codes.OK

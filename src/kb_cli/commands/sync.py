@@ -29,7 +29,7 @@ def sync(
         typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path on this machine."),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, in the same words.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")] = False,
     inbox: Annotated[
         bool, typer.Option("--inbox", help="Keep documents even when their files go; not with --delete.")
     ] = False,

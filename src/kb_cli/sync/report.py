@@ -50,7 +50,7 @@ def print_plan(plan: SyncResult, *, json: bool) -> None:
     if rows:
         output.print_table(("WHAT", "SOURCE PATH"), rows)
     summary = summarize(plan.items, plan.selection, deleted=len(plan.deleted), waited=True)
-    output.print_line(f"dry run, nothing is done: {summary}")
+    output.print_line(f"dry run, nothing was done: {summary}")
 
 
 def print_changes(result: SyncResult, prefix: str) -> None:
