@@ -11,6 +11,7 @@ import string
 import subprocess
 import sys
 import time
+import tracemalloc
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,8 +31,9 @@ from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
 from kb.settings import Settings
 from kb.store.blob_place import blobs_apart
+from kb.store.postgres.opening import origin
 from kb.store.postgres.store import WRITING, PostgresStore
-from kb.store.rows import Filter, NewJob
+from kb.store.rows import Content, Filter, NewChunk, NewJob, Place
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
@@ -552,6 +554,11 @@ def test_a_former_content_may_have_the_id_of_one_that_went(filled, in_file, tmp_
         ("DELETE FROM kb.postings WHERE document_id = 9 AND term_id % 2 = 0", "document 9: words"),
         ("UPDATE kb.postings SET places = places || 90 WHERE document_id = 9", "document 9: words"),
         ("UPDATE kb.postings SET document_id = 999999 WHERE document_id = 9", "document 9: words"),
+        ("UPDATE kb.postings SET chunk_id = chunk_id + 999999 WHERE document_id = 9", "document 9: words"),
+        (
+            "INSERT INTO kb.postings SELECT 999999, 9, min(id), 1, 1, '{0}' FROM kb.terms",
+            "document 9: words",
+        ),
         ("UPDATE kb.terms SET chunks = chunks + 1", "full text: "),
         ("DELETE FROM kb.terms WHERE id % 2 = 0", "document "),
         ("UPDATE kb.statistics SET words = 1", "full text: 1 counts"),
@@ -565,6 +572,24 @@ def test_what_differs_is_named(filled, in_postgres, change, named):
         assert connection.execute(change).rowcount > 0
     [told, *_] = migrated(filled, in_postgres, verify_only=True).differences
     assert told.startswith(named)
+
+
+def test_the_words_of_a_long_text_are_compared_in_little_memory_and_told_once(tmp_path):
+    url, vector = database_url(tmp_path), np.full(DIMENSIONS, DIMENSIONS**-0.5, np.float32)
+    text = " ".join(f"word{number}" for number in range(150))
+    chunks = [NewChunk(text, "Header", Place(1, 1, 0, 1))] * 400
+    with open_store(Settings(database_url=url)) as store, store.write() as tx:
+        content = Content("text", "Long", "ab" * 32, chunks, np.tile(vector, (len(chunks), 1)))
+        long = tx.documents.add(content, None, [])
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE kb.postings SET places = places || 90 WHERE chunk_id % 2 = 0")
+    with origin(url, "--to") as copy:
+        tracemalloc.start()
+        try:
+            assert list(copy.full_text_faults()) == [f"document {long}: words"]
+            assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

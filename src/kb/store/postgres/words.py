@@ -9,8 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
+from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter, xor
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -27,7 +31,7 @@ from kb.store.postgres.statements import statements
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,11 +53,16 @@ NO_PHRASE = np.empty((0, 4), np.int64)
 MOST_BEGUN = 10_000
 """How many terms a beginning stands for at most."""
 
-DOCUMENTS = 200
-"""Of how many documents the words are looked at together."""
+DOCUMENTS, ROWS = 200, 1000
+"""Of how many documents the words are asked for together, and how many rows come at a time."""
 
-Posting = tuple[int, int, str, int, tuple[int, ...]]
-"""A chunk and its length, a term that stands there, how often it counts, and where it stands."""
+Posting = tuple[int, str, int, tuple[int, ...]]
+"""The length of a chunk, a term that stands there, how often it counts, and where it stands."""
+
+Words = tuple[tuple[int, int], set[Posting]]
+"""A document's chunk, and its postings."""
+
+chunk_of: Callable[[Words], tuple[int, int]] = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,22 +317,27 @@ class FullText:
         """Yield what differs from the texts: the words of a document, and what is counted of all."""
         ids: list[int] = [document_id for (document_id,) in self._execute(self._sql["select_indexed"])]
         for start in range(0, len(ids), DOCUMENTS):
-            part = ids[start : start + DOCUMENTS]
-            expected, found = self._expected(part), defaultdict[int, set[Posting]](set)
-            for document_id, *posting, places in self._execute(self._sql["select_postings"], (part,)):
-                found[document_id].add((*posting, tuple(places)))
-            yield from (f"document {id_}: words" for id_ in part if expected[id_] != found[id_])
+            yield from (f"document {id_}: words" for id_ in self._wrong(ids[start : start + DOCUMENTS]))
         if wrong := self._execute(self._sql["count_miscounted"]).get:
             yield f"full text: {wrong} counts of what there is"
 
-    def _expected(self, document_ids: Sequence[int]) -> dict[int, set[Posting]]:
-        """Return the postings that documents should have."""
-        expected = defaultdict[int, set[Posting]](set)
-        for document_id, chunk_id, text, header in self._execute(self._sql["select_texts_of"], (document_ids,)):
+    def _wrong(self, document_ids: list[int]) -> list[int]:
+        """Return those of some documents that have other words than their texts. No more than a few chunks are held."""
+        cursor = self._connection.cursor
+        with closing(cursor("texts")) as texts, closing(cursor("postings")) as postings:
+            for rows, name in ((texts, "select_texts_of"), (postings, "select_postings")):
+                rows.itersize = ROWS
+                rows.execute(self._sql[name], (document_ids,))
+            chunks = groupby(merge(self._expected(texts), postings_found(postings), key=chunk_of), chunk_of)
+            wrong = (document_id for (document_id, _), each in chunks if reduce(xor, (words for _, words in each)))
+            return list(dict.fromkeys(wrong))
+
+    def _expected(self, texts: Iterable[tuple[int, int, str, str]]) -> Iterator[Words]:
+        """Yield the postings that chunks should have."""
+        for document_id, chunk_id, text, header in texts:
             chunk = self.new_text(chunk_id, document_id, text, header)
-            postings = ((chunk_id, chunk.length, term, count, tuple(where)) for term, count, where in chunk.postings())
-            expected[document_id].update(postings)
-        return expected
+            postings = {(chunk.length, term, count, tuple(where)) for term, count, where in chunk.postings()}
+            yield (document_id, chunk_id), postings
 
     def _count(self, chunks: Counter[str]) -> dict[str, int]:
         """Count in how many more chunks terms stand; return their ids."""
@@ -356,3 +370,9 @@ def term_of(token: str) -> str:
     """Return the token as an index takes it."""
     raw = token.encode()
     return token if len(raw) <= LONGEST else f"{token[:BEGINNING]}{DIGEST_MARK}{hashlib.sha256(raw).hexdigest()}"
+
+
+def postings_found(rows: Iterable[tuple[Any, ...]]) -> Iterator[Words]:
+    """Yield the postings that chunks have, of those that have some; the rows are in their order."""
+    for chunk, postings in groupby(rows, itemgetter(0, 1)):
+        yield chunk, {(length, term, count, tuple(where)) for *_, length, term, count, where in postings}

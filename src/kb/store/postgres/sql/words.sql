@@ -125,19 +125,19 @@ LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks
 WHERE chunks.document_id = %s ORDER BY chunks.id
 
 -- name: select_texts_of
--- The chunks of some documents with what they stand under.
+-- The chunks of some documents with what they stand under, in order.
 SELECT chunks.document_id, chunks.id, text, COALESCE(header, '') FROM chunks
 LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
-WHERE chunks.document_id = ANY(%s)
+WHERE chunks.document_id = ANY(%s) ORDER BY chunks.document_id, chunks.id
 
 -- name: select_indexed
 -- The documents that have a chunk or a word.
 SELECT document_id FROM chunks UNION SELECT document_id FROM postings ORDER BY document_id
 
 -- name: select_postings
--- Where the words of some documents stand; an empty one is not among the terms.
+-- Where the words of some documents stand, in the order of their chunks; an empty one is not among the terms.
 SELECT document_id, chunk_id, length, COALESCE(term, ''), count, places
-FROM postings LEFT JOIN terms ON terms.id = term_id WHERE document_id = ANY(%s)
+FROM postings LEFT JOIN terms ON terms.id = term_id WHERE document_id = ANY(%s) ORDER BY document_id, chunk_id
 
 -- name: count_miscounted
 -- How many counts are wrong: of the chunks with a term, of the words of a chunk, of chunks and words.
