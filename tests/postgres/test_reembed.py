@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
@@ -20,6 +22,7 @@ from kb.embed.models.fetch import WEIGHTS
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
 from kb.store.postgres import second_vectors
+from kb.store.postgres.opening import origin
 from kb.store.postgres.store import PostgresStore
 from kb.store.rows import Filter, NewJob, VectorSpace
 from tests.http.conftest import added, finished, until_idle
@@ -103,6 +106,35 @@ def test_a_switch_waits_for_no_reader_and_who_deletes_says_that_somebody_reads(u
             tx.second.discard()
             assert tx.second.get() is None
         assert nearest(store, "text 7", SAME_LENGTH) == "text 7"
+
+
+def test_while_a_database_is_moved_who_begins_is_refused_soon_and_nobody_waits_long_behind(url):
+    def seconds(do, *arguments):
+        start = time.monotonic()
+        do(*arguments)
+        return time.monotonic() - start
+
+    def refused_to_begin(store):
+        with pytest.raises(StoreUnavailable, match="Somebody reads"):
+            begun(store)
+
+    def write(store):
+        with store.write() as tx:
+            tx.jobs.add(NewJob("note", text="text"))
+
+    def count(store):
+        with store.read() as tx:
+            tx.second.counts()
+
+    with engine(url) as store, engine(url) as other, ThreadPoolExecutor() as pool:
+        fill(store, 1)
+        with origin(url, "--from"):
+            refusal = pool.submit(seconds, refused_to_begin, store)
+            time.sleep(0.2)
+            meanwhile = [pool.submit(seconds, do, other) for do in (write, count)]
+            assert seconds(found, other, 7) < 1
+            assert max(each.result() for each in (refusal, *meanwhile)) < 2.5
+        begun(store)
 
 
 def test_vectors_that_no_index_holds_are_refused(url):

@@ -24,8 +24,9 @@ WHERE {gone} OR heartbeat_at < now_ms() - make_interval(secs => %(seconds)s)
 RETURNING true
 
 -- name: wait_briefly
--- Who wants a table for itself does not keep everybody waiting until a backup has been read from it.
-SELECT set_config('lock_timeout', '3s', true)
+-- Who wants a table for itself does not keep everybody waiting until a backup has been read from it, and only so long that
+-- autovacuum, which gives way after a second, has ended.
+SELECT set_config('lock_timeout', '1500ms', true)
 
 -- name: delete_second
 -- Nor is there anything else of them.
