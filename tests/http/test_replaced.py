@@ -236,6 +236,15 @@ async def test_a_note_may_be_said_again_to_replace_what_it_does(api, word):
     assert [(await api.document(each))["replaces"] for each in (second, third, keyed)] == [first, second, third]
 
 
+async def test_a_note_that_is_said_to_replace_what_it_does_in_turn_leaves_those_in_between_in_their_places(api, word):
+    first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
+    keyed = await noted(api, f"{word} four", source_path=f"/{word}", replaces=third)
+    assert await noted(api, f"{word} three", replaces=first) == third
+    assert await noted(api, f"{word} five", source_path=f"/{word}", replaces=first) == keyed
+    assert await found(api, word) == {first: keyed, second: keyed, third: keyed, keyed: None}
+    assert [(await api.document(each))["replaces"] for each in (second, third, keyed)] == [first, second, third]
+
+
 async def test_a_note_whose_successor_was_deleted_is_replaced_anew(api, word):
     first, second = await chain(api, f"{word} one", f"{word} two")
     await api.delete_document(second)

@@ -32,7 +32,8 @@ def check_is_note(tx: Transaction, replaced: int) -> None:
 def check_is_current(tx: Transaction, replaced: int, content_hash: str, source_path: str | None) -> None:
     """Refuse a second note in the place of one, which would part the succession.
 
-    A note that is there already, with this content or at this path, may be said to replace again what it replaces.
+    A note that is there already, with this content or at this path, may be said to replace again what it replaces, be
+    it in turn.
 
     Raises:
         AlreadyReplaced: another note replaces this one.

@@ -82,14 +82,18 @@ def without_given_tags(content: Content, document: Document, given: Sequence[str
 def _linked(tx: Transaction, content: Content, document: Document | None, author: Author) -> Content:
     """Return content that replaces a document that is there, and another than its own; or what its own replaces.
 
-    Where its own was replaced by that one before, it stands behind it from now on: what was said last holds.
+    Where its own was replaced by that one before, it stands behind it from now on: what was said last holds. Where its
+    own stands in the place of that one already, if only in turn, it keeps its link: those in between keep their places.
     """
     wanted = content.replaces
     if document is None:
         return content if wanted is None or tx.documents.get(wanted) else replace(content, replaces=None)
     if wanted in (None, document.id) or tx.documents.get(wanted) is None:
         return replace(content, replaces=document.replaces)
-    if wanted in tx.documents.successors([document.id]).get(document.id, ()):
+    successors = tx.documents.successors([document.id, wanted])
+    if document.id in successors.get(wanted, ()):
+        return replace(content, replaces=document.replaces)
+    if wanted in successors.get(document.id, ()):
         tx.history.unlink(document.id, author)
     return content
 
