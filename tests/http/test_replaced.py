@@ -250,3 +250,48 @@ async def test_a_note_whose_successor_was_deleted_is_replaced_anew(api, word):
     await api.delete_document(second)
     third = await noted(api, f"{word} three", replaces=first)
     assert await found(api, word) == {first: third, third: None}
+
+
+async def test_a_note_that_comes_back_does_not_replace_what_another_one_replaces_by_now(api, word):
+    first, binned = await chain(api, f"{word} one", f"{word} two")
+    other = await noted(api, f"{word} other")
+    again = await noted(api, f"{word} three", source_path=f"/{word}", replaces=other)
+    await api.delete_document(binned)
+    third = await noted(api, f"{word} four", replaces=first)
+    await api.restore(binned)
+    assert await found(api, word) == {first: third, third: None, binned: None, other: again, again: None}
+    assert (await api.document(binned))["replaces"] is None
+    with pytest.raises(AlreadyReplaced, match=f"replace {third} instead"):
+        await noted(api, f"{word} two", replaces=first)
+    await api.delete_document(third)
+    await noted(api, f"{word} two", replaces=first)
+    await api.restore(third)
+    assert (await found(api, word))[first] == binned
+    await api.revert(third, 1)
+    assert (await found(api, word))[first] == binned
+    assert (await api.document(third))["replaces"] is None
+
+
+async def test_a_note_whose_place_went_on_from_a_deleted_one_is_not_parted_by_what_comes_back(api, word):
+    first, second = await chain(api, f"{word} one", f"{word} two")
+    await api.delete_document(second)
+    third = await noted(api, f"{word} three", replaces=first)
+    last = await noted(api, f"{word} four", replaces=third)
+    await api.delete_document(third)
+    await api.restore(second)
+    assert await found(api, word) == {first: last, last: None, second: None}
+
+
+async def test_undo_gives_back_the_places_that_notes_took_from_each_other(api, word):
+    first, second = await chain(api, f"{word} one", f"{word} two")
+    other = await noted(api, f"{word} other")
+    keyed = await noted(api, f"{word} three", source_path=f"/{word}", replaces=other)
+    since = await moment()
+    await api.delete_document(second)
+    assert await noted(api, f"{word} four", source_path=f"/{word}", replaces=first) == keyed
+    last = await noted(api, f"{word} five", replaces=other)
+    undone = await api.undo(since)
+    assert not any(step["skipped"] for step in undone["steps"])
+    assert await found(api, word) == {first: second, second: None, other: keyed, keyed: None}
+    assert (await api.undo(since))["steps"] == []
+    assert last not in await found(api, word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kb.api.errors import AlreadyReplaced, NotANote, NotFound
@@ -9,7 +10,10 @@ from kb.api.models import NOTE
 from kb.documents.lookup import missing_document
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from kb.store.protocol import Transaction
+    from kb.store.rows import Content
 
 
 def check_is_note(tx: Transaction, replaced: int) -> None:
@@ -48,3 +52,19 @@ def check_is_current(tx: Transaction, replaced: int, content_hash: str, source_p
         raise AlreadyReplaced(
             f"replaces: note {replaced} is replaced by note {successors[-1]} already; replace {successors[-1]} instead."
         )
+
+
+def others_in_place(tx: Transaction, document_id: int, replaced: int) -> set[int]:
+    """Return what stands in the place of a note, but for a document that may replace it and what replaced that one."""
+    successors = tx.documents.successors([replaced, document_id])
+    return set(successors.get(replaced, ())).difference([document_id], successors.get(document_id, ()))
+
+
+def without_taken_place(tx: Transaction, document_id: int, content: Content, together: Collection[int] = ()) -> Content:
+    """Return what a document comes back with: a link only if no other note was put in that place meanwhile.
+
+    `together` are documents that become again what they were with it, and are in nobody's way.
+    """
+    if content.replaces is None or others_in_place(tx, document_id, content.replaces).issubset(together):
+        return content
+    return replace(content, replaces=None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import NotInBin, Occupied
 from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
+from kb.documents.replacement import without_taken_place
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft, embed_draft
 from kb.ingest.models import again_if_model_changed
@@ -32,10 +33,12 @@ def revert(
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,
     check: Callable[[Transaction], None] = lambda _: None,
+    together: Collection[int] = (),
 ) -> Document:
     """Make a document what one of its versions was; return it. The versions in between stay.
 
-    `check` may raise before it changes.
+    It does not replace again what another note replaces now. `check` may raise before it changes; `together` are the
+    documents that become with it what they were.
 
     Raises:
         NotFound: there is no such document or version.
@@ -52,7 +55,7 @@ def revert(
         document = existing_document(tx, document_id)
         check_match(document, if_match)
         check(tx)
-        _write(tx, document, version, content, author)
+        _write(tx, document, version, without_taken_place(tx, document_id, content, together), author)
         document = existing_document(tx, document_id)
     originals.sweep(store)
     return document
@@ -66,10 +69,12 @@ def restore(
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,
     check: Callable[[Transaction], None] = lambda _: None,
+    together: Collection[int] = (),
 ) -> Document:
     """Bring a document back from the bin, with the attachments that went with it; return it.
 
-    `check` may raise before they come back.
+    It does not replace again what another note replaces now. `check` may raise before they come back; `together` are
+    the documents that become with it what they were.
 
     Raises:
         NotFound: there is no such document.
@@ -85,7 +90,8 @@ def restore(
         check(tx)
         for (each, _), content in zip(kept, contents, strict=True):
             if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
-                tx.history.restore(each.document.id, content, author)
+                placed = without_taken_place(tx, each.document.id, content, together)
+                tx.history.restore(each.document.id, placed, author)
                 tx.jobs.retry_parts(each.document.id)
         return existing_document(tx, document_id)
 
@@ -122,7 +128,8 @@ def _write(tx: Transaction, document: Document, version: Version, content: Conte
     former, tags = version.document, version.document.tags
     # What came inside another document is where that one is.
     is_moved = former.source_path != document.source_path and tx.documents.part_of(document.id) is None
-    is_same = is_same_content(replace(document, source_path=former.source_path), former)
+    becomes = replace(former, replaces=content.replaces)
+    is_same = is_same_content(replace(document, source_path=former.source_path), becomes)
     if not is_moved and is_same and set(tags) == set(document.tags):
         return
     if is_moved:

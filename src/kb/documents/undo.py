@@ -96,6 +96,8 @@ def undo(
         Invalid, HistoryGone: it is not known how things stood at that moment.
     """
     author = replace(author, why=author.why or f"undo since {since.isoformat()}")
+    steps = plan(store, since, key)
+    together = {step.document_id for step in steps if not step.skipped}
 
     def done(step: Step) -> Step:
         try:
@@ -104,11 +106,20 @@ def undo(
                 if step.action == "delete":
                     delete(store, originals, step.document_id, author, _unchanged(step))
                 if step.action == "restore":
-                    restore(store, embedder, step.document_id, author, checkpoint, _unchanged(step))
+                    restore(store, embedder, step.document_id, author, checkpoint, _unchanged(step), together)
             if step.version is not None:
                 is_as_planned = _unchanged(replace(step, state=_state_of_restored(step)))
                 revert(
-                    store, embedder, originals, step.document_id, step.version, None, author, checkpoint, is_as_planned
+                    store,
+                    embedder,
+                    originals,
+                    step.document_id,
+                    step.version,
+                    None,
+                    author,
+                    checkpoint,
+                    is_as_planned,
+                    together,
                 )
         except Stopped:
             raise
@@ -116,7 +127,7 @@ def undo(
             return replace(step, skipped=error.detail)
         return step
 
-    return _in_turn(plan(store, since, key), done)
+    return _in_turn(steps, done)
 
 
 def plan(store: Store, since: datetime, key: str | None = None) -> list[Step]:

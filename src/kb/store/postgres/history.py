@@ -136,7 +136,7 @@ class PostgresHistory:
     def restore(self, document_id: int, content: Content, author: Author) -> None:
         """Bring a document back from the bin, with the content that it had."""
         [binned] = self._binned("bin.document_id = %s", document_id)
-        columns = field_values(author) | {"id": document_id, "now": self._documents.now}
+        columns = field_values(author) | {"id": document_id, "now": self._documents.now, "replaces": content.replaces}
         self._execute(self._sql["restore_document"], columns)
         self._execute(self._sql["delete_binned"], (document_id,))
         self._documents.add_chunks(document_id, content)

@@ -83,7 +83,7 @@ INSERT INTO documents (
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
-  source, replaces
+  source, :replaces
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: delete_binned
