@@ -538,6 +538,52 @@ def test_what_replaces_what_and_comes_from_where_comes_along(tmp_path, model_fil
         assert list(verify_data(other.settings)) == []
 
 
+def test_what_replaces_what_here_holds_against_an_export_that_has_it_the_other_way_round(
+    tmp_path, model_files, embedder
+):
+    for name, pairs in (("later", {"/x": "/y"}), ("earlier", {"/y": "/x"})):
+        data, other = (RealData(tmp_path / name / side, model_files) for side in ("there", "here"))
+        with_links(data, embedder, ["/x", "/y"], pairs)
+        with_links(other, embedder, ["/x", "/y"], {replaced: by for by, replaced in pairs.items()})
+        before = links(other)
+        export(data.settings, tmp_path / name / "export", as_notes=False)
+        for _ in range(2):
+            import_folder(other.settings, tmp_path / name / "export", lambda _: None)
+            assert links(other) == before
+
+
+def test_an_import_puts_no_second_note_in_the_place_of_one(tmp_path, model_files, embedder):
+    for name, first, second in (("later", "/a", "/old"), ("earlier", "/old", "/a")):
+        data, other = (RealData(tmp_path / name / side, model_files) for side in ("there", "here"))
+        with_links(data, embedder, [first, second], {"/a": "/old"})
+        with_links(other, embedder, ["/old", "/b"], {"/b": "/old"})
+        export(data.settings, tmp_path / name / "export", as_notes=False)
+        for _ in range(2):
+            import_folder(other.settings, tmp_path / name / "export", lambda _: None)
+            assert links(other) == {"/old": None, "/b": "/old", "/a": None}
+
+
+def test_a_note_with_another_text_here_replaces_what_comes_after_it_in_the_export(tmp_path, model_files, embedder):
+    data, other = (RealData(tmp_path / side, model_files) for side in ("there", "here"))
+    with_links(data, embedder, ["/x", "/y"], {"/x": "/y"})
+    with other.open() as store:
+        write(store, embedder, "Another text.", "/x")
+    export(data.settings, tmp_path / "export", as_notes=False)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert links(other) == {"/x": "/y", "/y": None}
+
+
+def with_links(data, embedder, paths, pairs):
+    """Write a note at each path, and let some of them replace others."""
+    with data.open() as store:
+        for path in paths:
+            write(store, embedder, f"Note {path}.", path)
+        with store.read() as tx:
+            ids = {path: tx.documents.at_path(path).id for path in paths}
+        for path, replaced in pairs.items():
+            write(store, embedder, f"Note {path}.", path, replaces=ids[replaced])
+
+
 def write(store, embedder, text, path, **origin):
     made = replace(embed_draft(draft_note(text, None, embedder), embedder), **origin)
     with store.write() as tx:

@@ -18,6 +18,7 @@ from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.documents.originals import Originals
+from kb.documents.replacement import others_in_place
 from kb.documents.save import merge
 from kb.documents.staging import discard, stage
 from kb.embed.open import open_embedder
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NOT_THERE: Final = 0
+"""The id of no document."""
 SLICE: Final = 64
 """How many chunks are embedded, and written in one transaction, at least."""
 
@@ -183,6 +186,7 @@ class _Arrival:
         self._met: set[int] = set()
         self._in_bin: set[int] = set()
         self._unlinked: dict[int, int] = {}
+        self._linked: set[int] = set()
 
     def keep_originals(self, part: Sequence[Arriving]) -> None:
         """Copy the files that documents came from.
@@ -223,7 +227,16 @@ class _Arrival:
     def link(self, tx: SqliteTransaction) -> None:
         """Let documents replace what came after them."""
         for document_id, exported in self._unlinked.items():
-            set_replaced(tx, document_id, self._became(exported))
+            replaces = self._became(exported)
+            if replaces and self._may_link(tx, document_id, replaces):
+                set_replaced(tx, document_id, replaces)
+                self._linked.add(document_id)
+
+    def _may_link(self, tx: SqliteTransaction, document_id: int, replaces: int) -> bool:
+        """Return whether a document may replace another: not one that is behind it, or replaced, by a link of here."""
+        behind = tx.documents.successors([document_id]).get(document_id, [])
+        in_the_way = others_in_place(tx, document_id, replaces).union({replaces}.intersection(behind))
+        return in_the_way.issubset(self._linked)
 
     def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:
         """Write what is known of a document in the bin; return its id if it was not there."""
@@ -262,24 +275,31 @@ class _Arrival:
         if same := [found for found in find_same(tx, document) if found.id not in self._met]:
             there = min(same, key=partial(_unlikeness, document))
             self._merge(tx, document, content, there, [*document.tags, *there.tags], is_same=True)
-            if there.replaces is None:
-                self._link_later(there.id, document, content)
             return None
         at_path = tx.documents.at_path(document.source_path) if document.source_path else None
         if at_path is None or at_path.id in self._met:
             self.imported.added += 1
-            added = add_exact(tx, document, content, part_of, each.number, each.author)
+            placed = self._placed(tx, NOT_THERE, content)
+            added = add_exact(tx, document, placed, part_of, each.number, each.author)
             self._met.add(added)
             self._ids[document.id] = added
-            self._link_later(added, document, content)
+            self._link_later(added, document, placed)
             return added
         self.imported.replaced += 1
         self._merge(tx, document, content, at_path, document.tags, is_same=False)
         return None
 
+    def _placed(self, tx: SqliteTransaction, document_id: int, content: Content) -> Content:
+        """Return content that replaces something only where what is here already lets it."""
+        if content.replaces is None or self._may_link(tx, document_id, content.replaces):
+            return content
+        return replace(content, replaces=None)
+
     def _link_later(self, document_id: int, document: Document, content: Content) -> None:
-        """Remember what it replaces, if that comes after it."""
-        if document.replaces and content.replaces is None:
+        """Remember what it replaces, if that comes after it; or that its link is the one of the export."""
+        if content.replaces is not None:
+            self._linked.add(document_id)
+        elif document.replaces:
             self._unlinked[document_id] = document.replaces
 
     def _merge(
@@ -296,7 +316,10 @@ class _Arrival:
         self.imported.tagged += not set(document.tags).issubset(there.tags)
         self._met.add(there.id)
         self._ids[document.id] = there.id
-        merge(tx, there, content, tags, is_same=is_same)
+        placed = self._placed(tx, there.id, content)
+        merge(tx, there, placed, tags, is_same=is_same)
+        if there.replaces is None or placed.replaces is not None:
+            self._link_later(there.id, document, placed)
 
 
 def _unlikeness(document: Document, there: Document) -> tuple[bool, bool, int]:
