@@ -493,6 +493,8 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
     second, refused = ended(store, seven).document_id, ended(store, eight)
     assert (refused.status, refused.document_id, remedy_of(refused.error)) == ("failed", None, "retry")
     assert f"note {first} is replaced by note {second} already; replace {second} instead" in refused.error
+    remedy = f"Send it again with replaces={second}, or try the job again once note {second} is deleted."
+    assert refused.error.endswith(f" {remedy}")
     with store.write() as tx:
         assert tx.documents.successors([first]) == {first: [second]}
         tx.history.discard(second, NOBODY)

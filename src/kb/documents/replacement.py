@@ -54,6 +54,12 @@ def check_is_current(tx: Transaction, replaced: int, content_hash: str, source_p
         )
 
 
+def way_out(tx: Transaction, replaced: int) -> str:
+    """Return what the sender of a note can do that was to replace another one, in whose place a note stands by now."""
+    current = tx.documents.successors([replaced])[replaced][-1]
+    return f"Send it again with replaces={current}, or try the job again once note {current} is deleted."
+
+
 def others_in_place(tx: Transaction, document_id: int, replaced: int) -> set[int]:
     """Return what stands in the place of a note, but for a document that may replace it and what replaced that one."""
     successors = tx.documents.successors([replaced, document_id])

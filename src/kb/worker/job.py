@@ -16,7 +16,7 @@ from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unr
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.blobs.protocol import staged_as
 from kb.documents.attachments import staged_jobs
-from kb.documents.replacement import check_is_current
+from kb.documents.replacement import check_is_current, way_out
 from kb.documents.save import save
 from kb.documents.staging import discard
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
@@ -239,7 +239,9 @@ class Ingestion:
                     check_is_current(mine, content.replaces, content.content_hash, job.source_path)
                 saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
             except (Forbidden, AlreadyReplaced) as error:  # as others wrote meanwhile; nothing is written yet
-                tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}")
+                replaced = content.replaces if isinstance(error, AlreadyReplaced) else None
+                remedy = f" {way_out(mine, replaced)}" if replaced else ""
+                tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}{remedy}")
                 self._discard(attached)
                 return "gave_up"
             self._finish(mine, tx, job, saved, content, attached)
