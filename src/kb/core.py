@@ -116,10 +116,11 @@ def open_core(
         StartError: the data directory, the model or the database cannot be used.
     """
     forbid_inspection()
-    for folder in (settings.data_dir, settings.staging_dir, settings.files_dir):
-        make_folder(folder, "KB_DATA_DIR")
+    make_folder(settings.data_dir, "KB_DATA_DIR")
     stack.enter_context(sole_user(lock_of(settings.data_dir)))
     complete_restore(settings)
+    for folder in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
+        make_folder(folder, "KB_DATA_DIR")
     found, space, wanted = open_models(settings, instruments)
     embedder = ActiveModel(found)
     embedder.embed_passages(["warm"])

@@ -1,4 +1,4 @@
-"""A restore that is killed when everything is unpacked, before any of it has its place."""
+"""A restore that is killed: when everything is unpacked, before any of it has its place, or later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from kb.maintenance.restore import restore_backup
 from kb.settings import Settings
 
-renames = iter(range(2 if sys.argv[3] else 1))  # of what is unpacked, in each folder
+renames = iter(range(int(sys.argv[4])))
 
 def count(event, _):
     if event == "os.rename" and next(renames, None) is None:
@@ -24,6 +24,13 @@ restore_backup(Settings(data_dir=sys.argv[1], database_url=sys.argv[3] or None),
 
 
 def cut_off_restore(data_dir, backups, database_url=""):
-    """Restore the newest of some backups so."""
-    killed = subprocess.run([sys.executable, "-c", RESTORE, data_dir, backups, database_url], check=False)
-    assert killed.returncode == -signal.SIGKILL
+    """Restore the newest of some backups so, before anything has its place."""
+    renames = 2 if database_url else 1  # of what is unpacked, in each folder
+    assert is_killed_after(renames, data_dir, backups, database_url)
+
+
+def is_killed_after(renames, data_dir, backups, database_url=""):
+    """Restore the newest of some backups, kill that after some renames, and say whether there were more to come."""
+    ended = subprocess.run([sys.executable, "-c", RESTORE, data_dir, backups, database_url, str(renames)], check=False)
+    assert ended.returncode in (0, -signal.SIGKILL)
+    return ended.returncode != 0

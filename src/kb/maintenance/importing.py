@@ -147,10 +147,12 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     documents = (each.document for each in _with_versions(folder))
     exported = {document.id: (document.content_hash, document.created_at) for document in documents}
     path = database_path(settings.database_url, settings.data_dir)
-    for each in (settings.data_dir, path.parent, settings.staging_dir, settings.files_dir):
+    for each in (settings.data_dir, path.parent):
         make_folder(each, "KB_DATA_DIR")
     with sole_user(lock_of(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
+        for each in (settings.staging_dir, settings.files_dir):  # a restore may have set them aside
+            make_folder(each, "KB_DATA_DIR")
         embedder = open_embedder(settings.model_dir, settings.data_dir, settings.device, settings.precision)
         chunker, arrival = Chunker(embedder), _Arrival(settings, folder)
         space = VectorSpace.of(embedder.spec, settings.model_dir)

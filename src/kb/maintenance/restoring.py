@@ -12,6 +12,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kb.api.errors import StoreError
 from kb.filesystem import sync
 from kb.maintenance.inbox import TAKEN
 from kb.running import lock_of
@@ -35,6 +36,9 @@ def complete_restore(settings: Settings) -> list[Path]:
 
     For who has the locks of the data directory and of the database, before the database is opened. What is in
     PostgreSQL is never restored so.
+
+    Raises:
+        StoreError: something came into a place that was cleared before.
     """
     if is_postgres(settings.database_url):
         return []
@@ -48,7 +52,7 @@ def finish_restore(settings: Settings) -> None:
     """Finish a restore that was cut off, if there is one, for who does not have the locks.
 
     Raises:
-        StoreError: it is under way, or something else uses the data.
+        StoreError: it is under way, or something else uses the data, or came into a place that was cleared before.
     """
     if is_postgres(settings.database_url):
         return
@@ -114,13 +118,17 @@ class Places:
 
 
 def _swap(unpacked: Path, aside: Path) -> None:
-    """Set aside what is in the places of what was unpacked, and move that in; what was begun before is finished."""
+    """Set aside what is in the places of what was unpacked, and move that in; what was begun before is finished.
+
+    Raises:
+        StoreError: something came into a place that was cleared before.
+    """
     root = unpacked.parent
     aside.mkdir(exist_ok=True, mode=0o700)
     for new in sorted(unpacked.iterdir()):
         for old in (root / new.name, *(root / f"{new.name}{ending}" for ending in LOGS)):
             if old.exists():
-                old.rename(aside / old.name)
+                _set_aside(old, aside / old.name)
         for folder in (aside, root):
             sync(folder)
         new.rename(root / new.name)
@@ -128,3 +136,15 @@ def _swap(unpacked: Path, aside: Path) -> None:
     unpacked.rmdir()
     if not any(aside.iterdir()):
         aside.rmdir()
+
+
+def _set_aside(old: Path, target: Path) -> None:
+    if not target.exists():
+        old.rename(target)
+    elif old.is_dir() and not any(old.iterdir()):  # made by a start of an earlier kb
+        old.rmdir()
+    else:
+        raise StoreError(
+            f"A restore was cut off when it had set aside {target}, and something else has become {old} since: move"
+            " that elsewhere, and the restore is finished."
+        )
