@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 
 import pytest
 
 from kb.client.client import EngineClient
 from kb.maintenance.archive import backup_folders
 from tests.http.conftest import added
+from tests.support.cut_off import is_killed_after
 from tests.support.eventually import eventually_async
 from tests.support.store_v2 import connect
 
@@ -42,6 +44,31 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     assert outside("doctor", "--fix", env=here).returncode == 0
     assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0
+
+
+async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that_brought(
+    outside, here, start_server, tmp_path
+):
+    data, backups = tmp_path / "data", tmp_path / "backups"
+    with start_server(data) as server:
+        async with EngineClient(server.url) as client:
+            await added(client, "The key is under the mat.")
+        server.stop()
+    with closing(connect(data / "kb.db")) as connection:
+        connection.execute("DELETE FROM chunks_vec")
+    assert outside("backup", backups, env=here).returncode == 0
+    assert is_killed_after(4, data, backups)
+    assert not (data / "kb.db").exists()
+    told = outside("doctor", env=here)
+    assert (told.returncode, told.stderr) == (1, "")
+    assert told.stdout == (
+        "restore: a restore was cut off; the next start finishes it, too (kb doctor --fix mends it)\n"
+    )
+    mended = outside("doctor", "--fix", env=here)
+    assert (mended.returncode, mended.stderr) == (0, "")
+    assert {line.partition(": ")[2] for line in mended.stdout.splitlines()} == {"well"}
+    with closing(connect(data / "kb.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM chunks_vec").get == 1
 
 
 def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here, tmp_path):

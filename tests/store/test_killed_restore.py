@@ -7,7 +7,9 @@ import shutil
 import pytest
 
 from kb.api.errors import StoreError
+from kb.ingest.chunk import Chunker
 from kb.maintenance.backup import back_up
+from kb.maintenance.doctor import examine, is_well, mend
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
 from kb.maintenance.restoring import complete_restore
@@ -38,7 +40,8 @@ class Killed:
 
     def add(self, place, text):
         with place.open() as store:
-            place.add_file(store, text, vectors=self.embedder.embed_passages([text]))
+            passage = Chunker(self.embedder).passage("A title", text)
+            place.add_file(store, text, vectors=self.embedder.embed_passages([passage]))
 
     def copy(self, renames):
         """A copy of the data, and whether the restore of it was killed after some renames, before its end."""
@@ -94,6 +97,24 @@ def test_a_restore_that_is_killed_is_finished_by_a_start_and_by_an_import(killed
     assert outcomes[0] == {BACKED_UP, LATER}
     assert all(outcome == {BACKED_UP} for outcome in outcomes[1:])
     assert len(outcomes) > 6
+
+
+def test_the_doctor_tells_of_a_restore_that_was_killed_at_any_moment_and_finishes_it(killed):
+    was_killed, renames, told = True, 0, []
+    while was_killed:
+        folder, was_killed = killed.copy(renames)
+        settings = killed.settings_of(folder)
+        before, found = contents(folder), examine(settings)
+        told.append(bool(found["restore"][0]))
+        assert not told[-1] or contents(folder) == before
+        assert told[-1] is bool(list(folder.glob("restoring-*[0-9]")))
+        mend(settings, found, lambda *_: None)
+        assert is_well(examine(settings))
+        outcome = killed.place(folder.name).state()[2].values()
+        assert list(outcome) == [text.encode() for text in (BACKED_UP, LATER)[: 2 - bool(renames)]]
+        renames += 1
+    assert told == [False, *[True] * (len(told) - 2), False]
+    assert len(told) > 6
 
 
 @pytest.mark.parametrize("name", ["files", "staging"])

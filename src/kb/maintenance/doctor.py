@@ -43,6 +43,9 @@ SAMPLE: Final = 16
 SAME: Final = 0.99
 """The cosine of two vectors of one text; precisions differ less."""
 
+RESTORE: Final = "restore"
+"""The check whether a restore was cut off."""
+
 LOW_SPACE: Final = 256 << 20
 CUT_OFF: Final = (".new", ".new-journal", ".new-wal", ".new-shm")
 """How what a reindex writes ends, after the database's name."""
@@ -54,9 +57,13 @@ Examined = dict[str, tuple[list[str], Remedy]]
 def examine(settings: Settings, on_check: Callable[[str], None] = lambda _: None) -> Examined:
     """Return what is wrong. Nothing is written; an engine may be at work.
 
+    Where a restore was cut off, that is all: what is there is partly what was, or not there at all.
+
     Raises:
         StoreError: there is no database that could be looked at.
     """
+    if faults := list(_unfinished_restore(settings)):
+        return {RESTORE: (faults, Remedy.ROWS)}
     found: Examined = {}
     with closing(_open(settings)) as database:
         for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
@@ -119,7 +126,7 @@ def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Che
     """Return the checks of the model, the folders, the disk and the backups."""
     path = database_path(settings.database_url, settings.data_dir)
     return [
-        Check("restore", partial(_unfinished_restore, settings), Remedy.ROWS),
+        Check(RESTORE, partial(_unfinished_restore, settings), Remedy.ROWS),
         Check("model", partial(_foreign_vectors, database, path, settings), Remedy.VECTORS),
         Check("stray files", partial(_strays, settings), Remedy.NOTICE),
         Check("leftovers", partial(_leftovers, path, settings), Remedy.FILES),

@@ -26,6 +26,8 @@ def doctor(
         def look() -> Any:  # noqa: ANN401 - the engine's type
             return maintenance.examine(settings, lambda name: show_status(f"checking {name}"))
 
+        if fix:  # what is wrong is looked for in what was restored
+            require("kb.maintenance.restoring").finish_restore(settings)
         found = look()
         if fix and any(faults for faults, _ in found.values()):
             maintenance.mend(settings, found, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
