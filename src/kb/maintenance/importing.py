@@ -143,9 +143,8 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         StartError: the engine runs, the export cannot be read, or the model or the database cannot be used.
     """
     about = _about(folder)
-    # Nothing is written of an export that does not hold together.
-    documents = (each.document for each in _with_versions(folder))
-    exported = {document.id: (document.content_hash, document.created_at) for document in documents}
+    for _ in _with_versions(folder):  # nothing is written of an export that does not hold together
+        pass
     path = database_path(settings.database_url, settings.data_dir)
     for each in (settings.data_dir, path.parent):
         make_folder(each, "KB_DATA_DIR")
@@ -158,7 +157,7 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
         space = VectorSpace.of(embedder.spec, settings.model_dir)
         with translated_errors(), closing(SqliteStore(path, space)) as store:
             with store.read() as tx:
-                arrival.is_into_new = is_new(tx) or is_cut_off(tx, exported)
+                arrival.is_into_new = is_new(tx) or is_cut_off(tx, _made(folder))
             for part in _slices(_with_versions(folder)):
                 held = [chunks for each in part for chunks in each.held]
                 inputs = [chunker.passage(chunk.header, chunk.text) for chunks in held for chunk in chunks]
@@ -369,6 +368,12 @@ def _with_versions(folder: Path) -> Iterator[Arriving]:
             yield Arriving(versions[-1].version.document, versions[-1].part_of, (), former=versions)
         else:
             raise StoreError(f"{folder / VERSIONS}: document {document_id} is neither there nor in the bin.")
+
+
+def _made(folder: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the id of each document of an export, the hash of what it holds and when it was made, by ascending id."""
+    for each in _with_versions(folder):
+        yield each.document.id, each.document.content_hash, each.document.created_at
 
 
 def _read(path: Path, parse: Callable[[bytes], T]) -> Iterator[T]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -279,16 +278,19 @@ def is_new(tx: SqliteTransaction) -> bool:
     return not any(last for (last,) in tx.connection.execute("SELECT id FROM last_ids").fetchall())
 
 
-def is_cut_off(tx: SqliteTransaction, exported: Mapping[int, tuple[str, str]]) -> bool:
+def is_cut_off(tx: SqliteTransaction, exported: Iterator[tuple[int, str, str]]) -> bool:
     """Return whether all that was ever written are the first of these documents, but not all of them.
 
-    `exported` has by ascending id the hash of what each holds and when it was made.
+    `exported` has by ascending id the id of each, the hash of what it holds and when it was made.
     """
     execute, sql = tx.connection.execute, statements("transfer")
-    rows: list[Any] = execute(sql["select_made"]).fetchall()
-    first = islice(exported.items(), len(rows))
-    made = [(document_id, content_hash, _as_stored(at)) for document_id, (content_hash, at) in first]
-    return 0 < len(rows) < len(exported) and rows == made and not execute(sql["is_worked_on"]).get
+    is_any = False
+    for row in execute(sql["select_made"]):
+        document_id, content_hash, at = next(exported, (None, None, None))
+        if row != (document_id, content_hash, _as_stored(at)):
+            return False
+        is_any = True
+    return is_any and next(exported, None) is not None and not execute(sql["is_worked_on"]).get
 
 
 def skip_ids(tx: SqliteTransaction, last: int) -> None:
