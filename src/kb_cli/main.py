@@ -23,7 +23,7 @@ from kb_cli.runtime.config import selected_profile
 from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.options import Profile  # noqa: TC001 - typer reads it when it runs
 from kb_cli.runtime.output import print_error, print_line
-from kb_cli.runtime.own_words import in_own_words
+from kb_cli.runtime.rephrase import rephrase
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
 COMMANDS: Final = {
@@ -224,7 +224,7 @@ def run(args: list[str]) -> int:
     except KbError as error:
         lines = error.extra.get("nearest_lines")
         nearest = " | ".join(map(repr, lines)) if isinstance(lines, list) else ""
-        detail = in_own_words(error.detail)
+        detail = rephrase(error.detail)
         print_error(f"{detail} The nearest lines are: {nearest}." if nearest else detail)
         return exit_codes.code_of(error)
     except typer.TyperException as error:

@@ -227,20 +227,13 @@ async def test_a_note_that_is_replaced_already_is_replaced_by_no_second_one(api,
     assert await noted(api, f"{word} new", replaces=third)
 
 
-async def test_a_note_may_be_said_again_to_replace_what_it_does(api, word):
+async def test_a_note_may_be_said_again_to_replace_what_it_does_directly_or_in_turn(api, word):
     first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
     keyed = await noted(api, f"{word} four", source_path=f"/{word}", replaces=third)
-    assert await noted(api, f"{word} two", replaces=first) == second
-    assert await noted(api, f"{word} five", source_path=f"/{word}", replaces=third) == keyed
-    assert await found(api, word) == {first: keyed, second: keyed, third: keyed, keyed: None}
-    assert [(await api.document(each))["replaces"] for each in (second, third, keyed)] == [first, second, third]
-
-
-async def test_a_note_that_is_said_to_replace_what_it_does_in_turn_leaves_those_in_between_in_their_places(api, word):
-    first, second, third = await chain(api, f"{word} one", f"{word} two", f"{word} three")
-    keyed = await noted(api, f"{word} four", source_path=f"/{word}", replaces=third)
-    assert await noted(api, f"{word} three", replaces=first) == third
-    assert await noted(api, f"{word} five", source_path=f"/{word}", replaces=first) == keyed
+    for said, replaced, note in (("two", first, second), ("three", first, third)):
+        assert await noted(api, f"{word} {said}", replaces=replaced) == note
+    for said, replaced in (("five", third), ("six", first)):
+        assert await noted(api, f"{word} {said}", source_path=f"/{word}", replaces=replaced) == keyed
     assert await found(api, word) == {first: keyed, second: keyed, third: keyed, keyed: None}
     assert [(await api.document(each))["replaces"] for each in (second, third, keyed)] == [first, second, third]
 

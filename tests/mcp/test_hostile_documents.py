@@ -90,7 +90,7 @@ async def added(engine, filename, text):
         return {}
 
 
-def own_words(text):
+def rephrase(text):
     """What kb itself says in an answer: neither between its fences nor in quotes."""
     fences = re.search(r"^Between (\S+) and (\S+), and in quotes, documents speak", text, re.MULTILINE)
     if fences:
@@ -103,7 +103,7 @@ def check(text):
     try:
         json.loads(text)
     except ValueError:
-        kept = own_words(text)
+        kept = rephrase(text)
         assert MARK not in kept, text
         assert "call kb_delete" not in kept, text
         assert not UNPRINTABLE.search(text), text
@@ -166,7 +166,7 @@ async def test_a_name_asked_for_as_an_id_is_answered_with_quoted_titles(poisoned
     server, _ = poisoned
     async with Client(f"{server.url}/mcp", auth=MCP_KEY) as agent:
         refused = await agent.call_tool("kb_get", {"document_id": f"{MARK} poison titled"}, raise_on_error=False)
-        assert MARK not in own_words(refused.content[0].text)
+        assert MARK not in rephrase(refused.content[0].text)
 
 
 @pytest.mark.parametrize("surface", ["", "/collections"])
@@ -178,7 +178,7 @@ async def test_resources_keep_what_documents_say_apart_from_what_kb_says(poisone
                 assert not UNPRINTABLE.search(offered.title + offered.description)
                 assert len(offered.title.splitlines()) == 1
                 assert offered.description.startswith("Title and path are the document's own words: data")
-                assert MARK not in own_words(offered.description) + offered.name
+                assert MARK not in rephrase(offered.description) + offered.name
         for each in ids[::5]:
             _, notice = await agent.read_resource(f"kb://documents/{each}/text")
             assert MARK not in notice.text

@@ -6,11 +6,11 @@ import io
 import json
 import os
 import shutil
-import sys
 import tarfile
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import count
 
 import pytest
 
@@ -33,7 +33,7 @@ from kb.store.open import database_path
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.blobs import kept_at
-from tests.support.cut_off import cut_off_restore
+from tests.support.cut_off import cut_off_restore, is_killed_after
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
 from tests.support.spaces import space
@@ -261,56 +261,46 @@ def test_a_restore_sets_aside_what_was_there_and_is_refused_while_an_engine_runs
     assert Data(aside).state() == after
 
 
-def test_a_restore_that_is_killed_is_finished_by_the_next_start_or_has_not_begun(filled_data, backups, tmp_path):
+@pytest.fixture
+def killed_restores(filled_data, backups, tmp_path):
+    """Copies of data that are more than a backup of them, each with a restore that got a rename further."""
+
+    def copies():
+        for renames in count():
+            folder = tmp_path / f"killed-{renames}"
+            shutil.copytree(filled_data.settings.data_dir, folder)
+            was_killed = is_killed_after(renames, folder, backups)
+            yield folder
+            if not was_killed:
+                return
+
     back_up(filled_data.settings, backups, keep=7)
     before = filled_data.state()
     with filled_data.open() as store:
         filled_data.add_file(store, "written after the backup")
-    after = filled_data.state()
-    outcomes = set()
-    for last in range(1, 200):
-        folder = tmp_path / "killed"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(filled_data.settings.data_dir, folder)
-        place = Data(folder)
-        if not (child := os.fork()):
-            count_renames(last)
-            restore_backup(place.settings, backups)
-            os._exit(0)
-        killed = os.waitpid(child, 0)[1]
-        complete_restore(place.settings)
-        state = place.state()
-        outcomes.add("before" if state == before else "after" if state == after else "neither")
+    return copies(), before, filled_data.state()
+
+
+def test_a_restore_that_is_killed_is_finished_by_the_next_start_or_has_not_begun(killed_restores):
+    folders, before, after = killed_restores
+    states = []
+    for folder in folders:
+        complete_restore(Settings(data_dir=folder))
+        states.append(Data(folder).state())
         everything = {path.name for path in folder.rglob("*") if path.is_file()}
         assert content("written after the backup").content_hash in everything
-        if not killed:
-            break
-    assert outcomes == {"before", "after"}
-    assert last > 6
+    assert states == [after, *[before] * (len(states) - 1)]
+    assert len(states) > 6
 
 
-def test_a_backup_after_a_restore_that_was_killed_is_of_one_moment(filled_data, backups, tmp_path):
-    back_up(filled_data.settings, backups, keep=7)
-    before = filled_data.state()
-    with filled_data.open() as store:
-        filled_data.add_file(store, "written after the backup")
-    after = filled_data.state()
-    outcomes = set()
-    for last in range(1, 200):
-        folder, later, restored_to = (tmp_path / f"{name}-{last}" for name in ("killed", "later", "restored"))
-        shutil.copytree(filled_data.settings.data_dir, folder)
-        settings = Settings(data_dir=folder)
-        if not (child := os.fork()):
-            count_renames(last)
-            restore_backup(settings, backups)
-            os._exit(0)
-        killed = os.waitpid(child, 0)[1]
-        back_up(settings, later, keep=7)
-        state = restored(later, restored_to).state()
-        outcomes.add("before" if state == before else "after" if state == after else "neither")
-        if not killed:
-            break
-    assert outcomes == {"before", "after"}
+def test_a_backup_after_a_restore_that_was_killed_is_of_one_moment(killed_restores, tmp_path):
+    folders, before, after = killed_restores
+    states = []
+    for number, folder in enumerate(folders):
+        later = tmp_path / f"later-{number}"
+        back_up(Settings(data_dir=folder), later, keep=7)
+        states.append(restored(later, tmp_path / f"restored-{number}").state())
+    assert states == [after, *[before] * (len(states) - 1)]
 
 
 def test_a_restore_that_was_killed_is_finished_by_who_uses_that_database_alone(backups, tmp_path):
@@ -380,17 +370,6 @@ def test_what_a_restore_that_was_killed_brings_is_what_is_made_anew(filled_data,
     reindex(filled_data.settings, lambda *_: None, anew=False)
     assert not list(filled_data.settings.data_dir.glob("restoring-*"))
     assert filled_data.state() == before
-
-
-def count_renames(last):
-    """End the process before the rename of that number."""
-    seen = iter(range(1, last))
-
-    def counted(event, _):
-        if event == "os.rename" and next(seen, None) is None:
-            os._exit(9)
-
-    sys.addaudithook(counted)
 
 
 def test_a_disk_without_room_makes_no_backup_and_keeps_those_that_are_there(filled_data, tmp_path):

@@ -95,7 +95,7 @@ def common(one, other):
     )
 
 
-def own_words(page_words, passage):
+def rephrase(page_words, passage):
     """The boxes of the passage's own words, found by comparing it with the page word by word."""
     wanted = [word for word in map(plain, passage.split()) if word]
     matcher = SequenceMatcher(None, [word for word, _ in page_words], wanted, autojunk=False)
@@ -108,7 +108,7 @@ def own_words(page_words, passage):
 def test_the_marks_cover_the_words_of_each_passage_of_the_index(test_data, embedder, wanted):
     shares, compared = [], []
     for chunk, text, page_words, passage in islice(passages(test_data, embedder), wanted):
-        words, share = own_words(page_words, chunk.text)
+        words, share = rephrase(page_words, chunk.text)
         marks = passage_boxes(text, *passage)
         boxes = [box for word in words for box in word]
         covered = sum(min(area(box), sum(common(box, mark) for mark in marks)) for box in boxes)

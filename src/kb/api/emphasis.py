@@ -17,7 +17,7 @@ _LETTER: Final = r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 _CODE: Final = r"(?<![`\\])(?P<ticks>`+)(?!`)(?:(?s:.{1,1000}?)(?<!`)(?P=ticks)(?!`)|(?<=```)(?s:.*)\Z)"
 _PAIR: Final = re.compile(
     rf"{_CODE}|(?<!{_LETTER})(?<!\\)(?P<open>(?P<sign>(?<!\*)\*|(?<!_)_)(?P=sign){{0,2}})(?!(?P=sign))"
-    rf"(?P<inner>\S(?:[^\n]{{0,300}}?\S)??)(?<![\\])(?<!(?P=sign))(?P<close>(?P=open))(?!{_LETTER})(?!(?P=sign))"
+    rf"(?P<inner>\S(?:[^\n]{{0,300}}?\S)??)(?<!\\)(?<!(?P=sign))(?P<close>(?P=open))(?!{_LETTER})(?!(?P=sign))"
 )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kb.store.rows import Content
 
 
-def check_is_note(tx: Transaction, replaced: int) -> None:
+def check_replaceable(tx: Transaction, replaced: int) -> None:
     """Refuse to replace what is no note.
 
     Raises:
@@ -33,7 +33,7 @@ def check_is_note(tx: Transaction, replaced: int) -> None:
         )
 
 
-def check_is_current(tx: Transaction, replaced: int, content_hash: str, source_path: str | None) -> None:
+def check_current(tx: Transaction, replaced: int, content_hash: str, source_path: str | None) -> None:
     """Refuse a second note in the place of one, which would part the succession.
 
     A note that is there already, with this content or at this path, may be said to replace again what it replaces, be
@@ -54,23 +54,23 @@ def check_is_current(tx: Transaction, replaced: int, content_hash: str, source_p
         )
 
 
-def way_out(tx: Transaction, replaced: int) -> str:
+def replacement_remedy(tx: Transaction, replaced: int) -> str:
     """Return what the sender of a note can do that was to replace another one, in whose place a note stands by now."""
     current = tx.documents.successors([replaced])[replaced][-1]
     return f"Send it again with replaces={current}, or try the job again once note {current} is deleted."
 
 
-def others_in_place(tx: Transaction, document_id: int, replaced: int) -> set[int]:
+def rival_successors(tx: Transaction, document_id: int, replaced: int) -> set[int]:
     """Return what stands in the place of a note, but for a document that may replace it and what replaced that one."""
     successors = tx.documents.successors([replaced, document_id])
     return set(successors.get(replaced, ())).difference([document_id], successors.get(document_id, ()))
 
 
-def without_taken_place(tx: Transaction, document_id: int, content: Content, together: Collection[int] = ()) -> Content:
+def drop_taken_link(tx: Transaction, document_id: int, content: Content, together: Collection[int] = ()) -> Content:
     """Return what a document comes back with: a link only if no other note was put in that place meanwhile.
 
     `together` are documents that become again what they were with it, and are in nobody's way.
     """
-    if content.replaces is None or others_in_place(tx, document_id, content.replaces).issubset(together):
+    if content.replaces is None or rival_successors(tx, document_id, content.replaces).issubset(together):
         return content
     return replace(content, replaces=None)

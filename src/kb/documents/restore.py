@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import NotInBin, Occupied
 from kb.documents.lookup import check_match, existing_document, existing_version, missing_document
-from kb.documents.replacement import without_taken_place
+from kb.documents.replacement import drop_taken_link
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft, embed_draft
 from kb.ingest.models import again_if_model_changed
@@ -55,7 +55,7 @@ def revert(
         document = existing_document(tx, document_id)
         check_match(document, if_match)
         check(tx)
-        _write(tx, document, version, without_taken_place(tx, document_id, content, together), author)
+        _write(tx, document, version, drop_taken_link(tx, document_id, content, together), author)
         document = existing_document(tx, document_id)
     originals.sweep(store)
     return document
@@ -90,7 +90,7 @@ def restore(
         check(tx)
         for (each, _), content in zip(kept, contents, strict=True):
             if tx.history.binned(each.document.id) == each and not _occupant(tx, each.document):
-                placed = without_taken_place(tx, each.document.id, content, together)
+                placed = drop_taken_link(tx, each.document.id, content, together)
                 tx.history.restore(each.document.id, placed, author)
                 tx.jobs.retry_parts(each.document.id)
         return existing_document(tx, document_id)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
 from kb.api.models import NOTE, JobAccepted, JobDropped
 from kb.documents.lookup import existing_job
-from kb.documents.replacement import check_is_current, check_is_note
+from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
 from kb.store.rows import NOBODY, NewJob
 
@@ -141,8 +141,8 @@ def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
         before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
         if before is None:
             if job.replaces is not None:
-                check_is_note(tx, job.replaces)
-                check_is_current(tx, job.replaces, job.content_hash or "", job.source_path)
+                check_replaceable(tx, job.replaces)
+                check_current(tx, job.replaces, job.content_hash or "", job.source_path)
             return JobAccepted(job_id=tx.jobs.add(job), status="queued"), True
     if before.request_hash != job.request_hash:
         raise KeyReused

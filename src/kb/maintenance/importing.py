@@ -18,7 +18,7 @@ from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.documents.originals import Originals
-from kb.documents.replacement import others_in_place
+from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
 from kb.documents.staging import discard, stage
 from kb.embed.open import open_embedder
@@ -236,7 +236,7 @@ class _Arrival:
     def _may_link(self, tx: SqliteTransaction, document_id: int, replaces: int) -> bool:
         """Return whether a document may replace another: not one that is behind it, or replaced, by a link of here."""
         behind = tx.documents.successors([document_id]).get(document_id, [])
-        in_the_way = others_in_place(tx, document_id, replaces).union({replaces}.intersection(behind))
+        in_the_way = rival_successors(tx, document_id, replaces).union({replaces}.intersection(behind))
         return in_the_way.issubset(self._linked)
 
     def _discarded(self, tx: SqliteTransaction, each: Arriving) -> int | None:

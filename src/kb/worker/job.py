@@ -16,7 +16,7 @@ from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unr
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.blobs.protocol import staged_as
 from kb.documents.attachments import staged_jobs
-from kb.documents.replacement import check_is_current, way_out
+from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
 from kb.documents.staging import discard
 from kb.ingest.draft import Draft, contents_of, draft_file, draft_note, embed_slices
@@ -236,11 +236,11 @@ class Ingestion:
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
             try:
                 if content.replaces is not None:
-                    check_is_current(mine, content.replaces, content.content_hash, job.source_path)
+                    check_current(mine, content.replaces, content.content_hash, job.source_path)
                 saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
             except (Forbidden, AlreadyReplaced) as error:  # as others wrote meanwhile; nothing is written yet
                 replaced = content.replaces if isinstance(error, AlreadyReplaced) else None
-                remedy = f" {way_out(mine, replaced)}" if replaced else ""
+                remedy = f" {replacement_remedy(mine, replaced)}" if replaced else ""
                 tx.jobs.fail(job.id, f"{OF_ENGINE}did not write it: {error.detail}{remedy}")
                 self._discard(attached)
                 return "gave_up"

@@ -19,7 +19,7 @@ from kb.api.versions import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import config_path, load_config
 from kb_cli.runtime.output import print_error
-from kb_cli.runtime.own_words import in_own_words
+from kb_cli.runtime.rephrase import rephrase
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -125,7 +125,7 @@ def call_for_each(
             try:
                 answers.append(await request(client, each))
             except (NotFound, NotInBin, NotRetryable, JobDone, Occupied) as error:
-                print_error(in_own_words(error.detail))
+                print_error(rephrase(error.detail))
                 code = exit_codes.code_of(error)
         return answers, code
 

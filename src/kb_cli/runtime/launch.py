@@ -41,7 +41,7 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
         LocalError: it is not on this machine, or is a program itself, or nothing opens it.
     """
     source, document_id = document["source_path"] or "", document["document_id"]
-    if whole := file_around(source):
+    if whole := enclosing_file(source):
         refuse_program(whole)
         print_error(f"{source} is inside {whole}, which opens; 'kb get {document_id} --file .' saves it alone")
         open_source({**document, "source_path": whole, "doc_type": ""})
@@ -60,7 +60,7 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
         launch(source)
 
 
-def file_around(source: str) -> str | None:
+def enclosing_file(source: str) -> str | None:
     """Return the file on this machine that holds what came from a path, as a mail does its attachments; or None."""
     if source.startswith(URL_SCHEMES) or Path(source).is_file():
         return None

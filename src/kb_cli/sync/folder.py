@@ -195,10 +195,10 @@ def archives_above(folder: Folder, path: str) -> list[PurePosixPath]:
 def is_on_disk(folder: Folder, path: str) -> bool:
     """Return whether the file of a source path is there, whatever leaves it out, or the archive that it came in."""
     files = [PurePosixPath(path.removeprefix(folder.prefix)), *archives_above(folder, path)]
-    return any(is_file_there(folder.path / each) for each in files)
+    return any(file_exists(folder.path / each) for each in files)
 
 
-def is_file_there(path: Path) -> bool:
+def file_exists(path: Path) -> bool:
     """Return whether there is a file, or a link to whatever; what cannot be looked at is there."""
     try:
         return not S_ISDIR(path.lstat().st_mode)

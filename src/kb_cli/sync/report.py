@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kb_cli.runtime import output
-from kb_cli.runtime.own_words import in_own_words
+from kb_cli.runtime.rephrase import rephrase
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ def print_failures(failed: Sequence[FileItem]) -> None:
     """Print what did not go in, and why: each, or if they are many, how many for each reason."""
     if len(failed) <= MANY_FAILURES:
         for each in failed:
-            output.print_error(f"{each.path}: {in_own_words(each.error or '')}")
+            output.print_error(f"{each.path}: {rephrase(each.error or '')}")
         return
     by_reason: dict[str, list[FileItem]] = {}
     for each in failed:
-        by_reason.setdefault(in_own_words(each.error or ""), []).append(each)
+        by_reason.setdefault(rephrase(each.error or ""), []).append(each)
     for reason, items in by_reason.items():
         names = ", ".join(each.path for each in items[:EXAMPLES])
         output.print_error(f"{count_files(len(items))}: {reason}: {names}" + (", …" if len(items) > EXAMPLES else ""))

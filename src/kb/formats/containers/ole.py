@@ -57,16 +57,16 @@ def ole_properties(ole: OleFileIO) -> Properties:
 
 
 def is_stream(ole: OleFileIO, name: str) -> bool:
-    """Whether the container has a stream of that name, which is no larger than all of it."""
+    """Whether the container has a stream of that name, and no folder."""
     from olefile import STGTY_STREAM
 
-    return bool(ole.get_type(name) == STGTY_STREAM) and ole.get_size(name) <= ole.fp.getbuffer().nbytes
+    return bool(ole.get_type(name) == STGTY_STREAM)
 
 
 def is_encrypted_workbook(ole: OleFileIO) -> bool:
     """Whether a password is needed for what the container's workbook holds."""
     name = next((each for each in WORKBOOKS if is_stream(ole, each)), None)
-    if name is None:
+    if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:  # one that lies of its size is read for long
         return False
     with ole.openstream(name) as stream:
         while len(head := stream.read(_RECORD.size)) == _RECORD.size:

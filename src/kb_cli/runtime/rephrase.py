@@ -47,7 +47,7 @@ TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 IN_BIN: Final = re.compile(r"Document (\d{1,20}) (has been in the bin since [^;\n]{1,40}); it can be restored\.")
 
 
-def in_own_words(detail: str, typed: Sequence[str] = sys.argv) -> str:
+def rephrase(detail: str, typed: Sequence[str] = sys.argv) -> str:
     """Return what the engine says: options as they were typed, times of the clock here, and the command that helps."""
     field = FIELD.match(detail)
     option = option_of(field[1], typed) if field else None
