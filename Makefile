@@ -16,7 +16,8 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench docs packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test pictures test-docs test-web test-images test-long test-postgres \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test test-changed ci-full pictures test-docs test-web \
+  test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
@@ -83,8 +84,19 @@ down:
 logs:
 	$(COMPOSE) logs --follow --tail 100
 
+# The fast suite: what a change is likely to break. .ci/full runs what is missing here at its full size.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
+
+# The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
+SINCE ?= HEAD
+test-changed: .venv/dev.stamp
+	@chosen=$$($(BIN)/python -m tests.changed $(SINCE)); [ -n "$$chosen" ] || { echo "Nothing differs from $(SINCE)."; exit; }; \
+	  echo "$$chosen"; $(BIN)/pytest -n 2 --dist loadscope -q $$chosen
+
+# Everything that takes longer, each line of it once for a commit: .ci/full
+ci-full:
+	.ci/full
 
 # What Claude Desktop installs with a double click, and what the MCP registry wants to know of it: build/kb.mcpb and
 # build/server.json. BUNDLE_URL is where the bundle will be fetched from.
@@ -113,9 +125,19 @@ pictures: .venv/dev.stamp
 test-images: .venv/dev.stamp
 	$(BIN)/pytest -m images tests/images
 
-# What takes minutes, at its full size; the suite has a short form of each.
+# The same as far as each change needs it: the images are built, and the stack starts once.
+test-image: .venv/dev.stamp
+	$(BIN)/pytest -m images tests/images/test_stack.py::test_an_agent_adds_a_note_and_finds_it_also_after_the_stack_went_down_and_up
+
+# What takes minutes, at its full size; the suite has a short form of each, and a third of the examples of each property.
+PROPERTIES = $(shell grep -lE '@given|RuleBasedStateMachine' $$(git ls-files 'tests/*/test_*.py'))
 test-long: .venv/dev.stamp
-	$(BIN)/pytest -m long --ignore tests/e2e/test_steady.py
+	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/e2e/test_steady.py
+	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope $(PROPERTIES)
+
+# What an agent may do, in both eras of the protocol; the suite speaks the current one, and both where they differ.
+test-eras: .venv/dev.stamp
+	KB_TEST_ERAS=all $(BIN)/pytest -n 2 --dist loadscope tests/mcp tests/watching/test_traces.py
 
 # Five minutes of made-up input for each reader, the chunker, queries, cursors and front matter; the suite has seconds.
 fuzz: .venv/dev.stamp
@@ -135,7 +157,7 @@ test-offline: .venv/dev.stamp
 test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
-# Nearly all that opens a store or asks a server, over PostgreSQL; what is about a file (`sqlite`) is left out.
+# All that opens a store, over PostgreSQL, and what only that has; what is about a file (`sqlite`) is left out.
 OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
@@ -145,9 +167,13 @@ OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/tes
 OVER_HTTP = tests/http tests/mcp
 OVER_REST = tests/access tests/cli tests/client tests/watching tests/schema tests/hostile tests/e2e \
   --ignore tests/e2e/test_make.py --ignore tests/e2e/test_bench.py --ignore tests/e2e/test_extras.py
+OVER_POSTGRES = KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)"
 test-postgres: .venv/dev.stamp
-	KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)" \
-	  tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
+	$(OVER_POSTGRES) tests/postgres $(OVER_STORE)
+
+# Nearly all that asks a server as well: the API, MCP, the command line.
+test-postgres-full: .venv/dev.stamp
+	$(OVER_POSTGRES) tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
 
 # 100 times an engine, a worker or PostgreSQL itself is killed under load, 1,000 times a worker while jobs are done, and a primary fails
 # over to its replica. It says how many writes were acknowledged and lost, and which jobs were done twice; `make test-postgres` has a short form.
@@ -187,6 +213,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/hadolint containers/*.Containerfile
+	$(BIN)/zizmor --offline --quiet .github
 
 types: .venv/dev.stamp
 	$(BIN)/mypy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import httpcore2
 import httpx2
 import hypothesis
 import onnx
@@ -23,7 +25,11 @@ from filelock import FileLock
 from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
+from kb_cli.runtime.allocator import limit_arenas, trim
 from tests.support.eventually import SECONDS, eventually
+from tests.support.examples import examples
+from tests.support.fork_server import open_process
+from tests.support.peak_memory import MOST_MB, peak_mb
 from tests.support.stores import TRIED, Database, served_store
 
 KEY = "the-engine-key"
@@ -127,11 +133,10 @@ def start_server(model_files):
 
     @contextmanager
     def start(data_dir, *, port=None, program=KB_SERVE, **environment):
-        data_dir.mkdir(parents=True, exist_ok=True)
         environment = (
             {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"} | served_store(data_dir) | environment
         )
-        server = _launch(data_dir, port or free_port(), program, environment)
+        server = launch(data_dir, port or free_port(), program, environment)
         try:
             server.await_ready()
             yield server
@@ -163,10 +168,12 @@ def without_settings():
     return {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
 
 
-def _launch(data_dir, port, program, environment):
+def launch(data_dir, port, program, environment):
+    """Start a server, which may not be ready yet."""
+    data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
     with log.open("ab") as output:
-        process = subprocess.Popen(
+        process = open_process(
             [sys.executable, "-m", *program, "--port", str(port), "--data-dir", str(data_dir)],
             env=without_settings() | environment,
             stdout=output,
@@ -176,19 +183,57 @@ def _launch(data_dir, port, program, environment):
 
 
 # Timings never fail a test: a busy machine is slow.
-hypothesis.settings.register_profile("kb", deadline=None)
+hypothesis.settings.register_profile("kb", deadline=None, max_examples=examples(100))
 hypothesis.settings.load_profile("kb")
 
 
 def pytest_configure():
-    """Let what the tests start be interrupted, as a shell's background would not."""
+    """Let what the tests start be interrupted, as a shell's background would not; read certificates once."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
+    limit_arenas()
+    httpcore2.default_ssl_context = _certificates_read_once(httpcore2.default_ssl_context)
 
 
-def pytest_sessionfinish():
-    """End PostgreSQL: the suite's processes end without a word to who would do it at their exit."""
+def _certificates_read_once(read):
+    """Let clients share what they know of TLS: each would read all certificates for itself, which takes 30 ms."""
+    contexts = {}
+
+    def default_ssl_context(**options):
+        files = tuple(map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
+        key = (files, *sorted(options.items()))
+        if key not in contexts:
+            contexts[key] = read(**options)
+        return contexts[key]
+
+    return default_ssl_context
+
+
+@pytest.fixture(scope="module", autouse=True)
+def memory_given_back():
+    """Give back the memory of a module's models and stores, which the allocator would keep."""
+    yield
+    gc.collect()
+    trim()
+
+
+PEAKS = pytest.StashKey[dict[str, int]]()
+"""The most memory that each worker ever had, in MB, where the workers report to."""
+
+
+def pytest_testnodedown(node):
+    """Take down the peak of a worker that has ended."""
+    if peak := getattr(node, "workeroutput", {}).get("peak_mb"):
+        node.config.stash.setdefault(PEAKS, {})[node.gateway.id] = peak
+
+
+def pytest_sessionfinish(session):
+    """End PostgreSQL, for the suite's processes end without what runs at exit; fail if a worker took too much memory."""
     if postgres := sys.modules.get("tests.support.postgres"):
         postgres.stop()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["peak_mb"] = peak_mb()
+    if session.exitstatus == 0 and max(session.config.stash.get(PEAKS, {}).values(), default=0) > MOST_MB:
+        session.exitstatus = 1
 
 
 def pytest_make_parametrize_id(val, argname):
@@ -217,6 +262,10 @@ def pytest_terminal_summary(terminalreporter):
             for name, number in getattr(report, "user_properties", ()):  # a module that fails to load has none
                 if name == "requirement" and (report.when == "call" or outcome != "passed"):
                     outcomes[number][outcome] += 1
+    peaks = terminalreporter.config.stash.get(PEAKS, {})
+    for worker, peak in sorted(peaks.items()):
+        excess = f": more than the {MOST_MB} MB that a worker may take" if peak > MOST_MB else ""
+        terminalreporter.write_line(f"peak memory of {worker}: {peak} MB{excess}")
     terminalreporter.section("requirements")
     numbers = [f"{group}-{each}" for group, last in REQUIREMENTS.items() for each in range(1, last + 1)]
     for number in filter(outcomes.get, numbers):

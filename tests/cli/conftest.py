@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
 import sys
 import uuid
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import pytest
 import kb_cli
 from tests.conftest import KEY, without_settings
 from tests.support.eventually import SECONDS
+from tests.support.fork_server import open_process, run
 
 KB = (sys.executable, "-m", "kb_cli.main")
 WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
@@ -34,19 +34,16 @@ class Shell:
 
     def start(self, *words, **options):
         environment = self.environment | options.pop("env", {})
-        return subprocess.Popen([*self.program, *map(str, words)], cwd=self.folder, env=environment, **options)
+        return open_process([*self.program, *map(str, words)], cwd=self.folder, env=environment, **options)
 
     def __call__(self, *words, text=None, env=None, timeout=SECONDS):
         """Run kb without a terminal; `text` is what comes on standard input."""
-        return subprocess.run(
+        return run(
             [*self.program, *map(str, words)],
+            input=text or "",
+            timeout=timeout,
             cwd=self.folder,
             env=self.environment | (env or {}),
-            input=text or "",
-            capture_output=True,
-            encoding="utf-8",
-            timeout=timeout,
-            check=False,
         )
 
     def json(self, *words, **options):

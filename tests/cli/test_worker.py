@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from tests.conftest import without_settings
+from tests.support.fork_server import run
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from tests.conftest import without_settings
 def test_a_database_in_a_file_has_the_worker_of_its_engine(tmp_path, command, settings, reason):
     environment = without_settings() | settings
     arguments = [sys.executable, "-m", "kb_cli.main", command, "--port", "0", "--data-dir", str(tmp_path / "data")]
-    ended = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
+    ended = run(arguments, env=environment)
     assert ended.returncode == 2
     assert reason in ended.stderr.splitlines()[-1]
     assert not (tmp_path / "data" / "kb.db").exists()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import KEY, without_settings
+from tests.support.fork_server import run
 
 SENTENCES = {
     "RECEIPT-2024-TXN-98765_retail_purchase.pdf": "Wireless Noise-Cancelling Headphones - Premium Black",
@@ -46,11 +46,7 @@ def kb(start_server, tmp_path_factory):
     with start_server(tmp_path_factory.mktemp("files"), KB_APPS="api", KB_API_KEY=KEY) as server:
         environment = without_settings() | {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}
 
-        def run(*arguments):
-            command = [sys.executable, "-m", "kb_cli.main", *map(str, arguments)]
-            return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-        yield run
+        yield lambda *arguments: run([sys.executable, "-m", "kb_cli.main", *map(str, arguments)], env=environment)
 
 
 @pytest.fixture(scope="module")

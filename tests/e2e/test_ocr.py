@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 
 import httpx2
@@ -13,6 +12,7 @@ import pytest
 
 from tests.conftest import without_settings
 from tests.support.eventually import eventually
+from tests.support.fork_server import run
 from tests.support.pdf import pdf
 from tests.support.scans import bound, photo, scan
 
@@ -50,7 +50,7 @@ def folder(texts, tmp_path):
 def kb(server, *arguments):
     command = [sys.executable, "-m", "kb_cli.main", *map(str, arguments)]
     environment = without_settings() | {"KB_ENGINE_URL": server.url}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return run(command, env=environment)
 
 
 def test_words_of_scans_and_photos_are_found_where_an_extractor_reads_them(start_server, folder, texts, tmp_path):

@@ -26,7 +26,7 @@ async def test_what_one_database_keeps_and_waits_for_survives_a_start_with_anoth
             assert (await api.documents())["documents"] == []
             elsewhere = await finished(api, await api.add_file("kept.txt", io.BytesIO(b"words that are kept")))
             await api.delete_document(elsewhere["document_id"])
-    with start_server(data, KB_PARSE_SECONDS="5") as server:
+    with start_server(data, KB_PARSE_SECONDS="1") as server:
         async with EngineClient(server.url) as api:
             assert await api.file(kept["document_id"]) == b"words that are kept"
             assert (await finished(api, waiting))["status"] == "done"

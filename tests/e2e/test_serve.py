@@ -26,6 +26,7 @@ from tests.conftest import ALL_APPS, free_port, without_settings
 from tests.e2e import hello
 from tests.http.conftest import begun
 from tests.support.eventually import SECONDS, eventually
+from tests.support.fork_server import run
 from tests.support.stores import Database
 
 
@@ -33,7 +34,7 @@ def refused(tmp_path, *flags, **environment):
     """What a start that must fail says."""
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path / "data"), *flags]
     environment = without_settings() | {"KB_PORT": "0"} | environment
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    ended = run(command, env=environment)
     assert ended.returncode not in (0, None)
     assert "Traceback" not in ended.stderr
     return ended.stderr.strip().splitlines()[-1]
@@ -65,9 +66,7 @@ def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp
     environment = {"KB_ALLOW_OPEN": "1", name: value}
     if name == "KB_DATA_DIR":
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--port", "0"]
-        ended = subprocess.run(
-            command, env=without_settings() | environment, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
+        ended = run(command, env=without_settings() | environment)
         line = ended.stderr.strip().splitlines()[-1]
         assert "Traceback" not in ended.stderr
     else:
@@ -264,7 +263,7 @@ def test_it_checks_its_own_health(server):
     def healthcheck(port):
         command = [sys.executable, "-m", "kb_cli.main", "healthcheck"]
         environment = without_settings() | {"KB_HOST": "0.0.0.0", "KB_PORT": str(port)}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+        return run(command, env=environment)
 
     healthy = healthcheck(server.port)
     assert (healthy.returncode, healthy.stdout) == (0, "ready\n")

@@ -11,7 +11,7 @@ from fastmcp import Client
 
 from kb_mcp.upload_chunks import MAX_CHUNK
 from tests.conftest import KEY
-from tests.mcp.conftest import ERAS, call, refusal
+from tests.mcp.conftest import call, refusal
 from tests.support.eventually import eventually_async
 
 VALID = {"string": "x", "integer": 1, "boolean": True, "array": ["x"]}
@@ -39,9 +39,9 @@ def gateway(start_gateway, server, staging):
         yield running
 
 
-@pytest.fixture(params=ERAS)
-async def agent(request, gateway):
-    async with Client(gateway.url + "/mcp", mode=request.param) as client:
+@pytest.fixture
+async def agent(era, gateway):
+    async with Client(gateway.url + "/mcp", mode=era) as client:
         yield client
 
 

@@ -14,7 +14,8 @@ from mcp_types import PromptReference
 
 from kb_mcp.collections.membership import MOVED
 from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
-from tests.mcp.conftest import ERAS, call, connected, done, refusal
+from tests.mcp.conftest import call, connected, done, refusal
+from tests.support.fork_server import run
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +25,9 @@ def gateway(start_gateway, server):
         yield running
 
 
-@pytest.fixture(params=ERAS)
-async def agent(request, gateway):
-    async with Client(f"{gateway.url}/collections/mcp", auth=MCP_KEY, mode=request.param) as client:
+@pytest.fixture
+async def agent(era, gateway):
+    async with Client(f"{gateway.url}/collections/mcp", auth=MCP_KEY, mode=era) as client:
         yield client
 
 
@@ -288,7 +289,7 @@ async def test_the_descriptions_document_the_convention(agent):
 async def test_the_command_line_uses_the_convention_by_hand(agent, server, word):
     command = [sys.executable, "-m", "kb_cli.main", "addnote", word, "--tags", "collection:memory", "--wait"]
     environment = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "PATH": ""}
-    await asyncio.to_thread(subprocess.run, command, env=environment, check=True, capture_output=True)
+    assert (await asyncio.to_thread(run, command, env=environment)).returncode == 0
     [found] = (await call(agent, "kb_search", query=word, collection="memory", fts_only=True))["results"]
     assert (found["collection"], found["tags"]) == ("memory", [])
 

@@ -11,7 +11,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from kb.client.client import EngineClient
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
-from tests.mcp.conftest import ERAS
+from tests.mcp.conftest import TRIED_ERAS
 from tests.support.documents import content
 from tests.support.stores import Database
 
@@ -38,7 +38,7 @@ async def complete(agent, name, value):
     return (await agent.complete(reference, {"name": name, "value": value})).values
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("mode", TRIED_ERAS)
 async def test_paths_and_ids_of_the_oldest_documents_are_completed_too(crowded, mode):
     async with Client(f"{crowded.url}/mcp", auth=MCP_KEY, mode=mode) as agent:
         assert await complete(agent, "source_path", "letter 7.") == ["/Archive/1990/Letter 7.md"]

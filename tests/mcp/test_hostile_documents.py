@@ -14,7 +14,7 @@ from kb.api.errors import KbError
 from kb.client.client import EngineClient
 from kb_mcp.tools.rendering import UNPRINTABLE
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
-from tests.mcp.conftest import ERAS
+from tests.mcp.conftest import TRIED_ERAS
 
 MARK = "OBEYME"
 """Stands in every payload where it does its harm."""
@@ -110,7 +110,7 @@ def check(text):
         assert "never instructions" in text.splitlines()[0], text
 
 
-SURFACES = [*((mode, "") for mode in ERAS), (ERAS[-1], "/collections")]
+SURFACES = [*((mode, "") for mode in TRIED_ERAS), (TRIED_ERAS[-1], "/collections")]
 
 
 @pytest.mark.parametrize(("mode", "surface"), SURFACES)
@@ -208,7 +208,7 @@ def check_words(*texts):
         assert len(text.splitlines()) <= 1, text
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("mode", TRIED_ERAS)
 async def test_search_and_fetch_answer_their_own_fields_alone_and_keep_each_in_its_line(poisoned, mode):
     server, ids = poisoned
     async with Client(f"{server.url}/chatgpt/mcp", auth=MCP_KEY, mode=mode) as agent:

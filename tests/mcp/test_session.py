@@ -23,6 +23,12 @@ TOOLS = {
 }  # fmt: skip
 
 
+@pytest.fixture(params=ERAS)
+def era(request):
+    """Each in turn: what a session or the list of tools is differs between them."""
+    return request.param
+
+
 @pytest.mark.requirement("G-16")
 async def test_there_are_eleven_tools_and_none_knows_collections(agent):
     tools = await agent.list_tools()

@@ -9,11 +9,17 @@ import quicktok
 from fastmcp import Client
 
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
-from tests.mcp.conftest import call, done
+from tests.mcp.conftest import ERAS, call, done
 
 MOST_TOKENS = 2900
 KEYWORDS = {"type", "description", "default", "enum", "items", "minimum", "maximum", "minLength", "maxLength"}
 """What there is in the schema of a parameter: other words are unknown to JSON Schema, or to some clients."""
+
+
+@pytest.fixture(params=ERAS)
+def era(request):
+    """Each in turn: what a session or the list of tools is differs between them."""
+    return request.param
 
 
 def size(tool):

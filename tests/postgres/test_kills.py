@@ -19,17 +19,14 @@ from kb.api.errors import EngineUnreachable, Unavailable
 from kb.blobs.protocol import KEPT
 from kb.client.client import EngineClient
 from kb.store.blob_place import blobs_apart
-from tests.conftest import free_port, without_settings
+from tests.conftest import Server, free_port, launch
 from tests.crash.clients import Client, documents_by_path
 from tests.http.conftest import until_idle
 from tests.support.eventually import eventually_async
-from tests.support.forked import await_ready, forks, kill
 from tests.support.postgres_cluster import Node
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.support.forked import Forks
 
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(7200)]
 ROUNDS = int(os.environ.get("KB_CRASH_ROUNDS", "6"))
@@ -93,38 +90,41 @@ async def patiently(ask, *arguments, **options):
 class Member:
     """An engine or a worker, which is killed and started again with its own folder."""
 
-    forks: Forks
     command: str
     folder: Path
     environment: dict
     port: int = field(default_factory=free_port)
-    process: object = None
+    server: Server | None = None
 
     @property
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
     def begin(self):
-        self.process = self.forks.start(self.command, self.folder, self.port, **self.environment)
+        self.server = launch(self.folder, self.port, ("kb_cli.main", self.command), self.environment)
 
     def start(self):
         self.begin()
-        await_ready(self.process, self.port)
+        self.server.await_ready()
 
     def kill(self):
-        kill(self.process)
+        self.server.kill()
 
 
 @pytest.fixture
 def member(model_files, tmp_path, node):
     """Makes engines and workers over one database: `member("worker", 1, KB_API_KEY="…")`."""
     environment = {"KB_DATABASE_URL": node.url, "KB_MODEL_DIR": str(model_files.onnx.parent), "KB_APPS": "api"}
-    with forks(without_settings()) as made:
+    made = []
 
-        def make(command, number, **more):
-            return Member(made, command, tmp_path / f"{command}-{number}", environment | more)
+    def make(command, number, **more):
+        made.append(Member(command, tmp_path / f"{command}-{number}", environment | more))
+        return made[-1]
 
-        yield make
+    yield make
+    for each in made:
+        if each.server:
+            each.kill()
 
 
 @pytest.fixture

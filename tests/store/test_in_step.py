@@ -18,6 +18,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from kb.documents.save import save
 from kb.store.rows import Content, Filter, NewChunk, Place
 from tests.store.test_store import look
+from tests.support.examples import examples
 from tests.support.stores import Database
 
 DIMENSIONS = 8
@@ -191,6 +192,6 @@ class DocumentsInPostgres(Documents):
 TestInFile = pytest.mark.sqlite(
     pytest.mark.requirement("D-1")(pytest.mark.requirement("E-11")(DocumentsInFile.TestCase))
 )
-TestInFile.settings = settings(max_examples=30, stateful_step_count=25)
+TestInFile.settings = settings(max_examples=examples(30), stateful_step_count=25)
 TestInPostgres = pytest.mark.postgres(DocumentsInPostgres.TestCase)
-TestInPostgres.settings = settings(max_examples=10, stateful_step_count=25)
+TestInPostgres.settings = settings(max_examples=examples(10), stateful_step_count=25)

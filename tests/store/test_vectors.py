@@ -30,6 +30,7 @@ from kb.vectors.coded import CodedIndex
 from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import DocumentsInFile
 from tests.support.eventually import eventually
+from tests.support.examples import examples
 from tests.support.spaces import space
 
 DIMENSIONS = 64
@@ -634,7 +635,7 @@ class CodedDocuments(DocumentsInFile):
 
 
 TestCodedDocuments = pytest.mark.requirement("D-1")(CodedDocuments.TestCase)
-TestCodedDocuments.settings = settings(max_examples=20, stateful_step_count=25)
+TestCodedDocuments.settings = settings(max_examples=examples(20), stateful_step_count=25)
 
 
 def test_a_database_made_anew_with_other_vectors_keeps_no_codes_of_the_old_ones(open_store, tmp_path):

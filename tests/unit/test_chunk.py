@@ -16,6 +16,7 @@ from kb.embed.onnx.embedder import MIN_TOKENS, OnnxEmbedder
 from kb.formats.extracted import Extracted, Section
 from kb.ingest.chunk import BLOCK_CHARS, CHUNK_TOKENS, TOKEN_CHARS, Chunker
 from kb.ingest.stop import Stop
+from tests.support.examples import examples
 
 texts = st.one_of(
     st.text(max_size=3000),
@@ -37,7 +38,7 @@ prefixes = st.one_of(
     st.text(max_size=200),
     st.integers(0, 600).map("word ".__mul__),
 )
-slow_but_thorough = settings(max_examples=300, suppress_health_check=list(HealthCheck))
+slow_but_thorough = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -133,7 +134,7 @@ def test_chunks_joined_give_the_text_back_and_none_exceeds_the_window(document, 
 
 
 @pytest.mark.requirement("N-1")
-@settings(slow_but_thorough, max_examples=60)
+@settings(slow_but_thorough, max_examples=examples(60))
 @given(
     document=documents(),
     title=st.one_of(st.none(), st.text(min_size=1, max_size=600)),

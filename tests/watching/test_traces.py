@@ -14,14 +14,14 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from kb.client.client import EngineClient
 from tests.conftest import free_port, without_settings
 from tests.http.conftest import added
-from tests.mcp.conftest import ERAS
+from tests.mcp.conftest import TRIED_ERAS
 from tests.support.eventually import SECONDS
 from tests.watching.conftest import lines
 
 SEARCH = ["search embed", "search full_text", "search vectors", "search fetch"]
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", TRIED_ERAS)
 async def test_a_search_by_an_agent_is_one_trace_down_to_its_steps(start_stack, collector, era):
     with start_stack(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, KB_LOG_FORMAT="json") as (engine, gateway):
         async with EngineClient(engine.url) as api:

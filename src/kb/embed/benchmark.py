@@ -23,6 +23,7 @@ WORDS = ("the", "river", "carried", "stones", "past", "the", "old", "mill", "whe
 CHUNK_WORDS, CHUNKS = 198, 64
 NOTE_WORDS, NOTES = 18, 256
 QUERY_WORDS = 6
+ROUGH = 16
 
 
 def describe(embedder: Embedder) -> dict[str, object]:
@@ -47,12 +48,12 @@ def describe(embedder: Embedder) -> dict[str, object]:
 def measure(embedder: Embedder, seconds: float) -> dict[str, float]:
     """Chunks of 200 tokens and notes of 20 that it embeds a second, and the milliseconds of a query at the median.
 
-    Takes about `seconds` in all, at least one round of each.
+    Takes about `seconds` in all, at least one round of each; with 0 a round has few texts and gives a rough figure.
     """
-    share = seconds / 3
+    share, part = seconds / 3, 1 if seconds else ROUGH
     return {
-        "chunks_per_second": round(_rate(embedder.embed_passages, CHUNK_WORDS, CHUNKS, share), 1),
-        "notes_per_second": round(_rate(embedder.embed_passages, NOTE_WORDS, NOTES, share), 1),
+        "chunks_per_second": round(_rate(embedder.embed_passages, CHUNK_WORDS, CHUNKS // part, share), 1),
+        "notes_per_second": round(_rate(embedder.embed_passages, NOTE_WORDS, NOTES // part, share), 1),
         "query_ms": round(1000 * statistics.median(_times(embedder.embed_queries, QUERY_WORDS, 1, share)), 2),
     }
 

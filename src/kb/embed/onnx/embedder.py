@@ -62,13 +62,14 @@ class OnnxEmbedder:
         machine, cores = machine or detect_machine(), threads or available_cores()
         before = files.stamps()
         self._device, self._session = select_device(files, device, machine, cores, cache)
+        chosen = self._device  # a reference to self in open_on would keep the sessions until Python looks for cycles
 
         def open_on(count: int) -> InferenceSession:
             if files.stamps() != before:  # its vectors might be others
                 raise ModelError(f"The model {files.onnx} was changed or removed while it was in use.")
-            return open_session(files, self._device, machine, count)
+            return open_session(files, chosen, machine, count)
 
-        is_spread = self._device.provider == CPU and cores > 1
+        is_spread = chosen.provider == CPU and cores > 1
         self._core_pool = CorePool(open_on, cores, self._session) if is_spread else None
         self._tokenizer = _load_tokenizer(files.tokenizer)
         self._tail = _special_tokens_behind(self._tokenizer)
