@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import signal
@@ -25,11 +24,11 @@ from filelock import FileLock
 from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
-from kb_cli.runtime.allocator import limit_arenas, trim
+from kb_cli.runtime.allocator import limit_arenas
 from tests.support.eventually import SECONDS, eventually
 from tests.support.examples import examples
 from tests.support.fork_server import open_process
-from tests.support.peak_memory import MOST_MB, peak_mb
+from tests.support.memory import MOST_MB, Memory, peak_mb
 from tests.support.stores import TRIED, Database, served_store
 
 KEY = "the-engine-key"
@@ -208,12 +207,16 @@ def _certificates_read_once(read):
     return default_ssl_context
 
 
-@pytest.fixture(scope="module", autouse=True)
-def memory_given_back():
-    """Give back the memory of a module's models and stores, which the allocator would keep."""
+@pytest.fixture(scope="session")
+def memory():
+    return Memory()
+
+
+@pytest.fixture(autouse=True)
+def memory_given_back(memory):
+    """Give back the memory of models and stores that the test has closed."""
     yield
-    gc.collect()
-    trim()
+    memory.give_back()
 
 
 PEAKS = pytest.StashKey[dict[str, int]]()

@@ -46,8 +46,8 @@ IMPORTED = (
 INTERPRETER = ("LANG", "LC_", "LD_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "COVERAGE_")
 """Begin the names of variables that matter when the interpreter starts or a module is imported."""
 
-SIMILAR = {"PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
-"""Of those, the ones that only say where modules are, which a fork has."""
+COMPILED = {"PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
+"""Of those, the ones that only say where compiled modules are: a fork has its modules."""
 
 LENGTH = struct.Struct("!I")
 STATUS = struct.Struct("!i")
@@ -76,10 +76,9 @@ class ForkServer:
             if self._socket is None:
                 self._launch()
         names = {name for name in self.environment.keys() | environment.keys() if name.startswith(INTERPRETER)}
-        folders = environment.get("PYTHONPATH", "").split(os.pathsep)
-        return not any(Path(folder, "sitecustomize.py").exists() for folder in folders) and all(
-            environment.get(name) == self.environment.get(name) for name in names - SIMILAR
-        )
+        if environment.get("PYTHONPATH") == str(ROOT / "src"):  # what a fork has anyway
+            names.discard("PYTHONPATH")
+        return all(environment.get(name) == self.environment.get(name) for name in names - COMPILED)
 
     def _launch(self):
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}

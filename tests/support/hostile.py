@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from itertools import repeat
 from pathlib import Path
 
 from tests.support.eventually import eventually
@@ -34,13 +35,15 @@ def processor_seconds(process):
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def document(body):
-    """A Word document with this body, packed."""
+def document(body, times=1):
+    """A Word document with this body so many times, packed, without ever being whole in memory."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1 if times > 1 else None) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("_rels/.rels", "<R><r Type='x/officeDocument' Target='word/document.xml'/></R>")
-        archive.writestr("word/document.xml", b"<w><b>" + body + b"</b></w>")
+        with archive.open("word/document.xml", "w") as file:
+            for part in (b"<w><b>", *repeat(body, times), b"</b></w>"):
+                file.write(part)
     return packed.getvalue()
 
 
