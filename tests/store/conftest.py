@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from kb.embed.open import open_embedder
+from kb.maintenance import doctor, importing, reindex
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model_opened_once(model_files, embedder):
+    """Let imports and repairs share the open model: opening it for each takes half a second and a hundred megabytes."""
+
+    def open_once(model_dir, *options):
+        return embedder if model_dir == model_files.onnx.parent else open_embedder(model_dir, *options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (doctor, importing, reindex):
+            patch.setattr(module, "open_embedder", open_once)
+        yield
