@@ -31,7 +31,9 @@ OPTIONS = (
 @pytest.mark.timeout(3600)
 @pytest.mark.requirement("E-1")
 @pytest.mark.requirement("E-2")
-@pytest.mark.parametrize("key", [pytest.param("", id="open", marks=pytest.mark.long), pytest.param("secret", id="with-a-key")])
+@pytest.mark.parametrize(
+    "key", [pytest.param("", id="open", marks=pytest.mark.long), pytest.param("secret", id="with-a-key")]
+)
 def test_made_up_calls_are_answered_as_described(start_server, tmp_path, key):
     with start_server(tmp_path / "data", KB_API_KEY=key, KB_MCP_API_KEY=key) as server:
         run = subprocess.run(
