@@ -17,7 +17,7 @@ UV := $(BIN)/uv
 SOURCES := src tests bench docs packaging
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs docs bundle test test-changed ci-full pictures test-docs test-web \
-  test-images test-image test-long test-eras test-postgres test-postgres-full \
+  test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
@@ -87,6 +87,10 @@ logs:
 # The fast suite: what a change is likely to break. .ci/full runs what is missing here at its full size.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
+
+# What takes seconds of a processor or waits; .ci/run runs it after the fast suite.
+test-slow: .venv/dev.stamp
+	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or hostile or postgres or crash or web or images or browser)"
 
 # The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
 SINCE ?= HEAD

@@ -98,6 +98,7 @@ def test_bytes_on_the_command_line_that_are_no_text(kb):
     assert b"Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_error(kb, tag):
     for number in range(30):
         kb("addnote", f"{tag} {number}", "--tags", tag)

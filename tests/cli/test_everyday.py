@@ -32,6 +32,7 @@ def test_an_address_from_the_browser_has_a_slash_at_its_end(kb, server, outside)
     assert outside("status", env={"KB_ENGINE_URL": server.url}).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_command_line_finds_the_engine_that_runs_here_whatever_its_port(outside, start_server, tmp_path):
     data = tmp_path / "share" / "kb"
     home = {"XDG_DATA_HOME": str(tmp_path / "share")}
@@ -233,6 +234,7 @@ def test_a_search_says_that_no_word_occurs_where_the_filters_let_it_look(kb, tag
     )
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_nothing_says_why_and_what_is_still_on_the_way_in(start_server, outside, tmp_path):
     with start_server(tmp_path / "idle", KB_API_KEY=KEY) as server:
         env = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY}

@@ -23,6 +23,7 @@ def here(model_files, tmp_path):
     return {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_DATA_DIR": str(tmp_path / "data")}
 
 
+@pytest.mark.slow
 async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:
         async with EngineClient(server.url) as client:
@@ -46,6 +47,7 @@ async def test_a_fault_is_shown_and_mended(outside, here, start_server, tmp_path
     assert outside("reindex", env=here).returncode == 0
 
 
+@pytest.mark.slow
 async def test_the_doctor_finishes_a_restore_that_was_killed_and_mends_what_that_brought(
     outside, here, start_server, tmp_path
 ):
@@ -78,6 +80,7 @@ def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here,
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outside, here, start_server, tmp_path):
     backups = tmp_path / "backups"
     with start_server(tmp_path / "data", KB_BACKUP_DIR=str(backups), KB_BACKUP_HOURS="1000") as server:
@@ -102,6 +105,7 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
     assert f"what was there before is in {tmp_path / 'other'}/before-restore-" in again.stdout
 
 
+@pytest.mark.slow
 async def test_an_import_says_what_became_of_documents_that_were_there(outside, here, start_server, tmp_path):
     for folder, tag, lodging in (("data", "theirs", "hotel"), ("other", "ours", "hostel")):
         with start_server(tmp_path / folder) as server:
@@ -135,6 +139,7 @@ def test_a_database_that_cannot_be_moved_is_refused_by_the_option_that_names_it(
     assert "secret" not in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="modes of files")
 async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
+
 from kb.client.client import EngineClient
 from tests.conftest import free_port
 from tests.http.conftest import added
@@ -16,6 +18,7 @@ def models_of(folder):
         return tx.space.model, tx.second.get().space.model
 
 
+@pytest.mark.slow
 async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
     outside, start_server, tmp_path, model_files, other_model
 ):
@@ -44,6 +47,7 @@ async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
     assert models_of(data) == ("all-MiniLM-L6-v2", "other")
 
 
+@pytest.mark.slow
 async def test_a_database_whose_model_is_gone_is_no_dead_end(outside, start_server, tmp_path, model_files, other_model):
     data, gone = tmp_path / "data", tmp_path / "gone"
     shutil.copytree(other_model, gone)

@@ -301,6 +301,7 @@ def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, fol
     assert len(jobs) == 2
 
 
+@pytest.mark.slow
 def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
     odd = folder / os.fsdecode(b"caf\xe9.md")
     odd.write_text("Coffee")
@@ -316,6 +317,7 @@ def test_a_watched_folder_is_followed_whatever_is_in_it(kb, folder):
     assert held(kb, folder) == {str(path): text for path, text in files_of(folder).items() if path != str(odd)}
 
 
+@pytest.mark.slow
 def test_a_watched_folder_that_was_away_is_followed_again(kb, folder):
     away = folder.with_name("away")
     with ended(
@@ -379,6 +381,7 @@ def text(chance):
     return f"# {chance.choice(words)}\n\n" + " ".join(chance.choices(words, k=chance.randrange(1, 40))) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edits", [40, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_after_each_sync_the_knowledge_base_equals_the_folder(kb, folder, synced, edits):
     chance = random.Random(edits)
@@ -405,6 +408,7 @@ def jobs_in(server):
     return sum(queue_of(server).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [150, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_an_add_that_is_interrupted_twice_goes_on_and_ends_as_one_that_was_not(outside, start_server, tmp_path, count):
     folder = tmp_path / "many"

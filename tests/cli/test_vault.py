@@ -27,6 +27,7 @@ def vault(tmp_path, tag):
     return vault
 
 
+@pytest.mark.slow
 def test_a_vault_shows_titles_tags_and_dates_as_written_and_no_passage_is_front_matter(kb, vault, tag):
     ended = kb("add", "vault", "--wait")
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -11,6 +11,7 @@ from tests.docs.blocks import RUN, WRITTEN, blocks, to_run
 REASONS = ("needs ", "runs ", "installs ", "run in ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in WRITTEN if to_run(page)], ids=lambda page: page.stem)
 def test_what_a_page_shows_runs_from_its_first_block_to_its_last(page, run_in_home):
     shown = to_run(page)

@@ -41,6 +41,7 @@ async def test_writes_to_a_disk_that_breaks_are_refused_with_its_path_and_readin
             assert httpx2.get(f"{server.url}/readyz").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("N-2")
 async def test_a_start_on_a_read_only_disk_names_the_folder_and_the_remedy_and_works_once_it_is_writable(
     start_server, tmp_path, model_files

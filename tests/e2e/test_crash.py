@@ -36,6 +36,7 @@ async def every_document(client):
             return documents
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-2")
 @pytest.mark.requirement("S-5")
 async def test_what_was_acknowledged_before_a_kill_is_done_after_it_and_once(start_server, tmp_path):
@@ -67,6 +68,7 @@ async def test_what_was_acknowledged_before_a_kill_is_done_after_it_and_once(sta
     assert Database(tmp_path).staged() == []
 
 
+@pytest.mark.slow
 async def test_a_file_that_waits_is_read_after_a_restart_and_leaves_nothing_staged(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:

@@ -20,6 +20,7 @@ async def running(client, job_id):
     return await eventually_async("the job runs", lambda: client.job(job_id), lambda job: job["status"] == "running")
 
 
+@pytest.mark.slow
 async def test_after_three_deaths_of_the_engine_a_job_is_failed_and_those_behind_it_are_done(start_server, tmp_path):
     port, deadly = free_port(), None
     for _ in range(3):

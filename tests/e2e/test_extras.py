@@ -35,6 +35,7 @@ def modules_after(python, module):
     return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-2")
 def test_the_gateway_needs_neither_database_nor_model_nor_the_engines_framework(environment):
     python = environment("gateway")
@@ -45,6 +46,7 @@ def test_the_gateway_needs_neither_database_nor_model_nor_the_engines_framework(
         assert subprocess.run([python, "-c", f"import {absent}"], capture_output=True).returncode != 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-2")
 def test_the_engine_needs_no_mcp_library(environment):
     python = environment("engine,cpu")

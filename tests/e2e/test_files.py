@@ -79,6 +79,7 @@ def test_a_sentence_of_each_file_is_among_the_first_three_with_its_place(kb, add
         assert places[0]["heading"][-1] in kb("search", sentence, "-n", 3).stdout
 
 
+@pytest.mark.slow
 def test_questions_of_strangers_find_their_files_and_passages(kb, added):
     outcomes = json.loads(kb("eval", Path(__file__).with_name("questions.yaml"), "--json").stdout)["both"]
     places = [outcome["place"] or len(outcomes) for outcome in outcomes]

@@ -90,6 +90,7 @@ def failures_of_the_worker(server):
     return float(re.search(r"^kb_worker_errors_total (\S+)$", metrics, re.MULTILINE)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-5")
 async def test_a_full_disk_fails_no_job(start_server, tmp_path):
     with small_disk(tmp_path / "disk", 16) as disk:
@@ -195,6 +196,7 @@ def with_failed_job(folder):
         yield disk, job
 
 
+@pytest.mark.slow
 async def test_purging_keys_and_jobs_are_done_or_refused_whole(start_server, tmp_path):
     with with_failed_job(tmp_path) as (disk, failed), start_server(disk, KB_API_KEY=KEY) as server:
         async with EngineClient(server.url, KEY) as api:
@@ -233,6 +235,7 @@ async def test_purging_keys_and_jobs_are_done_or_refused_whole(start_server, tmp
             assert faults_of(disk) == []
 
 
+@pytest.mark.slow
 async def test_undoing_takes_each_document_back_whole_or_says_why_not(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     since = datetime.now(UTC).isoformat()
@@ -252,6 +255,7 @@ async def test_undoing_takes_each_document_back_whole_or_says_why_not(on_a_small
     assert faults_of(disk) == []
 
 
+@pytest.mark.slow
 async def test_purging_makes_room_where_there_is_a_little(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     job = await finished(api, await api.add_file("ships.md", SHIPS))

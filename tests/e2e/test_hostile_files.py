@@ -43,6 +43,7 @@ async def searching(client, until):
     return times
 
 
+@pytest.mark.slow
 async def test_hostile_files_fail_with_their_reasons_while_searches_go_on(start_server, tmp_path):
     with start_server(tmp_path, **LIMITS) as server:
         async with EngineClient(server.url, timeout=60) as client:
@@ -61,6 +62,7 @@ async def test_hostile_files_fail_with_their_reasons_while_searches_go_on(start_
     assert {job["attempts"] for job in failed.values() if "attempts" in job} <= {1}
 
 
+@pytest.mark.slow
 async def test_a_parser_killed_in_the_middle_of_a_file_fails_that_file_alone(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url, timeout=60) as client:
@@ -72,6 +74,7 @@ async def test_a_parser_killed_in_the_middle_of_a_file_fails_that_file_alone(sta
             assert (await finished(client, await client.add_file("a.txt", io.BytesIO(b"more"))))["status"] == "done"
 
 
+@pytest.mark.slow
 async def test_an_engine_stops_at_once_in_the_middle_of_a_file_and_reads_it_after_the_restart(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url, timeout=60) as client:

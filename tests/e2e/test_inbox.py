@@ -15,6 +15,7 @@ def settled(server, path, what, wanted):
     return eventually(what, lambda: documents(server).get(path.as_posix()), lambda found: found and wanted(found))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("R-3")
 def test_what_is_put_into_the_inbox_goes_in_once_and_stays(start_server, tmp_path):
     inbox = tmp_path / "inbox"

@@ -51,6 +51,7 @@ def abstracts(test_data):
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-4")
 @pytest.mark.parametrize("count", [25, pytest.param(500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("feeding", FED)

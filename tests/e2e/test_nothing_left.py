@@ -34,6 +34,7 @@ def message():
 KEEP_NOTHING = {"KB_BIN_DAYS": "0", "KB_HISTORY_DAYS": "0"}
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 @pytest.mark.parametrize("settings", [{}, KEEP_NOTHING], ids=["purged", "nothing kept"])
 async def test_after_a_delete_or_an_update_and_a_stop_no_file_holds_the_words(start_server, tmp_path, settings):

@@ -53,6 +53,7 @@ def kb(server, *arguments):
     return run(command, env=environment)
 
 
+@pytest.mark.slow
 def test_words_of_scans_and_photos_are_found_where_an_extractor_reads_them(start_server, folder, texts, tmp_path):
     with start_server(tmp_path / "data", KB_APPS="api") as server:
         without = kb(server, "sync", folder)
@@ -87,6 +88,7 @@ def pages_with(server, word, kind):
     return {path.rpartition("/")[2].partition(".")[0] for path in paths if f"/{kind}/" in path}
 
 
+@pytest.mark.slow
 def test_pages_that_were_passed_over_are_found_with_their_number_once_there_is_ocr(start_server, tmp_path):
     file = tmp_path / "minutes.pdf"
     file.write_bytes(bound(pdf("Minutes of the harbour board"), scan("The crane is to be repainted in October")))

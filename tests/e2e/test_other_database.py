@@ -11,6 +11,7 @@ from tests.http.conftest import finished
 from tests.support.hostile import slow
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-2")
 async def test_what_one_database_keeps_and_waits_for_survives_a_start_with_another(start_server, tmp_path):
     data = tmp_path / "data"

@@ -176,6 +176,7 @@ async def change(api, number):
     return added["document_id"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "kills"), [(200, 2), pytest.param(10_000, 10, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
 )

@@ -476,6 +476,7 @@ print(before == dict(os.environ))
 """
 
 
+@pytest.mark.slow
 def test_a_served_process_has_the_environment_that_it_was_given(tmp_path, model_files):
     environment = without_settings() | {
         "KB_MODEL_DIR": str(model_files.onnx.parent),

@@ -144,6 +144,7 @@ class Use:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-2")
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what a process holds is read from /proc")
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ async def parses(client, server):
     await asyncio.to_thread(parser_at_work, server.process.pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("occupy", [cuts_a_word, cuts_a_note, embeds, parses], ids=lambda act: act.__name__)
 async def test_a_job_is_stopped_amid_its_work_and_has_not_failed(start_server, tmp_path, occupy):
     with start_server(tmp_path) as server:
@@ -97,6 +98,7 @@ async def test_a_note_that_is_changed_is_as_it_was_when_the_engine_stops_meanwhi
         assert text == "The lighthouse stands."
 
 
+@pytest.mark.slow
 async def test_requests_that_do_not_end_are_cut_off(start_server, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(STUCK)
     with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path)) as server:

@@ -120,6 +120,7 @@ def test_an_answer_that_nobody_takes_is_dropped(hasty):
         eventually("the server closes", lambda: connections_of(hasty), until=lambda number: number == 0)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_taken_slowly_and_steadily_comes_whole(hasty):
     page = b"<p>The lamp is lit at dusk.</p><!--" + b"oil " * (2 * MEBIBYTE) + b"-->"
     with httpx2.Client(base_url=hasty.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as http:
@@ -220,6 +221,7 @@ def test_a_body_that_comes_slowly_and_steadily_is_taken(hasty):
         assert status_of(answer(connection)) == 202
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_job_is_not_cut_off(hasty):
     text = "Ledgers were kept by patient clerks. " * 9000
     headers = {"Authorization": f"Bearer {KEY}"}
@@ -306,6 +308,7 @@ def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient)
         assert http.post("/api/v1/jobs?wait=60", files=file).json()["status"] == "failed"
 
 
+@pytest.mark.slow
 def test_a_file_whose_parser_cannot_be_started_for_lack_of_files_waits_for_it(patient):
     with kept(patient) as http:
         os.kill(parser_of(patient.process.pid), signal.SIGKILL)

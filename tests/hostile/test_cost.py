@@ -123,6 +123,7 @@ async def assert_bounded(server, name):
     assert "seconds" not in (job["error"] or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 async def test_a_file_takes_no_more_than_its_size_allows(engine, name):
     await assert_bounded(engine, name)
@@ -164,6 +165,7 @@ async def slowdown(server):
     return p95(busy) / p95(idle)
 
 
+@pytest.mark.slow
 async def test_searches_are_answered_while_hostile_files_are_read(engine):
     assert await slowdown(engine) > 0
 

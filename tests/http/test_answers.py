@@ -264,6 +264,7 @@ async def test_what_is_not_there_says_so(api):
     assert KEY not in str(await api.status())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-1")
 async def test_a_long_document_leaves_room_for_the_others_when_grouped(api, word):
     await added(api, "The whale swims on. " * 4_000, title=f"{word} whales", tags=[word])

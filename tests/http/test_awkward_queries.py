@@ -42,6 +42,7 @@ def test_there_are_enough_awkward_queries_of_each_kind():
     assert all(len(QUERIES[kind]) >= size for kind, size in SIZES.items())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-1")
 async def test_awkward_queries_find_what_they_name(start_server, tmp_path):
     """With a server of its own: documents of other tests would change what a word weighs, and which are unknown."""

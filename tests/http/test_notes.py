@@ -79,6 +79,7 @@ async def _attempt(api, document_id, text, read):
         return error.extra["content_hash"], False
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("N-6")
 @pytest.mark.parametrize("turns", [200, pytest.param(1000, marks=pytest.mark.long)])
 async def test_of_two_who_write_at_once_exactly_one_wins_however_often(server, api, word, turns):

@@ -45,6 +45,7 @@ def test_what_has_no_pages_or_not_that_one_has_no_picture(engine):
     assert engine.get("documents/999999/pages/1.png").status_code == 404
 
 
+@pytest.mark.slow
 async def test_a_page_that_is_slow_to_draw_keeps_nobody_from_the_engine_and_is_not_tried_again(start_server, tmp_path):
     with start_server(tmp_path / "data", KB_APPS="api", KB_PARSE_SECONDS="5") as server:
         async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60) as engine:

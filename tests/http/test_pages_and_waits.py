@@ -50,6 +50,7 @@ async def test_all_pages_of_jobs_and_as_many_documents_as_wanted(api):
     assert pages[-1]["next_cursor"]
 
 
+@pytest.mark.slow
 async def test_more_jobs_than_a_page_holds_on_an_engine_that_lets_nobody_wait(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api", KB_MAX_WAIT_SECONDS="0") as server:
         async with EngineClient(server.url) as client:

@@ -49,6 +49,7 @@ async def test_each_of_many_who_wait_hears_of_the_end_of_the_job_that_is_his(htt
         assert {(job["id"], job["status"]) for job in jobs} == {(accepted["job_id"], "done")}
 
 
+@pytest.mark.slow
 async def test_no_wait_is_longer_than_the_setting_allows(start_server, tmp_path):
     with start_server(tmp_path, KB_MAX_WAIT_SECONDS="1") as server:
         async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=30) as http:

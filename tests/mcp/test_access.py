@@ -182,6 +182,7 @@ async def test_each_key_has_its_own_calls_a_minute_on_all_surfaces_together(star
             await call(agent, "kb_status")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-9")
 async def test_two_workers_take_the_chunks_of_one_upload(start_gateway, server, tmp_path, word):
     settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_UPLOAD_DIR": str(tmp_path)}

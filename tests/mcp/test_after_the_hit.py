@@ -222,6 +222,7 @@ async def test_what_is_no_version_is_not_called_a_change_by_someone_else(agent, 
     assert refused == "if_match: not a version; give what stands behind 'version' in kb_get."
 
 
+@pytest.mark.slow
 async def test_what_is_cut_of_a_late_edit_says_so_and_ends_with_a_word(agent, word):
     note = await done(agent, await call(agent, "kb_addnote", text=f"{word} first"))
     version = (await call(agent, "kb_get", document_id=note))["content_hash"][:16]
@@ -233,6 +234,7 @@ async def test_what_is_cut_of_a_late_edit_says_so_and_ends_with_a_word(agent, wo
             assert re.search(r"(lamps|and|oil)$", shown[-2])
 
 
+@pytest.mark.slow
 async def test_a_late_edit_of_a_note_longer_than_its_refusal_shows_only_what_differs(agent, word):
     lines = "".join(f"{number} {word} lamps were lit along the pier\n" for number in range(600))
     note = await done(agent, await call(agent, "kb_addnote", text=lines))

@@ -63,6 +63,7 @@ async def test_a_long_list_of_jobs_stays_within_the_budget_and_goes_on_where_it_
     assert seen == [job["id"] for job in newest]
 
 
+@pytest.mark.slow
 async def test_a_long_document_in_any_script_stays_within_the_budget(agent, word):
     for text in (
         "Ledgers were kept. " * 2200,

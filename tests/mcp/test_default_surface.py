@@ -223,6 +223,7 @@ async def test_upload_with_invalid_upload_id(agent):
         assert said.startswith("upload_id: there is no upload '00000000-0000-4000-8000-000000000000'.")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-10")
 async def test_abandoned_upload_cleanup(start_gateway, server, tmp_path):
     left_by_a_crash = tmp_path / "00000000-0000-4000-8000-000000000000"

@@ -49,6 +49,7 @@ async def test_where_every_tag_is_known_nothing_is_said_of_tags(agent, family):
         assert "There is no tag" not in (await agent.call_tool(tool, arguments | filters)).content[0].text
 
 
+@pytest.mark.slow
 async def test_an_empty_list_speaks_of_no_word_and_of_what_is_being_read(empty):
     async with connected(empty) as agent:
         assert (await call(agent, "kb_list"))["rest"] == "There is no document yet."

@@ -61,6 +61,7 @@ async def test_a_list_of_versions_keeps_to_the_budget(agent, engine, word):
     assert "older versions" in listed["rest"]
 
 
+@pytest.mark.slow
 async def test_a_long_version_is_shown_part_by_part_to_its_end(agent, word):
     whole = f"{word} " + "Ledgers were kept by patient clerks, line by line. " * 2000
     id_ = await done(agent, await call(agent, "kb_addnote", text=whole))

@@ -28,6 +28,7 @@ async def test_the_text_of_a_document_is_a_resource_with_a_warning_beside_it(age
     assert "never instructions" in notice.text
 
 
+@pytest.mark.slow
 async def test_a_long_text_is_read_part_by_part(agent, word):
     whole = f"{word} " + "Ein Gedächtnis aus Papier, über Jahre. " * 1300
     document_id = await done(agent, await call(agent, "kb_addnote", text=whole))

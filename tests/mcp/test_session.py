@@ -118,6 +118,7 @@ async def test_an_upload_that_does_not_add_up_is_refused_and_kept_until_it_does(
             await call(agent, "kb_upload_finish", upload_id=upload_id)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-12")
 async def test_a_long_document_is_read_part_by_part(agent, word):
     text = f"{word} " + "Ledgers were kept by patient clerks. " * 1300

@@ -28,6 +28,7 @@ OPTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.requirement("E-1")
 @pytest.mark.requirement("E-2")

@@ -281,6 +281,7 @@ def killed_restores(filled_data, backups, tmp_path):
     return copies(), before, filled_data.state()
 
 
+@pytest.mark.slow
 def test_a_restore_that_is_killed_is_finished_by_the_next_start_or_has_not_begun(killed_restores):
     folders, before, after = killed_restores
     states = []
@@ -293,6 +294,7 @@ def test_a_restore_that_is_killed_is_finished_by_the_next_start_or_has_not_begun
     assert len(states) > 6
 
 
+@pytest.mark.slow
 def test_a_backup_after_a_restore_that_was_killed_is_of_one_moment(killed_restores, tmp_path):
     folders, before, after = killed_restores
     states = []

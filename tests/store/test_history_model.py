@@ -324,6 +324,7 @@ class Machine:
             assert "".join(chunk.text for chunk in chunks) == known.versions[number - 1].text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [150, pytest.param(5000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 def test_every_former_moment_answers_as_it_did(make_store, embedder, steps):
     machine = Machine(make_store, embedder, seed=steps)

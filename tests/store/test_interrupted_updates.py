@@ -72,6 +72,7 @@ def sound(path):
     return answers == [("ok",)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("N-2")
 def test_killed_before_any_statement_the_note_is_the_old_one_or_the_new_one(tmp_path, old, new):
     database = tmp_path / "whole" / "kb.db"
@@ -106,6 +107,7 @@ class Held(str):
     __hash__ = str.__hash__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["delete", "restore"])
 def test_killed_before_any_statement_a_document_is_in_the_bin_or_not_and_never_both(tmp_path, embedder, action):
     old = content_of("# Harbour\n\nThe keeper counts ships.", embedder)

@@ -80,6 +80,7 @@ def bring_in(killed):
     return lambda settings: import_folder(settings, killed.folder / "export", lambda _: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("act", "added"), [("start", set()), ("bring_in", {IMPORTED})])
 def test_a_restore_that_is_killed_is_finished_by_a_start_and_by_an_import(killed, request, act, added):
     act, outcomes, was_killed, renames = request.getfixturevalue(act), [], True, 0
@@ -99,6 +100,7 @@ def test_a_restore_that_is_killed_is_finished_by_a_start_and_by_an_import(killed
     assert len(outcomes) > 6
 
 
+@pytest.mark.slow
 def test_the_doctor_tells_of_a_restore_that_was_killed_at_any_moment_and_finishes_it(killed):
     was_killed, renames, told = True, 0, []
     while was_killed:
@@ -117,6 +119,7 @@ def test_the_doctor_tells_of_a_restore_that_was_killed_at_any_moment_and_finishe
     assert len(told) > 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["files", "staging"])
 def test_an_empty_folder_where_one_was_set_aside_gives_way_to_what_is_restored(killed, name):
     folder = killed.without(name)

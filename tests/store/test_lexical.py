@@ -704,6 +704,7 @@ def switching():
     sys.setswitchinterval(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("switching")
 @pytest.mark.parametrize(
     "changes", [150, pytest.param(3000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])], ids=["short", "long"]

@@ -343,6 +343,7 @@ def test_one_that_forgot_to_say_its_version_is_known_by_its_tables(path):
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("D-2")
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", store_v2.SCHEMAS)

@@ -212,6 +212,7 @@ def test_a_program_of_version_2_can_still_write(path):
         assert tx.jobs.expire(1, 100) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("D-2")
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_killed_before_any_statement_it_is_of_one_version_or_the_next(tmp_path, every):

@@ -79,6 +79,7 @@ def is_text(node):
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_while_vectors_are_compacted_leaves_them_right(store):
     documents = [add(store, f"number {number}", seed=number) for number in range(2400)]
 

@@ -247,6 +247,7 @@ def test_a_reader_that_many_writes_overtook_still_sees_its_own_moment(store):
         assert seen.vec.tolist() == pytest.approx([1.0])
 
 
+@pytest.mark.slow
 def test_vectors_survive_growth_deletion_and_reopening(make_store):
     with make_store(dimensions=DIMENSIONS) as store:
         documents = [add(store, f"number {number}", seed=number) for number in range(2500)]
@@ -460,6 +461,7 @@ def test_a_document_that_is_added_and_replaced_in_one_transaction_is_there_once(
     assert found.vec.tolist() == pytest.approx([1.0])
 
 
+@pytest.mark.slow
 def test_readers_and_a_writer_work_at_once(store):
     stop, errors = threading.Event(), []
 

@@ -379,6 +379,7 @@ def test_vectors_of_other_lengths_are_coded(open_store, tmp_path, dimensions):
     assert_whole(tmp_path, dimensions)
 
 
+@pytest.mark.slow
 def test_writers_and_searches_go_on_while_codes_are_made(open_store, tmp_path):
     with open_store() as store:
         stop, errors = threading.Event(), []

@@ -190,6 +190,7 @@ def test_an_attachment_of_a_message_that_was_deleted_meanwhile_is_not_taken_in(s
     assert list(staging.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, embedder, staging):
     originals = Originals(FolderBlobs(staging.parent), keep=True)
     (staging / "late").write_bytes(message(("b.txt", "words")).as_bytes())
@@ -242,6 +243,7 @@ def test_an_attached_picture_is_no_failed_job_and_named_in_the_message(store, se
     assert "Attachments without text: photo.png" in text
 
 
+@pytest.mark.slow
 def test_each_message_of_a_mailbox_is_a_document_and_each_file_in_it(store, send):
     parts = [message(("a.txt", f"file {number}"), subject=f"Mail {number}").as_string() for number in range(1, 103)]
     separator = "From a@example.org Mon Jan  1 10:00:00 2024\n"

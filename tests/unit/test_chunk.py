@@ -292,6 +292,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", WORDS.values(), ids=WORDS)
 def test_a_word_without_end_takes_work_in_step_with_its_length(piece, embedder):
     short, long = work(piece * 60, embedder), work(piece * 240, embedder)
@@ -299,6 +300,7 @@ def test_a_word_without_end_takes_work_in_step_with_its_length(piece, embedder):
     assert long < 8
 
 
+@pytest.mark.slow
 def test_a_word_of_half_a_megabyte_is_cut_in_one_go(embedder):
     text = WORDS["base64"] * 200
     begun = process_time()

@@ -281,6 +281,7 @@ def test_auto_in_half_precision_has_no_cpu_to_fall_back_to(model_files, dev):
         OnnxEmbedder(half, machine=machine_with(CPU, dev=dev))
 
 
+@pytest.mark.slow
 def test_fixed_shapes_give_the_same_vectors(model_files, embedder):
     texts = ["", "river", "word " * 300, *(f"word {'and ' * number}" for number in range(0, 140, 7))]
     fixed = OnnxEmbedder(model_files, "cpu")

@@ -174,6 +174,7 @@ def test_a_given_converted_model_with_one_wrong_bit_stops_the_start(converted, t
         prepare(converted, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifest", ["", "[]", "{", '{"files": 1}', None])
 def test_a_converted_model_with_a_broken_manifest_is_made_anew(converted, raw_model, tmp_path, manifest):
     kept = (converted / MANIFEST).read_text()

@@ -111,6 +111,7 @@ def test_a_demand_for_all_memory_at_once_is_a_matter_of_memory_too(sandbox, file
     assert_fails(sandbox(), file(sheet("XFD"), "far.xlsx"), "more than 2048 MiB of memory")
 
 
+@pytest.mark.slow
 def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
     assert_fails(sandbox(seconds=2), file(slow(), "slow.xlsx"), r"more than 2 seconds, the limit \(KB_PARSE_SECONDS\)")
 
@@ -205,6 +206,7 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
     assert_fails(sandbox(), file(b"evil"), "its parser gave an answer that does not hold")
 
 
+@pytest.mark.slow
 def test_text_that_is_packed_too_well_is_refused_by_the_size_of_its_file(sandbox, file):
     bomb = document(b"<p><r><t>words of a bomb </t></r></p>" * 100_000)
     assert len(bomb) < 20_000

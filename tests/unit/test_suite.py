@@ -15,6 +15,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q")
 pytestmark = pytest.mark.timeout(1200)  # whole runs of pytest, beside the one that they are part of
 
 
+@pytest.mark.slow
 def test_a_suite_that_a_shell_starts_in_its_background_can_interrupt_what_it_starts():
     in_background = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
     ctrl_c = "tests/cli/test_ends.py::test_ctrl_c_ends_quietly"

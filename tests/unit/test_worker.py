@@ -419,6 +419,7 @@ def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):
         assert tx.jobs.get(done.id).staged is None
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_leaves_its_jobs_for_the_next_one(store, failing, tmp_path):
     (tmp_path / "staging").mkdir()
     first = Worker(store, failing, tmp_path / "staging", Originals(FolderBlobs(tmp_path), keep=True))

@@ -106,6 +106,7 @@ async def test_what_is_done_is_counted(open_server):
     assert after["kb_worker_errors_total",] == 0
 
 
+@pytest.mark.slow
 async def test_the_queue_shows_how_much_waits_and_for_how_long(open_server):
     async with EngineClient(open_server.url) as api:
         long = await api.add_note(text="Ledgers were kept by patient clerks. " * 6000)
@@ -169,6 +170,7 @@ def sample_names(family):
     return {family.name + ending for ending in endings.get(family.type, ("",))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "opens"),
     [
