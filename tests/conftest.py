@@ -64,7 +64,9 @@ def model_files(raw_model, model_cache):
 
 @pytest.fixture(scope="session")
 def embedder(model_files):
-    return OnnxEmbedder(model_files, "cpu")
+    return OnnxEmbedder(
+        model_files, "cpu", threads=1
+    )  # a second session would take 100 MB, and the other core has work
 
 
 @pytest.fixture(scope="session")
