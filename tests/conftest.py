@@ -21,6 +21,7 @@ import onnx
 import pytest
 from filelock import FileLock
 
+from kb.client.client import EngineClient
 from kb.embed.models.artifact import save_model
 from kb.embed.models.prepare import fetch, prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -192,7 +193,15 @@ def pytest_configure():
     """Let what the tests start be interrupted, as a shell's background would not; read certificates once."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
     limit_arenas()
+    wait_patiently()
     httpcore2.default_ssl_context = _certificates_read_once(httpcore2.default_ssl_context)
+
+
+def wait_patiently():
+    """Let clients wait as long as tests do: their own limits are for people, and a busy machine is slow."""
+    default = httpx2._config.DEFAULT_TIMEOUT_CONFIG
+    default.connect = default.read = default.write = default.pool = SECONDS
+    EngineClient.__init__.__kwdefaults__["timeout"] = SECONDS
 
 
 def _certificates_read_once(read):

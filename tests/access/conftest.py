@@ -20,7 +20,7 @@ class Api:
     def __call__(self, method, path, **options):
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         headers |= options.pop("headers", {})
-        return httpx2.request(method, f"{self.url}/api/v1/{path}", headers=headers, timeout=60, **options)
+        return httpx2.request(method, f"{self.url}/api/v1/{path}", headers=headers, **options)
 
     def ok(self, method, path, **options):
         """The answer to a call that must succeed."""

@@ -36,7 +36,7 @@ def test_every_page_is_shut_to_strangers(guarded, admin, tmp_path):
             if route.path in OPEN:
                 continue
             place = re.sub(r"{number:id}", "1", re.sub(r"{id:id}", str(secret), route.path))
-            answer = httpx2.request(method, f"{guarded.url}{place}", timeout=60)
+            answer = httpx2.request(method, f"{guarded.url}{place}")
             assert answer.status_code in (401, 403), f"{method} {place}: {answer.status_code}"
             assert "ledger" not in answer.text, place
             asked += 1
@@ -51,7 +51,7 @@ def stack():
 
 def signed_in(url, key):
     """A browser that has signed in with a key, and the token of its forms."""
-    browser = httpx2.Client(base_url=url, timeout=60, follow_redirects=False)
+    browser = httpx2.Client(base_url=url, follow_redirects=False)
     for _ in range(2):  # the first visit gives the cookie that the form's token belongs to
         token = token_of(browser.get("/sign-in"))
     assert browser.post("/sign-in", data={"key": key.token, "token": token}).status_code in (302, 303)

@@ -70,7 +70,7 @@ async def a_backup(settings, backups, chance):
 
 async def under_load(server, clients, chance, settings):
     """Let clients write until the engine is dead; answers whether the doctor found nothing meanwhile."""
-    async with EngineClient(server.url, timeout=60) as api:
+    async with EngineClient(server.url) as api:
         writing = asyncio.gather(write_until_gone(api, clients), reembed_until_gone(api, chance))
         looking = asyncio.create_task(asyncio.to_thread(examine, settings))
         await asyncio.sleep(chance.uniform(0, LOAD_SECONDS))
@@ -82,7 +82,7 @@ async def under_load(server, clients, chance, settings):
 
 async def losses_of(server, clients, settings):
     """What is not as it was acknowledged, once the engine has done what it had begun."""
-    async with EngineClient(server.url, timeout=60) as api:
+    async with EngineClient(server.url) as api:
         queue = await until_idle(api)
         found = await documents_by_path(api)
     losses = [loss for client in clients for loss in client.compare(found)]

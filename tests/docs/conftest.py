@@ -23,7 +23,7 @@ def filled(start_server, tmp_path_factory):
     """A server without keys that has documents up to the note 42; number 7 is a PDF."""
     with (
         start_server(tmp_path_factory.mktemp("filled"), KB_APPS=ALL_APPS) as server,
-        httpx2.Client(base_url=f"{server.url}/api/v1", timeout=60) as engine,
+        httpx2.Client(base_url=f"{server.url}/api/v1") as engine,
     ):
         lease = {"file": ("lease.pdf", pdf("The lease ends in March 2028."))}
         key = {"text": "The spare key is with the neighbours at number 14."}

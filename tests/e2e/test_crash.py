@@ -80,7 +80,7 @@ async def test_a_file_that_waits_is_read_after_a_restart_and_leaves_nothing_stag
     if TRIED[-1] == "sqlite":
         (tmp_path / "staging" / "left-over-of-an-upload-that-was-cut-off").write_bytes(b"x")
     with start_server(tmp_path) as server:
-        async with EngineClient(server.url, timeout=120) as client:
+        async with EngineClient(server.url) as client:
             await until_idle(client)
             assert (await client.job(accepted["job_id"]))["status"] == "done"
             assert (await client.search(query="walrus", fts_only=True))["results"][0]["text"] == "The walrus waits."

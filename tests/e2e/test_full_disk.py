@@ -86,7 +86,7 @@ async def test_a_delete_that_does_not_fit_leaves_the_document_and_its_file(on_a_
 
 
 def failures_of_the_worker(server):
-    metrics = httpx2.get(f"{server.url}/metrics", timeout=60).text
+    metrics = httpx2.get(f"{server.url}/metrics").text
     return float(re.search(r"^kb_worker_errors_total (\S+)$", metrics, re.MULTILINE)[1])
 
 

@@ -46,7 +46,7 @@ async def searching(client, until):
 @pytest.mark.slow
 async def test_hostile_files_fail_with_their_reasons_while_searches_go_on(start_server, tmp_path):
     with start_server(tmp_path, **LIMITS) as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             await finished(client, await client.add_note(text="The lighthouse stands."))
             over = asyncio.Event()
             searches = asyncio.create_task(searching(client, over))
@@ -65,7 +65,7 @@ async def test_hostile_files_fail_with_their_reasons_while_searches_go_on(start_
 @pytest.mark.slow
 async def test_a_parser_killed_in_the_middle_of_a_file_fails_that_file_alone(start_server, tmp_path):
     with start_server(tmp_path) as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             await finished(client, await client.add_file("first.txt", io.BytesIO(b"words")))
             accepted = await client.add_file("hangs.xlsx", io.BytesIO(slow()))
             os.kill(await asyncio.to_thread(parser_at_work, server.process.pid), signal.SIGKILL)
@@ -77,11 +77,11 @@ async def test_a_parser_killed_in_the_middle_of_a_file_fails_that_file_alone(sta
 @pytest.mark.slow
 async def test_an_engine_stops_at_once_in_the_middle_of_a_file_and_reads_it_after_the_restart(start_server, tmp_path):
     with start_server(tmp_path) as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             accepted = await client.add_file("hangs.xlsx", io.BytesIO(slow()))
             await asyncio.to_thread(parser_at_work, server.process.pid)
         server.stop()
     with start_server(tmp_path, KB_PARSE_SECONDS="1") as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             job = await finished(client, accepted)
             assert "more than 1 seconds" in job["error"]

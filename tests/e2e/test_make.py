@@ -70,7 +70,7 @@ def make_serve(folder, **environment):
 
 
 async def assert_serves_all(server):
-    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=server.url) as http:
         assert (await http.get("/api/v1/status")).json()["version"] == "3.0.0"
         assert (await http.get("/docs")).headers["content-type"].startswith("text/html")
     async with Client(f"{server.url}/mcp") as agent:

@@ -21,11 +21,11 @@ def text_of(engine, document):
 
 
 def test_front_matter_that_was_indexed_leaves_the_passages_and_nothing_else_changes(start_server, tmp_path):
-    with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=server.url, timeout=60) as engine:
+    with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=server.url) as engine:
         document, plain = add(engine, "ropes.md", FILE), add(engine, "plain.md", PLAIN)
         before = engine.get(f"/api/v1/documents/{document}").json()
     Database(tmp_path).execute(f"UPDATE chunks SET text = '{FILE.decode()}' WHERE document_id = {document}")
-    with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=server.url, timeout=60) as engine:
+    with start_server(tmp_path, KB_APPS="api") as server, httpx2.Client(base_url=server.url) as engine:
         eventually("it is read again", lambda: text_of(engine, document), lambda text: "status: open" not in text)
         after = engine.get(f"/api/v1/documents/{document}").json()
         assert text_of(engine, document) == "\n\n\n\n# Ropes\n\nNew ropes by June.\n"

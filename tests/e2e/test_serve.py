@@ -130,7 +130,7 @@ def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told)
 
 
 async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
-    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=server.url) as http:
         for path in (
             "/api/v1/status",
             "/healthz",
@@ -147,7 +147,7 @@ async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
 
 
 async def test_the_page_of_the_api_runs_its_own_script_alone_and_loads_nothing_from_elsewhere(server):
-    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=server.url) as http:
         page = await http.get("/docs")
         policy = page.headers["content-security-policy"]
         [script] = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
@@ -220,7 +220,7 @@ LET_IN = [
 async def test_an_open_server_is_for_its_own_pages_and_those_it_is_told_of(start_server, tmp_path):
     hosts = "kb.home, localhost:5173"
     with start_server(tmp_path, KB_ALLOWED_HOSTS=hosts, KB_MCP_ALLOWED_HOSTS=hosts, KB_APPS=ALL_APPS) as server:
-        async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+        async with httpx2.AsyncClient(base_url=server.url) as http:
             for headers, status in LET_IN:
                 for path in ("/api/v1/status", "/metrics"):
                     assert (await http.get(path, headers=headers)).status_code == status, (path, headers)
@@ -274,7 +274,7 @@ def test_it_checks_its_own_health(server):
 
 @pytest.mark.requirement("E-9")
 async def test_alive_and_ready_are_open_and_say_nothing_more(server):
-    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=server.url) as http:
         assert (await http.get("/healthz")).text == "ok"
         assert (await http.get("/readyz")).text == "ready"
         nothing = await http.get("/nothing/here")
@@ -467,7 +467,7 @@ def look():
             time.sleep(0.05)
     print({name: value for name, value in os.environ.items() if before.get(name) != value})
     print(httpx2.get(f"http://127.0.0.1:{port}/api/v1/status").status_code)
-    httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=60)  # what starts last is there
+    httpx2.get(f"http://127.0.0.1:{port}/metrics")  # what starts last is there
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=look).start()

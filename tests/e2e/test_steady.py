@@ -50,7 +50,7 @@ class Sample:
 
 async def work(url, client, until, counts):
     """Write to paths of one's own, and search."""
-    async with EngineClient(url, timeout=120) as api:
+    async with EngineClient(url) as api:
         while monotonic() < until:
             await client.step(api, f"/{client.name}/{client.random.randrange(5)}")
             counts["writes"] += 1

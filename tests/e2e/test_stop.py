@@ -71,7 +71,7 @@ async def parses(client, server):
 @pytest.mark.parametrize("occupy", [cuts_a_word, cuts_a_note, embeds, parses], ids=lambda act: act.__name__)
 async def test_a_job_is_stopped_amid_its_work_and_has_not_failed(start_server, tmp_path, occupy):
     with start_server(tmp_path) as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             await occupy(client, server)
         assert seconds_to_stop(server) < LONGEST_STOP
     assert server.process.returncode == 0
@@ -85,7 +85,7 @@ async def test_a_job_is_stopped_amid_its_work_and_has_not_failed(start_server, t
 
 async def test_a_note_that_is_changed_is_as_it_was_when_the_engine_stops_meanwhile(start_server, tmp_path):
     with start_server(tmp_path) as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             note = (await finished(client, await client.add_note(text="The lighthouse stands.")))["document_id"]
             change = asyncio.create_task(client.update_note(note, text=WORD[:1_000_000].decode()))
             await computing(server)
@@ -102,7 +102,7 @@ async def test_a_note_that_is_changed_is_as_it_was_when_the_engine_stops_meanwhi
 async def test_requests_that_do_not_end_are_cut_off(start_server, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(STUCK)
     with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path)) as server:
-        async with EngineClient(server.url, timeout=60) as client:
+        async with EngineClient(server.url) as client:
             await finished(client, await client.add_note(text="The lighthouse stands."))
             search = asyncio.create_task(client.search(query="lighthouse"))
             await eventually_async("it searches", server.log.read_text, lambda log: "searching" in log)

@@ -123,7 +123,7 @@ def test_an_answer_that_nobody_takes_is_dropped(hasty):
 @pytest.mark.slow
 def test_an_answer_that_is_taken_slowly_and_steadily_comes_whole(hasty):
     page = b"<p>The lamp is lit at dusk.</p><!--" + b"oil " * (2 * MEBIBYTE) + b"-->"
-    with httpx2.Client(base_url=hasty.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as http:
+    with httpx2.Client(base_url=hasty.url, headers={"Authorization": f"Bearer {KEY}"}) as http:
         job = http.post("/api/v1/jobs?wait=60", files={"file": ("lamp.html", page)}).json()
     with connect(hasty) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
@@ -225,7 +225,7 @@ def test_a_body_that_comes_slowly_and_steadily_is_taken(hasty):
 def test_who_waits_for_a_job_is_not_cut_off(hasty):
     text = "Ledgers were kept by patient clerks. " * 9000
     headers = {"Authorization": f"Bearer {KEY}"}
-    with httpx2.Client(base_url=f"{hasty.url}/api/v1", headers=headers, timeout=60) as http:
+    with httpx2.Client(base_url=f"{hasty.url}/api/v1", headers=headers) as http:
         begun = time.monotonic()
         reply = http.post("/jobs?wait=4", json={"text": text})
         assert reply.status_code == 200 or time.monotonic() - begun >= 4
@@ -283,7 +283,7 @@ def test_a_process_may_open_as_many_files_as_the_machine_allows(server):
 @contextmanager
 def kept(server):
     """A client whose connection is open before files become scarce."""
-    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60) as http:
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}) as http:
         http.get("/healthz")
         yield http
 

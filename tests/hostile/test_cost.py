@@ -100,7 +100,7 @@ async def peak(pid, until):
 async def cost(server, filename, data):
     """What a file takes: bytes on the disk, bytes of memory, seconds of the processor; and how its job ended."""
     pid, over = server.process.pid, asyncio.Event()
-    async with EngineClient(server.url, timeout=120) as client:
+    async with EngineClient(server.url) as client:
         disk, memory, seconds = taken(server), resident(pid), processor_seconds(pid)
         watching = asyncio.create_task(peak(pid, over))
         job = await finished(client, await client.add_file(filename, io.BytesIO(data)))
@@ -152,7 +152,7 @@ def p95(times):
 
 async def slowdown(server):
     """How much longer than idle a search takes while hostile files are read: the ratio of the 95th percentiles."""
-    async with EngineClient(server.url, timeout=120) as client:
+    async with EngineClient(server.url) as client:
         await until_idle(client)
         end = time.monotonic() + 3
         idle = await searching(client, lambda: time.monotonic() > end)

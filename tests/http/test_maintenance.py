@@ -27,7 +27,7 @@ from tests.support.spaces import space
 
 
 def api(server):
-    return httpx2.Client(base_url=f"{server.url}/api/v1/", timeout=60)
+    return httpx2.Client(base_url=f"{server.url}/api/v1/")
 
 
 def begin(engine, action):

@@ -32,7 +32,7 @@ def engine(start_server, tmp_path_factory):
     headers = {"Authorization": f"Bearer {KEY}"}
     with (
         start_server(folder, KB_API_KEY=KEY) as server,
-        httpx2.Client(base_url=f"{server.url}/api/v1/", headers=headers, timeout=60) as client,
+        httpx2.Client(base_url=f"{server.url}/api/v1/", headers=headers) as client,
     ):
         yield client
 

@@ -49,7 +49,7 @@ class Base:
         if self.client:
             self.client.close()
         self.key = key
-        self.client = httpx2.Client(base_url=self.url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+        self.client = httpx2.Client(base_url=self.url, headers={"Authorization": f"Bearer {key}"})
 
     def change(self, method, path, **options):
         answer = self.client.request(method, path, **options)

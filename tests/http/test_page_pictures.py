@@ -16,9 +16,7 @@ from tests.support.pdf import pdf, slow_pdf
 
 @pytest.fixture
 def engine(server):
-    with httpx2.Client(
-        base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}, timeout=60
-    ) as client:
+    with httpx2.Client(base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as client:
         yield client
 
 
@@ -48,7 +46,7 @@ def test_what_has_no_pages_or_not_that_one_has_no_picture(engine):
 @pytest.mark.slow
 async def test_a_page_that_is_slow_to_draw_keeps_nobody_from_the_engine_and_is_not_tried_again(start_server, tmp_path):
     with start_server(tmp_path / "data", KB_APPS="api", KB_PARSE_SECONDS="5") as server:
-        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60) as engine:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as engine:
             file = {"file": ("slow.pdf", slow_pdf("A slow page."))}
             document = (await engine.post("jobs", params={"wait": 30}, files=file)).json()["document_id"]
             place = f"documents/{document}/pages/1.png"

@@ -52,7 +52,7 @@ async def test_each_of_many_who_wait_hears_of_the_end_of_the_job_that_is_his(htt
 @pytest.mark.slow
 async def test_no_wait_is_longer_than_the_setting_allows(start_server, tmp_path):
     with start_server(tmp_path, KB_MAX_WAIT_SECONDS="1") as server:
-        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=30) as http:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
             submitted = await http.post("/jobs?wait=99999", json={"text": LONG})
             assert submitted.status_code == 202
             assert submitted.json()["status"] in ("queued", "running")
@@ -63,7 +63,7 @@ async def test_no_wait_is_longer_than_the_setting_allows(start_server, tmp_path)
 async def test_who_waits_is_answered_when_the_engine_stops(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api", KB_API_KEY=KEY) as server:
         headers = {"Authorization": f"Bearer {KEY}"}
-        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60, headers=headers) as http:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", headers=headers) as http:
             accepted = (await http.post("/jobs", json={"text": LONG})).json()
             waiting = [asyncio.create_task(http.get(f"/jobs/{accepted['job_id']}?wait=60")) for _ in range(3)]
             waiting.append(asyncio.create_task(http.post("/jobs?wait=60", json={"text": f"{LONG} more"})))

@@ -20,7 +20,7 @@ from tests.mcp.conftest import call, connected, done, refusal
 
 
 async def status_for(gateway, token):
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         return (
             await http.post(f"{gateway.url}/mcp", json={}, headers={"Authorization": f"Bearer {token}"})
         ).status_code
@@ -40,7 +40,7 @@ async def test_several_keys_are_served_and_their_parts_are_not(start_gateway):
 async def test_the_key_is_asked_for_under_every_address_that_routes_know(start_gateway):
     settings = {"KB_MCP_API_KEY": "key", "KB_MCP_COLLECTIONS": "1", "UVICORN_ROOT_PATH": "/behind/a/proxy"}
     with start_gateway(**settings) as gateway:
-        async with httpx2.AsyncClient(timeout=60) as http:
+        async with httpx2.AsyncClient() as http:
             for path in (
                 "/mcp",
                 "/collections/mcp",
@@ -147,7 +147,7 @@ async def test_no_key_is_in_the_log_whatever_is_called(start_gateway, server):
 
 async def test_probes_say_no_more_than_a_word_and_need_no_key_and_no_name(start_gateway):
     with start_gateway(KB_MCP_API_KEY="k") as gateway:
-        async with httpx2.AsyncClient(timeout=60) as http:
+        async with httpx2.AsyncClient() as http:
             for headers in ({}, {"Host": "10.1.2.3:8001"}):
                 assert (await http.get(f"{gateway.url}/healthz", headers=headers)).text == "ok"
                 assert (await http.get(f"{gateway.url}/readyz", headers=headers)).text == "ready"
@@ -207,7 +207,7 @@ async def test_two_workers_take_the_chunks_of_one_upload(start_gateway, server, 
 
 
 async def test_only_a_put_is_taken_at_the_address_of_an_upload(server):
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
             reply = await http.request(method, f"{server.url}/upload/00000000-0000-4000-8000-000000000000")
             assert (reply.status_code, reply.headers["Allow"]) == (405, "PUT"), method

@@ -269,7 +269,7 @@ async def test_a_file_of_3_mb_is_put_to_the_address(agent, word):
     content = pdf(f"The report of {word}") + b"\n%" + b"x" * 3_000_000
     start = {"filename": "report.pdf", "total_size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     url = (await call(agent, "kb_upload_start", **start, tags=[word], source_path=f"reports/{word}"))["upload_url"]
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         assert (await http.put(url, content=content[:-1])).status_code == 422
         assert (await http.put(url, content=content + b"x")).status_code == 422
         assert "sha256" in (await http.put(url, content=b"X" + content[1:])).json()["detail"]

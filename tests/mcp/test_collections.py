@@ -313,7 +313,7 @@ async def test_completions_offer_no_collection_as_a_tag(agent, word):
 
 
 async def test_the_surface_wants_the_same_key_and_knows_the_same_hosts(gateway):
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         url = f"{gateway.url}/collections/mcp"
         assert (await http.post(url, json={})).status_code == 401
         assert (await http.post(url, json={}, headers={"Host": "evil.example"})).status_code == 421

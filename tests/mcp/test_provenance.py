@@ -41,7 +41,7 @@ async def test_a_file_put_to_the_address_names_the_agent_that_was_given_it(serve
     content = word.encode()
     async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode="2026-07-28", client_info=info) as agent:
         started = await call(agent, "kb_upload_start", filename="report.txt", total_size=len(content))
-        async with httpx2.AsyncClient(timeout=60) as http:
+        async with httpx2.AsyncClient() as http:
             accepted = (await http.put(started["upload_url"], content=content, headers={"User-Agent": "curl/8"})).json()
         [version] = (await engine.history(await done(agent, accepted)))["versions"]
     assert version["client"].endswith(" harbour agent 1.2 (mcp)")

@@ -56,7 +56,7 @@ async def test_templates_say_what_can_be_read(agent):
 async def test_a_page_of_a_pdf_is_a_picture_with_a_passage_marked(agent, server, word):
     sent = {"files": {"file": ("lease.pdf", pdf(f"The {word} ends in March.", f"The deposit of {word} is due."))}}
     with httpx2.Client(base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as engine:
-        document = engine.post("jobs", params={"wait": 30}, timeout=60, **sent).json()["document_id"]
+        document = engine.post("jobs", params={"wait": 30}, **sent).json()["document_id"]
         for suffix in ("", "?chunk=1"):
             [picture] = await agent.read_resource(f"kb://documents/{document}/pages/2.png{suffix}")
             drawn = engine.get(f"documents/{document}/pages/2.png{suffix}").content

@@ -32,7 +32,7 @@ async def test_a_document_is_found_read_and_opened_at_its_address(gateway, serve
         document = await call(agent, "fetch", id=found["id"])
         assert (document["text"], document["url"]) == (f"{word} on the quay", found["url"])
         assert "search names the ids" in await refusal(agent, "fetch", id="the quay")
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         assert (await http.get(found["url"])).text == f"{word} on the quay"
         assert (await http.get(f"{found['url'][:-1]}x")).status_code == 404
         other = found["url"].replace(f"/documents/{found['id']}/", f"/documents/{int(found['id']) + 1}/")

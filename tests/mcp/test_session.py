@@ -196,7 +196,7 @@ async def test_a_wrong_token_is_refused(server, mode, token):
 
 @pytest.mark.requirement("G-4")
 async def test_the_refusal_is_a_401_with_a_challenge(server):
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         reply = await http.post(f"{server.url}/mcp", json={}, headers={"Authorization": "Bearer wrong"})
     assert reply.status_code == 401
     assert reply.headers["www-authenticate"].startswith("Bearer")
@@ -204,7 +204,7 @@ async def test_the_refusal_is_a_401_with_a_challenge(server):
 
 
 async def test_a_page_of_another_site_cannot_call_the_gateway(server):
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient() as http:
         foreign_host = await http.post(f"{server.url}/mcp", json={}, headers={"Host": "evil.example"})
         foreign_origin = await http.post(f"{server.url}/mcp", json={}, headers={"Origin": "http://evil.example"})
     assert (foreign_host.status_code, foreign_origin.status_code) == (421, 403)

@@ -115,7 +115,7 @@ async def fail_over(primary, replica, *, lags):
 async def test_an_engine_goes_on_with_the_promoted_replica(start_server, tmp_path, pair, replication):
     url = f"{url_of(*pair)}?target_session_attrs=read-write"
     with start_server(tmp_path, KB_DATABASE_URL=url) as server:
-        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60) as http:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
             load = Load(http)
             working = [asyncio.create_task(load.write(client)) for client in range(CLIENTS)]
             working.append(asyncio.create_task(load.read()))

@@ -167,11 +167,11 @@ class Trial:
 
     async def write(self, client, engine):
         client.stopped = False
-        async with EngineClient(engine.url, timeout=120) as api:
+        async with EngineClient(engine.url) as api:
             await client.write(api)
 
     async def losses(self):
-        async with EngineClient(self.engines[0].url, timeout=120) as api:
+        async with EngineClient(self.engines[0].url) as api:
             queue = await patiently(until_idle, api)
             found = await patiently(documents_by_path, api)
         losses = [loss for client in self.clients for loss in client.compare(found)]
@@ -223,7 +223,7 @@ async def test_each_job_is_done_once_however_often_workers_are_killed(member, no
     for each in (engine, *workers):
         each.start()
     node.ask(COUNT_ENDS, "kb")
-    async with EngineClient(engine.url, timeout=120) as api:
+    async with EngineClient(engine.url) as api:
         feeding = asyncio.create_task(feed(api, accepted, stopped))
         done = 0
         for number in range(KILLS):

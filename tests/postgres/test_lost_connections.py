@@ -52,7 +52,7 @@ async def test_what_is_sent_while_the_database_breaks_off_is_written_once(start_
         return (await answer(http, answers, "GET", "/status")).json()["queue"]
 
     with start_server(tmp_path, KB_DATABASE_URL=url) as server:
-        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60) as http:
+        async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
             looking = [asyncio.create_task(look(http)) for _ in range(2)]
             for begin in range(0, NOTES, NOTES // 3):
                 sending = [asyncio.create_task(send(http, number)) for number in range(begin, begin + NOTES // 3)]

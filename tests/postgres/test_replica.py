@@ -383,7 +383,7 @@ class Searches:
         self.is_stopped = False
 
     async def run(self):
-        async with httpx2.AsyncClient(base_url=f"{self.server.url}/api/v1", timeout=120) as http:
+        async with httpx2.AsyncClient(base_url=f"{self.server.url}/api/v1") as http:
             while not self.is_stopped:
                 answer = await http.post("/search", json={"query": "patient clerks"})
                 self.statuses.append(answer.status_code)
@@ -431,7 +431,7 @@ async def test_no_search_is_refused_while_the_replica_is_killed_and_comes_back(s
 async def test_while_the_primary_is_gone_a_read_is_refused_without_more_waiting_and_sees_everything_afterwards(
     server, pair
 ):
-    async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", timeout=60) as http, EngineClient(server.url) as api:
+    async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http, EngineClient(server.url) as api:
         note = await added(api, "The lighthouse keeper counts ships.")
         await read_at_the_replica(server, lambda: api.search(query="lighthouse"))
         await asyncio.to_thread(pair.primary.kill)

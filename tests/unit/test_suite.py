@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import httpx2
 import pytest
 
+from kb.client.client import EngineClient
 from tests.conftest import ROOT
-from tests.support.eventually import eventually, eventually_async
+from tests.support.eventually import SECONDS, eventually, eventually_async
 
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 
@@ -29,3 +31,9 @@ async def test_who_waits_in_vain_is_told_for_what_and_what_there_was_instead(mon
         eventually("high tide", lambda: "ebb", until=lambda tide: tide == "flood")
     with pytest.raises(pytest.fail.Exception, match=r"0.01 seconds: high tide; last seen: 'ebb'"):
         await eventually_async("high tide", lambda: "ebb", until=lambda tide: tide == "flood")
+
+
+def test_no_client_of_a_test_gives_up_before_the_test_does():
+    limits = httpx2.Client().timeout
+    assert {limits.connect, limits.read, limits.write, limits.pool} == {SECONDS}
+    assert EngineClient("http://127.0.0.1:9")._timeout == SECONDS

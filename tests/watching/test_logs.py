@@ -32,7 +32,7 @@ async def test_a_request_has_one_id_through_gateway_and_engine(start_stack):
 
 async def test_the_senders_id_is_kept_when_well_formed_and_replaced_when_not(start_server, tmp_path):
     with start_server(tmp_path, KB_LOG_FORMAT="json", KB_APPS="api", KB_API_KEY=KEY) as server:
-        async with httpx2.AsyncClient(base_url=server.url, timeout=60) as http:
+        async with httpx2.AsyncClient(base_url=server.url) as http:
 
             async def answered(path, **headers):
                 return (await http.get(path, headers=headers)).headers["X-Request-ID"]

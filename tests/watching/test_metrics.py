@@ -62,7 +62,7 @@ async def test_what_is_done_is_counted(open_server):
         await api.search(query="patient", fts_only=True)
         await api.document(document_id)
         assert (await finished(api, await api.add_file("test.py", BytesIO(SOURCE))))["status"] == "done"
-    async with httpx2.AsyncClient(base_url=open_server.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=open_server.url) as http:
         broken = await http.post(
             "/api/v1/jobs", files={"file": ("broken.pdf", b"%PDF-1.7 nothing")}, params={"wait": 30}
         )
@@ -127,7 +127,7 @@ async def test_the_queue_shows_how_much_waits_and_for_how_long(open_server):
 
 async def test_labels_are_from_short_lists_whatever_is_asked(open_server):
     before = samples(open_server).keys()
-    async with httpx2.AsyncClient(base_url=open_server.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=open_server.url) as http:
         for number in range(20):
             await http.get(f"/api/v1/documents/{number + 1000}")
             await http.get(f"/api/v1/nothing{number}")
@@ -181,7 +181,7 @@ def sample_names(family):
 def test_with_a_key_only_its_holder_reads_and_one_of_its_own_reads_nothing_else(start_server, tmp_path, keys, opens):
     with start_server(tmp_path, **keys, KB_APPS=ALL_APPS) as server:
         for wrong in ({}, {"Authorization": f"Bearer {MCP_KEY}"}):
-            refused = httpx2.get(f"{server.url}/metrics", headers=wrong, timeout=60)
+            refused = httpx2.get(f"{server.url}/metrics", headers=wrong)
             assert refused.status_code == 401
             assert refused.headers["www-authenticate"].startswith("Bearer")
         assert samples(server, Authorization=f"Bearer {opens}")

@@ -102,7 +102,7 @@ class Site:
         self.data = server.log.parent
         self.key = key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.engine = httpx2.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60)
+        self.engine = httpx2.Client(base_url=f"{server.url}/api/v1", headers=headers)
         self.ids = fill(self.engine)
         self.examine()
 

@@ -23,7 +23,7 @@ def proxied(url, prefix):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             kept = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
             place = url + self.path.removeprefix(prefix)
-            with httpx2.stream(self.command, place, content=body, headers=kept, timeout=60) as answer:
+            with httpx2.stream(self.command, place, content=body, headers=kept) as answer:
                 self.send_response(answer.status_code)
                 for name, value in answer.headers.multi_items():
                     if name not in OF_CONNECTION:

@@ -80,7 +80,7 @@ def hostile(start_server, tmp_path_factory):
 
     with (
         start_server(tmp_path_factory.mktemp("hostile"), KB_APPS=ALL_APPS) as server,
-        httpx2.Client(base_url=f"{server.url}/api/v1", timeout=120) as engine,
+        httpx2.Client(base_url=f"{server.url}/api/v1") as engine,
     ):
         for number, text in enumerate(SCRIPTS):
             note = {

@@ -32,7 +32,7 @@ class Reader:
     """Follows links and sends forms, as a browser without script."""
 
     def __init__(self, url):
-        self.http = httpx2.Client(follow_redirects=True, headers=PAGE, timeout=60)
+        self.http = httpx2.Client(follow_redirects=True, headers=PAGE)
         self.open(url)
 
     def open(self, place):
@@ -618,7 +618,7 @@ def test_the_bench_of_the_pages_tells_what_is_beyond_its_limit():
 @pytest.mark.web
 @pytest.mark.parametrize("change", ["tags", "search"])
 def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, change):
-    with httpx2.stream("GET", f"{site.url}/events", timeout=60) as stream:
+    with httpx2.stream("GET", f"{site.url}/events") as stream:
         told = (json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line.startswith("data: "))
         before = next(told)
         if change == "tags":
