@@ -46,6 +46,7 @@ _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKDOWN_HEADING: Final = re.compile(r"(?m)^#{1,6} \S")
 _MORE_MARKDOWN: Final = re.compile(r"(?m)^#{2,6} \S|^```|\]\([^)\s\]]+\)|^[-*] \S|\*\*\S")
 
+TNEF_SIGNATURE: Final = b"\x78\x9f\x3e\x22"
 _HEADER: Final = re.compile(rb"([!-9;-~]+):")
 _TRANSPORT_HEADERS: Final = {b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to"}
 _MAIL_HEADERS: Final = _TRANSPORT_HEADERS | {b"from", b"to", b"subject", b"date", b"content-type"}
@@ -100,6 +101,8 @@ def detect(data: bytes, filename: str) -> str:
         return _type_in_ole(data)
     if data.startswith(b"{\\rtf"):
         return "rtf"
+    if data.startswith(TNEF_SIGNATURE):
+        return "tnef"
     path = PurePath(filename.lower())
     if _is_mail(data, path.suffix):
         return "mbox" if is_mailbox(as_utf8(data)) else "eml"

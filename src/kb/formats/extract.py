@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from kb.api.errors import Unreadable
 from kb.formats.detect import detect
 from kb.formats.extracted import NO_TEXT
-from kb.formats.registry import reader_of
+from kb.formats.registry import FORMATS, reader_of
+from kb.formats.text.embedded import without_embedded_bytes
+from kb.formats.text.encoding import as_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +40,7 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     try:
         doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
         read: Callable[[bytes], Extracted] = import_module(reader_of(doc_type, suffix)).read
-        return doc_type, read(data)
+        return doc_type, read(without_embedded_bytes(as_utf8(data)) if FORMATS[doc_type].is_text else data)
     except (Unreadable, ImportError, MemoryError):
         raise
     except Exception as error:

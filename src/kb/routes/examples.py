@@ -135,7 +135,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "results": [
             PASSAGE
             | {"document_id": 42, "more": [], **AUTHOR}
-            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces")}
+            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces", "omitted")}
         ],
         "omitted": 0,
         "pending": 0,

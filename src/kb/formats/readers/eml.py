@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from contextlib import suppress
 from email import message_from_bytes
 from email.header import decode_header
 from email.message import Message
+from email.parser import BytesHeaderParser
 from email.policy import compat32
 from email.utils import collapse_rfc2231_value
 from mimetypes import guess_extension
+from quopri import decodestring
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.mbox import without_separator
-from kb.formats.detect import is_envelope
+from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.extracted import Attachment
+from kb.formats.readers import tnef
 from kb.formats.readers.html import flat_text
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, render
 from kb.formats.text.encoding import as_utf8, decode
@@ -32,7 +37,13 @@ _SMIME: Final = {"application/pkcs7-mime", "application/x-pkcs7-mime"}
 _ENCRYPTED_TYPES: Final = {
     *("multipart/encrypted", "application/pgp-encrypted", "application/x-microsoft-rpmsg-message"),
 }
+_PACKED: Final = {"application/ms-tnef", "application/vnd.ms-tnef"}
+_PACKED_NAME: Final = "winmail.dat"
+_MESSAGES: Final = {"message/rfc822", "message/global"}
+_HEADER: Final = re.compile(rb"\s*(?:>?From [^\n]*\n)?[!-9;-~]+:")
+_NOT_QUOTED: Final = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n)")
 _SIGNATURES: Final = {"pgp-signature", "pgp-keys", "pkcs7-signature", "x-pkcs7-signature"}
+_MESSAGE_SUFFIXES: Final = (".eml", ".emlx", ".msg", ".mht", ".mhtml")
 _WIDE: Final = re.compile(r"(?i)utf-?(?:16|32)[-_]?(?:le|be)?")
 
 
@@ -112,10 +123,26 @@ def _collect(part: Message, mail: Mail) -> None:
     elif part.get_content_maintype() == "multipart" and part.is_multipart():
         for each in _parts(part):
             _collect(each, mail)
+    elif kind in _PACKED or _filename(part).lower() == _PACKED_NAME:
+        _unpack(part, mail)
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         mail.bodies.append(_body(part))
     elif not _is_in_the_text(part):
         _attach(part, mail)
+
+
+def _unpack(part: Message, mail: Mail) -> None:
+    """Take what Outlook packed into one file; what cannot be unpacked is named and counted."""
+    data = _payload(part)
+    try:
+        packed = tnef.unpack(data) if data.startswith(TNEF_SIGNATURE) else Mail({})
+    except Unreadable:
+        packed = Mail({})
+    if not (packed.bodies or packed.attachments or packed.textless):
+        mail.textless.append(_filename(part))
+        mail.omitted["files"] += 1
+    mail.take_files(packed)
+    mail.packed += packed.bodies
 
 
 def _attach(part: Message, mail: Mail) -> None:
@@ -132,9 +159,7 @@ def _collect_best(alternatives: Message, mail: Mail) -> None:
     for part in _parts(alternatives):
         versions.append(version := Mail({}))
         _collect(part, version)
-        mail.attachments += version.attachments
-        mail.textless += version.textless
-        mail.pictures += version.pictures
+        mail.take_files(version)
     # The last one is what the sender meant, if it shows anything at all.
     shown = [version.bodies for version in versions if any(map(_has_text, version.bodies))]
     mail.bodies += shown[-1] if shown else []
@@ -164,10 +189,27 @@ def _body(part: Message) -> Body:
 
 
 def _content(part: Message) -> bytes:
-    """Return the bytes of a part; of an attached message, the message as it is."""
-    if part.get_content_maintype() == "message":
-        return b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
-    return _payload(part)
+    """Return the bytes of a part; of an attached message, the message as it is, or as its encoding hides it."""
+    if part.get_content_maintype() != "message":
+        return _payload(part)
+    message = b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
+    # A message must not be encoded, so that Python's parser takes no notice; but some programs do it.
+    for decoded in (part.get("Content-Transfer-Encoding"), "base64"):
+        inner = _decoded_message(message, str(decoded or "").strip().lower())
+        if inner and (decoded is not None or not _HEADER.match(message)):
+            return inner
+    return message
+
+
+def _decoded_message(message: bytes, encoding: str) -> bytes:
+    """Return a message that is encoded so; nothing if that gives none."""
+    decoded = b""
+    if encoding == "base64":
+        with suppress(ValueError):
+            decoded = b64decode(message)
+    elif encoding == "quoted-printable" and not _NOT_QUOTED.search(message):
+        decoded = decodestring(message.lstrip())
+    return decoded if _HEADER.match(decoded) else b""
 
 
 def _payload(part: Message) -> bytes:
@@ -176,9 +218,10 @@ def _payload(part: Message) -> bytes:
 
 
 def _filename(part: Message) -> str:
-    if name := part.get_filename():
-        return _decoded(name)
-    subjects = [header_text(inner, "Subject") for inner in _parts(part)]
-    if part.get_content_maintype() == "message":
-        return f"{next(filter(None, subjects), 'message')}.eml"
+    name = _decoded(part.get_filename() or "")
+    if part.get_content_type() in _MESSAGES and not name.lower().endswith(_MESSAGE_SUFFIXES):
+        inner = BytesHeaderParser(policy=POLICY).parsebytes(_content(part))
+        return f"{name or header_text(inner, 'Subject') or 'message'}.eml"
+    if name:
+        return name
     return f"attachment{guess_extension(part.get_content_type()) or ''}"

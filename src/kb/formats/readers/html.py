@@ -49,6 +49,9 @@ _APART: Final = {"nav", "header", "footer", "aside"}
 """Parts of a page whose links are those of the whole site."""
 
 _ELSEWHERE: Final = re.compile(r"(?i)(?:https?|mailto|ftp):\S+\Z")
+_EMBEDDED: Final = re.compile(r"\[picture: \S+, \d[\d.]* [kMG]B\]")
+"""What stands for a picture of more than a few bytes that a page has in it."""
+
 _LONGEST_ADDRESS: Final = 200
 """Longer ones are made for counting who clicks."""
 
@@ -296,7 +299,9 @@ def _flat_pieces(root: etree._Element, *, with_links: bool) -> Iterator[str]:
 def _lead(element: etree._Element) -> str:
     """Return what an inline element shows besides its text: an image's description, the gap between two links."""
     if element.tag == "img":
-        return f" {element.get('alt', '')} "
+        embedded = element.get("src", "")
+        picture = embedded if _EMBEDDED.match(embedded) else ""
+        return f" {element.get('alt', '')} {picture} "
     before = element.getprevious()
     follows_link = element.tag == "a" and before is not None and before.tag == "a" and not before.tail
     return " " if follows_link else ""
