@@ -20,6 +20,7 @@ KINDS: Final = {
     "charts": Kind("chart", "charts"),
     "columns": Kind("column", "columns"),
     "comments": Kind("comment", "comments"),
+    "encrypted": Kind("encrypted passage", "encrypted passages"),
     "files": Kind("file inside", "files inside"),
     "formulas": Kind("cell without a computed value", "cells without a computed value"),
     "front_matter": Kind("front matter that is not valid YAML", "front matters that are not valid YAML"),

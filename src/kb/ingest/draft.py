@@ -99,7 +99,14 @@ def draft_note(
     passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), name)
     draft = _draft(NOTE, name or first_line(text[matter.length :]), content_hash, passages)
     space = VectorSpace.of(embedder.spec)
-    return replace(draft, own_tags=matter.tags, date=matter.date, title_given=title is not None, space=space)
+    return replace(
+        draft,
+        own_tags=matter.tags,
+        date=matter.date,
+        title_given=title is not None,
+        space=space,
+        omitted={"front_matter": 1} if matter.is_lost else {},
+    )
 
 
 def draft_file(

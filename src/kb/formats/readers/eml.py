@@ -16,6 +16,7 @@ from quopri import decodestring
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.emlx import message_in
 from kb.formats.containers.mbox import without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.extracted import Attachment
@@ -40,6 +41,9 @@ _ENCRYPTED_TYPES: Final = {
 _PACKED: Final = {"application/ms-tnef", "application/vnd.ms-tnef"}
 _PACKED_NAME: Final = "winmail.dat"
 _MESSAGES: Final = {"message/rfc822", "message/global"}
+_KEPT_APART: Final = "X-Apple-Content-Length"
+"""The header of a file that Apple Mail keeps in another place, or has not fetched."""
+
 _HEADER: Final = re.compile(rb"\s*(?:>?From [^\n]*\n)?[!-9;-~]+:")
 _NOT_QUOTED: Final = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n)")
 _SIGNATURES: Final = {"pgp-signature", "pgp-keys", "pkcs7-signature", "x-pkcs7-signature"}
@@ -70,7 +74,8 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the message is encrypted.
     """
-    message = message_from_bytes(without_separator(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n")), policy=POLICY)
+    source = message_in(as_utf8(data)).lstrip(b"\xef\xbb\xbf\r\n")
+    message = message_from_bytes(without_separator(source), policy=POLICY)
     if _is_encrypted(message):
         raise Unreadable(ENCRYPTED)
     mail = Mail({name: header_text(message, name) for name in HEADERS})
@@ -123,7 +128,7 @@ def _collect(part: Message, mail: Mail) -> None:
     elif part.get_content_maintype() == "multipart" and part.is_multipart():
         for each in _parts(part):
             _collect(each, mail)
-    elif kind in _PACKED or _filename(part).lower() == _PACKED_NAME:
+    elif kind in _PACKED or filename_of(part).lower() == _PACKED_NAME:
         _unpack(part, mail)
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         mail.bodies.append(_body(part))
@@ -139,7 +144,7 @@ def _unpack(part: Message, mail: Mail) -> None:
     except Unreadable:
         packed = Mail({})
     if not (packed.bodies or packed.attachments or packed.textless):
-        mail.textless.append(_filename(part))
+        mail.textless.append(filename_of(part))
         mail.omitted["files"] += 1
     mail.take_files(packed)
     mail.packed += packed.bodies
@@ -148,9 +153,10 @@ def _unpack(part: Message, mail: Mail) -> None:
 def _attach(part: Message, mail: Mail) -> None:
     is_reply = part.get_content_type() == "text/calendar" and str(part.get_param("method")).upper() == "REPLY"
     if is_reply or part.get_content_subtype() in _SIGNATURES:
-        mail.textless.append(_filename(part))
+        mail.textless.append(filename_of(part))
     else:
-        mail.attach(Attachment(_filename(part), _content(part)), part.get_content_type())
+        mail.attach(Attachment(filename_of(part), data := content_of(part)), part.get_content_type())
+        mail.omitted["files"] += int(not data and part.get(_KEPT_APART) is not None)
 
 
 def _collect_best(alternatives: Message, mail: Mail) -> None:
@@ -183,12 +189,16 @@ def _is_in_the_text(part: Message) -> bool:
     return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
+def text_of(part: Message) -> str:
+    """Return the text of a part."""
+    return _text(content_of(part), part.get_content_charset())
+
+
 def _body(part: Message) -> Body:
-    text = _text(_content(part), part.get_content_charset())
-    return Body("html" if part.get_content_subtype() == "html" else "plain", text)
+    return Body("html" if part.get_content_subtype() == "html" else "plain", text_of(part))
 
 
-def _content(part: Message) -> bytes:
+def content_of(part: Message) -> bytes:
     """Return the bytes of a part; of an attached message, the message as it is, or as its encoding hides it."""
     if part.get_content_maintype() != "message":
         return _payload(part)
@@ -217,10 +227,11 @@ def _payload(part: Message) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def _filename(part: Message) -> str:
+def filename_of(part: Message) -> str:
+    """Return what a part is called."""
     name = _decoded(part.get_filename() or "")
     if part.get_content_type() in _MESSAGES and not name.lower().endswith(_MESSAGE_SUFFIXES):
-        inner = BytesHeaderParser(policy=POLICY).parsebytes(_content(part))
+        inner = BytesHeaderParser(policy=POLICY).parsebytes(content_of(part))
         return f"{name or header_text(inner, 'Subject') or 'message'}.eml"
     if name:
         return name

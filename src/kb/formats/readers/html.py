@@ -20,7 +20,7 @@ from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kb.formats.extracted import Extracted
 
@@ -81,11 +81,18 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the page shows no text by itself, or is beyond the parser's limits.
     """
+    return read_markup(decode_html(data))
+
+
+def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
+    """Read a page, and below it what stands in its frames. Raises as `read`."""
     text = TextBuilder()
-    markup = decode_html(data)
     root = _parsed(expanded(markup) if _XHTML.search(markup[:4096]) else markup)
     if root is not None:
         _Writer(text).write(root)
+    for frame in frames:
+        text.blank()
+        write_fragment(expanded(frame), text, below=0)
     first = next((heading.title for heading in text.headings if heading.level == 1), None)
     page = text.build(meaningful(_title(root)) or first)
     if not page.text:

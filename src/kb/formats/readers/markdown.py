@@ -49,6 +49,7 @@ def read(data: bytes) -> Extracted:
         tags=tags_of([*front.tags, *inline]),
         date=front.date,
         aliases=front.aliases,
+        omitted={"front_matter": 1} if front.is_lost else {},
     )
 
 
