@@ -40,7 +40,9 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     try:
         doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
         read: Callable[[bytes], Extracted] = import_module(reader_of(doc_type, suffix)).read
-        return doc_type, read(without_embedded_bytes(as_utf8(data)) if FORMATS[doc_type].is_text else data)
+        if FORMATS[doc_type].is_text:
+            data = without_embedded_bytes(as_utf8(data), " " if doc_type == "csv" else ", ")
+        return doc_type, read(data)
     except (Unreadable, ImportError, MemoryError):
         raise
     except Exception as error:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _NOTE: Final = re.compile(rb"<note(?:\s[^<>]*)?>")
 _END: Final = b"</note>"
+_CUT_OFF: Final = b"]]></content></note>"
 _TITLE: Final = re.compile(rb"<title(?:\s[^<>]*)?>((?:[^<]|<!\[CDATA\[)*+)</title")
 _EXPORT: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<en-export>%b</en-export>\n'
 _MOMENT: Final = re.compile(r"\s*(\d{4})-?(\d\d)-?(\d\d)T(\d\d):?(\d\d):?(\d\d)")
@@ -95,7 +96,7 @@ def _notes(data: bytes) -> Iterator[bytes]:
     while begins := _NOTE.search(data, place):
         end = data.find(_END, begins.end())
         place = end + len(_END) if end >= 0 else len(data)
-        yield data[begins.start() : place]
+        yield data[begins.start() : place] + (b"" if end >= 0 else _CUT_OFF)
 
 
 def _list(notes: Sequence[bytes]) -> Extracted:

@@ -61,7 +61,7 @@ def content_lines(data: bytes) -> Iterator[ContentLine]:
         found = _LINE.match(line)
         if not found:
             continue
-        value, parameters = found["value"], dict(_parameters(found["parameters"]))
+        value, parameters = found["value"], _joined(_parameters(found["parameters"]))
         if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
             while value.endswith("=") and (following := next(lines, None)) is not None:
                 value = value[:-1] + following
@@ -72,6 +72,14 @@ def content_lines(data: bytes) -> Iterator[ContentLine]:
 def unescaped(value: str) -> str:
     """Return a value without its escapes."""
     return _ESCAPE.sub(lambda found: "\n" if found[1] in "nN" else found[1], value)
+
+
+def _joined(parameters: Iterator[tuple[str, str]]) -> dict[str, str]:
+    """Return parameters by their names; those given several times have their values in one, with commas between."""
+    joined = dict[str, str]()
+    for name, value in parameters:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
 
 
 def _parameters(written: str) -> Iterator[tuple[str, str]]:

@@ -45,8 +45,9 @@ _BEGINNING: Final = re.compile(
 _NAMES: Final = {"image": "picture", "audio": "sound", "video": "video", "font": "font"}
 _LEAST: Final = {"image": 24}
 _LEAST_OF_OTHERS: Final = 64
+_SAID: Final = re.compile(r"(\[(?:picture|sound|video|font|file): [^\s,\]]+), (\d[\d.]* [kMG]?B\])")
 _DRAWING: Final = "image/svg+xml"
-_NO_DATA: Final = re.compile(r"[\s=\\]+")
+_NO_DATA: Final = re.compile(r"(?:[\s=]|\\[nr]?)+")
 
 
 def without_embedded(text: str) -> str:
@@ -56,11 +57,15 @@ def without_embedded(text: str) -> str:
     return _BLOB.sub(_blob, text)
 
 
-def without_embedded_bytes(data: bytes) -> bytes:
-    """Return the bytes of a text in any encoding that has ASCII in it, likewise."""
+def without_embedded_bytes(data: bytes, separator: str = ", ") -> bytes:
+    """Return the bytes of a text in any encoding that has ASCII in it, likewise.
+
+    `separator` stands between kind and size, as a comma would part the cells of a table.
+    """
     if not _BEGINNING.search(data):
         return data
-    return without_embedded(data.decode("latin-1")).encode("latin-1")
+    text = without_embedded(data.decode("latin-1"))
+    return (text if separator == ", " else _SAID.sub(rf"\1{separator}\2", text)).encode("latin-1")
 
 
 def size_text(count: int) -> str:
