@@ -175,7 +175,7 @@ class Ingestion:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
             return replace(note, source=job.source, replaces=job.replaces)
         with self._local(job, job.staged) as path:
-            return draft_file(
+            draft = draft_file(
                 path,
                 job.filename or "",
                 job.title,
@@ -185,6 +185,7 @@ class Ingestion:
                 self._stop.check,
                 depth=job.depth,
             )
+        return replace(draft, source=job.source, replaces=job.replaces)
 
     @contextmanager
     def _local(self, job: Job, staged: str) -> Iterator[Path]:
