@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from base64 import encodebytes
 
 from hypothesis import strategies as st
 
+from tests.support.cms import signed
 from tests.support.hostile import document
 from tests.support.ole import ole
 from tests.support.outlook import Embedded, file, file_with, message, rich_text, tnef
@@ -88,6 +90,14 @@ CALENDAR = (
     'ATTENDEE;CN="A:b":mailto:a@x\nATTACH;ENCODING=BASE64;FILENAME=a.txt:QQ==\nDESCRIPTION:a\\,b\\nc<br>\nEND:VEVENT\nEND:VCALENDAR\n'
 )
 CONTACT = "BEGIN:VCARD\nN;QUOTED-PRINTABLE:M=C3=\n=BC;J\nitem1.TEL;TYPE=home:1\nitem1.X-ABLabel:x\nADR:;;a;b\nPHOTO;ENCODING=b:QQ==\nEND:VCARD\n"
+SIGNED = (
+    b"From: a@x\nMessage-ID: <1@x>\nContent-Type: application/pkcs7-mime; smime-type=signed-data\n"
+    b"Content-Transfer-Encoding: base64\n\n" + encodebytes(signed(b"Content-Type: text/plain\n\nwords\n"))
+)
+FLOWED = (
+    "From: a@x\nMessage-ID: <1@x>\nContent-Type: text/plain; format=flowed; delsp=yes\n\na \nb\n> c \n>> d\n-- \ne\n"
+    "begin 644 a.txt\n#86)C\n`\nend\n"
+)
 PACKED = message(
     {0x0037: "T", 0x1000: "words", 0x1009: rich_text("rich")},
     file("a.csv", b"1,2"),
@@ -102,6 +112,9 @@ SAMPLES = {
     "mail.eml": MAIL.encode(),
     "wide.eml": MAIL.encode("utf-16"),
     "apple.emlx": f"{len(MAIL)}\n{MAIL}<plist/>".encode(),
+    "signed.eml": SIGNED,
+    "old.eml": FLOWED.encode(),
+    "joplin.md": b"T\n\nwords\n\nid: 0123456789abcdef0123456789abcdef\ncreated_time: 2024-01-01\ntype_: 1",
     "winmail.dat": PACKED,
     "notes.enex": EVERNOTE.encode(),
     "page.mht": SAVED_PAGE.encode(),

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
 from kb.formats.extracted import NO_TEXT
 from kb.formats.registry import FORMATS, reader_of
@@ -37,6 +38,8 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
 
 
 def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
+    if signed := signed_content(data):
+        data, filename = signed, filename.removesuffix(".p7m")
     try:
         doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
         read: Callable[[bytes], Extracted] = import_module(reader_of(doc_type, suffix)).read

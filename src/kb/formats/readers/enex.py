@@ -74,6 +74,7 @@ class _Note:
     created: str = ""
     updated: str = ""
     tags: list[str] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
     about: dict[str, str] = field(default_factory=dict)
     files: dict[str, _File] = field(default_factory=dict)
 
@@ -153,10 +154,19 @@ def _parsed(markup: bytes) -> _Note:
                 note.tags.append(one_line(clean(element.text or "")))
             case "note-attributes":
                 note.about |= {str(each.tag): one_line(clean(each.text or "")) for each in element}
+            case "task":
+                note.tasks.append(_task(element))
             case "resource":
                 file = _file(element, len(note.files) + 1)
                 note.files[md5(file.data, usedforsecurity=False).hexdigest()] = file
     return note
+
+
+def _task(task: etree._Element) -> str:
+    title = one_line(clean(task.findtext("title") or ""))
+    is_done = task.findtext("taskStatus") == "completed"
+    due = _moment(task.findtext("dueDate") or "").partition("T")[0]
+    return f"[{'x' if is_done else ' '}] {title}" + (f" (due {due})" if due else "")
 
 
 def _moment(written: str) -> str:
@@ -186,6 +196,8 @@ def _rendered(note: _Note) -> Extracted:
         text.omit("encrypted", crypts)
     text.blank()
     write_fragment(_markup(note), text, below=1)
+    for task in note.tasks:
+        text.line(task)
     attachments = tuple(_written_files(note, text))
     title = note.title or None
     extracted = text.build(title, note.created or note.updated or None)
