@@ -47,6 +47,7 @@ def test_a_line_that_is_folded_amid_a_word_or_a_letter_is_whole():
         (["EXDATE:20260621T090000Z,20260628T090000Z"], "Except: 2026-06-21 09:00 UTC, 2026-06-28 09:00 UTC"),
         (["DUE;VALUE=DATE:20260614"], "Due: 2026-06-14"),
         (["DTSTART:no date"], "When: no date"),
+        (["BEGIN:VALARM", "DESCRIPTION:Remember the milk", "END:VALARM"], "Reminder: Remember the milk"),
     ],
 )
 def test_dates_places_and_people_are_said(lines, said):
@@ -68,7 +69,7 @@ def test_each_appointment_stands_under_its_title_and_what_programs_need_is_left_
         "BEGIN:VTODO",
         "SUMMARY:Tar the boat",
         "BEGIN:VALARM",
-        "DESCRIPTION:beep",
+        "DESCRIPTION:Event reminder",
         "END:VALARM",
         "END:VTODO",
         "BEGIN:VEVENT",
@@ -78,7 +79,7 @@ def test_each_appointment_stands_under_its_title_and_what_programs_need_is_left_
     assert extracted.title == "Club"
     assert [section.heading for section in extracted.sections] == [("Meet",), ("Tar the boat",), ("Row",)]
     assert "1970" not in extracted.text
-    assert "beep" not in extracted.text
+    assert "reminder" not in extracted.text
 
 
 def test_a_description_that_is_markup_is_read_as_such():

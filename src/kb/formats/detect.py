@@ -46,8 +46,7 @@ _XML_DOCUMENT: Final = re.compile(r"\s*+<(?:\?xml\s|rss[\s>]|feed[\s>]|rdf:RDF[\
 _EVERNOTE: Final = re.compile(
     r"(?:\s++|<\?[^>]{0,999}>|<!--[^>]{0,999}-->|<!DOCTYPE\s[^>]{0,999}>){0,9}<en-export[\s>]"
 )
-_ITEMS: Final = re.compile(r"(?i)[\ufeff\s]{0,99}BEGIN:(VCALENDAR|VCARD)[ \t]*\n")
-_ITEM_TYPES: Final = {"VCALENDAR": "ics", "VCARD": "vcf"}
+_ITEMS: Final = re.compile(r"(?i)[\ufeff\s]{0,99}BEGIN:(VCALENDAR|VEVENT|VTODO|VJOURNAL|VCARD)[ \t]*\n")
 _END_OF_HEADERS: Final = re.compile(rb"\r?\n\r?\n")
 _PAGE_TYPE: Final = re.compile(rb"(?im)^Content-Type:\s*(?:multipart/(?:related|alternative)|text/html)")
 _SAVED_BY: Final = re.compile(rb"(?im)^(?:From:\s*[\"<]{0,2}Saved by [^@\r\n]*$|Snapshot-Content-Location:)")
@@ -175,7 +174,7 @@ def _type_of_text(text: str, path: PurePath) -> str:
     if text.startswith(PGP_MESSAGE):
         raise Unreadable(ENCRYPTED)
     if found := _ITEMS.match(text):
-        return _ITEM_TYPES[found[1].upper()]
+        return "vcf" if found[1].upper() == "VCARD" else "ics"
     if suffix in _SUFFIXES["code"] or path.name in _CODE_NAMES:
         return "code"
     if _HTML_DOCUMENT.match(text):

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-_SHOWN: Final = {"VEVENT": "Appointment", "VTODO": "Task", "VJOURNAL": "Entry", "VFREEBUSY": "Free or busy"}
+_ALARM: Final = "VALARM"
+_NOT_SHOWN: Final = {"VCALENDAR", "VTIMEZONE", "STANDARD", "DAYLIGHT", _ALARM}
+_SAYS_NOTHING: Final = {
+    *("reminder", "event reminder", "this is an event reminder", "alarm", "display"),
+    *("mozilla standardbeschreibung", "default mozilla description"),
+}
+_KINDS: Final = {"VEVENT": "Appointment", "VTODO": "Task", "VJOURNAL": "Entry", "VFREEBUSY": "Free or busy"}
 _MOMENT: Final = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\d))?(Z)?)?")
 _LENGTH: Final = re.compile(r"P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?")
 _MARKUP: Final = re.compile(r"(?i)</?(?:a|b|br|div|html|i|li|ol|p|span|table|u|ul)\b[^<>]{0,999}>")
@@ -88,20 +94,22 @@ def _components(lines: Iterable[ContentLine]) -> tuple[_Component, list[_Compone
         kind = line.value.strip().upper()
         if line.name == "BEGIN":
             within.append(kind)
-            if kind in _SHOWN:
+            if kind not in _NOT_SHOWN:
                 shown.append(_Component(kind, []))
         elif line.name == "END":
             while within and within.pop() != kind:
                 pass
-        elif within and within[-1] in _SHOWN:
+        elif within and within[-1] not in _NOT_SHOWN:
             shown[-1].lines.append(line)
+        elif within[-1:] == [_ALARM] and shown and line.name == "DESCRIPTION":
+            shown[-1].lines.append(line._replace(name=_ALARM))
         elif within in (["VCALENDAR"], []):
             calendar.lines.append(line)
     return calendar, shown
 
 
 def _write(component: _Component, text: TextBuilder) -> None:
-    text.heading(1, component.title or _SHOWN[component.kind])
+    text.heading(1, component.title or _KINDS.get(component.kind, component.kind[1:].capitalize()))
     for name, said in _fields(component):
         if line := one_line(said):
             text.line(f"{name}: {line}")
@@ -131,6 +139,9 @@ def _fields(component: _Component) -> Iterator[tuple[str, str]]:
     for name, label in _LINES.items():
         for line in component.every(name):
             yield label, line.text.capitalize() if name == "STATUS" else line.text
+    for line in component.every(_ALARM):
+        said = one_line(line.text)
+        yield "Reminder", said if said not in component.title and said.lower() not in _SAYS_NOTHING else ""
     for line in component.every("ATTACH"):
         yield "Attachment", line.parameters.get("FILENAME", "") if line.is_base64 else line.value
 
