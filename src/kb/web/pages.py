@@ -34,10 +34,12 @@ HEADERS: Final = {  # beside those that every answer of the server has
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 TYPE_NAMES: Final = {
-    "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "epub": "Book", "html": "Web page",
-    "json": "JSON", "markdown": "Markdown", "mbox": "Mailbox", "msg": "Mail (Outlook)", "note": "Note",
-    "notebook": "Notebook", "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF",
-    "pptx": "Slides", "rtf": "RTF", "text": "Text", "xls": "Sheet (XLS)", "xlsx": "Sheet", "xml": "XML",
+    "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
+    "epub": "Book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
+    "mbox": "Mailbox", "mht": "Saved page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
+    "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "Slides",
+    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Sheet (XLS)",
+    "xlsx": "Sheet", "xml": "XML",
 }  # fmt: skip
 
 
