@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name
-from kb.formats.readers.omml import linear
+from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
 from kb.formats.text.tables import write_table
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.containers.ooxml import Relation
     from kb.formats.extracted import Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
@@ -70,7 +69,7 @@ class _Slide:
     def _shape(self, shape: etree._Element) -> None:
         role = _placeholder(shape)
         if role in _TITLES:
-            if title := one_line(" ".join(_paragraphs(shape))):
+            if title := one_line(" ".join(paragraphs(shape))):
                 self._text.heading(_SLIDE, title)
         elif role not in _FURNITURE:
             self._text.blank()
@@ -91,38 +90,23 @@ class _Slide:
     def _frame(self, frame: etree._Element) -> None:
         """What a graphic frame shows: a table, or a chart or diagram in a part of its own."""
         for table in frame.iterfind("{*}graphic/{*}graphicData/{*}tbl"):
-            rows = ([" ".join(_paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
+            rows = ([" ".join(paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
             write_table(self._text, rows, level=_SLIDE + 1)
         for data in frame.iterfind("{*}graphic/{*}graphicData/*"):
             for relation in filter(None, map(self._targets.get, data.attrib.values())):
-                self._drawing(relation)
-
-    def _drawing(self, relation: Relation) -> None:
-        """What a part draws; embedded objects are parts that are no XML."""
-        if relation.kind not in {"chart", "diagramData"}:
-            return
-        root = self._package.xml(relation.target)
-        if root is not None and relation.kind == "chart":
-            _write_chart(root, self._text)
-        elif root is not None:
-            self._lines_of(root)
-
-    def _lines_of(self, root: etree._Element) -> None:
-        for line in _paragraphs(root):
-            if line.strip():
-                self._text.line(one_line(line))
+                write_drawn(relation, self._package, self._text, level=_SLIDE + 1)
 
     def _notes(self) -> None:
         for root in self._package.related_xml(self._name, "notesSlide"):
             bodies = [shape for shape in root.iter("{*}sp") if _placeholder(shape) not in _FURNITURE]
-            notes = [one_line(line) for body in bodies for line in _paragraphs(body)]
+            notes = [one_line(line) for body in bodies for line in paragraphs(body)]
             if any(notes):
                 self._text.paragraph("Notes:\n" + "\n".join(filter(None, notes)))
 
     def _comments(self) -> None:
         for root in self._package.related_xml(self._name, "comments"):
             for comment in root:
-                words = [element.text or "" for element in comment.iter("{*}text")] or list(_paragraphs(comment))
+                words = [element.text or "" for element in comment.iter("{*}text")] or list(paragraphs(comment))
                 if text := one_line(" ".join(words)):
                     self._text.line(f"Comment: {text}")
 
@@ -145,49 +129,7 @@ def _placeholder(shape: etree._Element) -> str:
 
 def _lines(shape: etree._Element) -> Iterator[str]:
     for paragraph in shape.iterfind("{*}txBody/{*}p"):
-        if text := _inline(paragraph).strip():
+        if text := inline(paragraph).strip():
             depth = attribute(paragraph.find("{*}pPr"), "lvl") or ""
             level = min(int(depth), 8) if depth.isdecimal() else 0
             yield f"{'  ' * (level - 1)}- {text}" if level else text
-
-
-def _paragraphs(element: etree._Element) -> Iterator[str]:
-    for paragraph in element.iter("{*}p"):
-        yield _inline(paragraph)
-
-
-def _inline(paragraph: etree._Element) -> str:
-    return "".join(_pieces(paragraph))
-
-
-def _pieces(element: etree._Element) -> Iterator[str]:
-    for child in element:
-        name = local_name(child)
-        if name == "t":
-            yield child.text or ""
-        elif name == "br":
-            yield "\n"
-        elif name == "oMath":
-            yield one_line(linear(child))
-        elif name in {"r", "fld", "m", "oMathPara", "AlternateContent", "Choice"}:
-            yield from _pieces(child)
-
-
-def _write_chart(root: etree._Element, text: TextBuilder) -> None:
-    """A chart as the table it was drawn from: its title, then a row for each category."""
-    for title in root.iterfind("{*}chart/{*}title"):
-        text.line(one_line(" ".join(_paragraphs(title))))
-    series = list(root.iterfind("{*}chart/{*}plotArea/*/{*}ser"))
-    categories = next(filter(None, (_points(one, "cat", "xVal") for one in series)), {})
-    columns = [_points(one, "val", "yVal") for one in series]
-    indexes = sorted(set(categories).union(*columns))
-    names = ["", *(" ".join(_points(one, "tx").values()) for one in series)]
-    rows = ([categories.get(index, ""), *(column.get(index, "") for column in columns)] for index in indexes)
-    write_table(text, [names, *rows], level=_SLIDE + 1)
-
-
-def _points(series: etree._Element, *names: str) -> dict[int, str]:
-    """Return the values of a series by their number, as the file keeps them for when the workbook is away."""
-    found = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
-    points = found.iter("{*}pt") if found is not None else ()
-    return {int(point.get("idx", "0")): point.findtext("{*}v") or "" for point in points}
