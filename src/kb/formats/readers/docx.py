@@ -44,7 +44,9 @@ _CHARACTERS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBrea
 _HEADING_NAME: Final = re.compile(r"(?i)heading ?([1-9])")
 _TITLE: Final = 0
 _BODY_TEXT: Final = 10
-_CHART: Final = 9
+_CLAUSE: Final = 10  # deeper than any heading
+_CLAUSE_NAME: Final = re.compile(r"(?s).{1,80}?(?:(?=[.:;]\s)|$)|.{1,60}\b")
+_CHART: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
 _NOTES: Final = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
@@ -224,6 +226,9 @@ class _Writer:
             return
         if level is not None:
             self._text.heading(level, text if mark == BULLET else f"{mark} {text}".lstrip())
+        elif item and mark and self._numbering.is_clause(item):
+            line, title = f"{'  ' * item.level}{mark} {text}", _CLAUSE_NAME.match(text)
+            self._text.headed_rows(_CLAUSE + item.level, f"{mark} {title[0] if title else ''}", [line])
         elif item:
             self._text.line(f"{'  ' * item.level}{f'{mark} {text}'.lstrip()}")
         else:

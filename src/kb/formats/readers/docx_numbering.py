@@ -89,6 +89,13 @@ class Numbering:
         levels = found.levels.items() if found else ()
         return next((level for level, each in levels if each.style == style), 0)
 
+    def is_clause(self, item: Item) -> bool:
+        """Return whether others refer to an item by its number, as in contracts: its list counts 7, 7.1, 7.1.1."""
+        found = self._lists.get(item.number)
+        if found is None or len(set(_PLACE.findall(found.levels.get(item.level, _Level()).text))) != item.level + 1:
+            return False
+        return any(len(set(_PLACE.findall(level.text))) > 1 for level in found.levels.values())
+
     def mark(self, item: Item) -> str:
         """Count a paragraph, and return what stands before it: a number, `BULLET`, or nothing."""
         found = self._lists.get(item.number)
