@@ -131,7 +131,12 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
 def receipt(job: Job) -> JobAccepted:
     """Return what the sender of a job is told of it."""
     return JobAccepted(
-        job_id=job.id, status=job.status, document_id=job.document_id, existed=job.existed, error=job.error
+        job_id=job.id,
+        status=job.status,
+        document_id=job.document_id,
+        existed=job.existed,
+        omitted=dict(job.omitted),
+        error=job.error,
     )
 
 

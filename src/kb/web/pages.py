@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
+from kb.api.omitted import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.web.text import plain
 
@@ -59,6 +60,7 @@ class Pages:
             "moment": moment,
             "size": size,
             "kind": kind,
+            "omitted": phrase,
             "count": count,
             "plain": plain,
         }

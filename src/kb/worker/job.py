@@ -183,7 +183,7 @@ class Ingestion:
                 self._sandbox,
                 job.content_hash,
                 self._stop.check,
-                is_part=job.depth > 0,
+                depth=job.depth,
             )
 
     @contextmanager
@@ -258,7 +258,7 @@ class Ingestion:
     ) -> None:
         """Finish a job whose document is saved, and queue what came with it."""
         document_id, existed = saved
-        tx.jobs.finish(job.id, document_id, existed=existed)
+        tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.
