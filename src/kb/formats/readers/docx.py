@@ -7,8 +7,7 @@ files that are shown as part of it (`altChunk`).
 from __future__ import annotations
 
 import re
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.extracted import Attachment, Extracted
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
@@ -50,6 +49,7 @@ _CHART: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
 _NOTES: Final = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
+_NO_CHUNK: Final = "a part of the document is missing, or of a kind that Word does not show"
 _MOST_CHUNKS: Final = 1000
 _DEEPEST_CHUNK: Final = 4
 _HEADERS: Final = re.compile(rb"(?i)\s*(?:mime-version|content-[a-z-]+|from|subject|date|x-[a-z-]+):")
@@ -62,8 +62,9 @@ def read(data: bytes) -> Extracted:
         Unreadable: the package is damaged, encrypted or too large.
     """
     text = TextBuilder()
-    title, date = _write_document(data, text, _Chunks())
-    return text.build(title, date)
+    chunks = _Chunks()
+    title, date = _write_document(data, text, chunks)
+    return replace(text.build(title, date), attachments=tuple(chunks.files))
 
 
 def _write_document(data: bytes, text: TextBuilder, chunks: _Chunks) -> Properties:
@@ -82,15 +83,20 @@ def _write_document(data: bytes, text: TextBuilder, chunks: _Chunks) -> Properti
         writer.notes(heading, _first_part(package, main, kind))
     margins = (root for kind in ("header", "footer") for root in package.related_xml(main, kind))
     write_margins(text, chain.from_iterable(map(_paragraphs, margins)))
+    files, objects = package.embedded(main)
+    chunks.files += files
+    if objects:
+        text.omit("objects", objects)
     return Properties(title, date)
 
 
 @dataclass(slots=True)
 class _Chunks:
-    """How many files may still be shown as part of a document, and how deep they are inside each other."""
+    """How many files may still be shown as part of a document, how deep they are inside each other, and other files."""
 
     left: int = _MOST_CHUNKS
     depth: int = 0
+    files: list[Attachment] = field(default_factory=list)
 
 
 def _first_part(package: Package, main: str, kind: str) -> etree._Element | None:
@@ -286,13 +292,14 @@ class _Writer:
     def _chunk(self, chunk: etree._Element) -> None:
         """Write a file that is shown in the place of an element."""
         relation = self._relations.get(attribute(chunk, "id") or "")
-        if relation is None or relation.target == self._part or not self._chunks.left:
-            return
-        self._chunks.left -= 1
-        data = self._package.read(relation.target) or b""
         self._text.blank()
-        with suppress(Unreadable):
-            self._write_chunk(data, relation.target)
+        try:
+            if relation is None or relation.target == self._part or not self._chunks.left:
+                raise Unreadable(_NO_CHUNK)
+            self._chunks.left -= 1
+            self._write_chunk(self._package.read(relation.target) or b"", relation.target)
+        except Unreadable:
+            self._text.omit("parts")
         self._text.blank()
 
     def _write_chunk(self, data: bytes, name: str) -> None:
@@ -305,11 +312,15 @@ class _Writer:
             write_fragment(expanded(decode_html(data)), self._text, below=0)
         elif doc_type == "docx" and self._chunks.depth < _DEEPEST_CHUNK:
             self._chunks.depth += 1
-            _write_document(data, self._text, self._chunks)
-            self._chunks.depth -= 1
+            try:
+                _write_document(data, self._text, self._chunks)
+            finally:
+                self._chunks.depth -= 1
         elif doc_type in {"rtf", "text"}:
             for line in import_module(reader_of(doc_type, "")).read(data).text.split("\n"):
                 self._text.line(line)
+        else:
+            raise Unreadable(_NO_CHUNK)
 
 
 def _note(note: etree._Element) -> str:

@@ -94,6 +94,12 @@ def _write_chart(root: etree._Element, text: TextBuilder, level: int) -> None:
     _write_lines(chain(axes, labels), text)
 
 
+def chart_titles(root: etree._Element) -> list[str]:
+    """Return what stands above a chart and at its axes."""
+    titles = (*root.iterfind("{*}chart/{*}title"), *root.iterfind("{*}chart/{*}plotArea/*/{*}title"))
+    return [*filter(None, (one_line(_title(title)) for title in titles))]
+
+
 def _title(title: etree._Element) -> str:
     written = [*paragraphs(title), *(value.text or "" for value in title.iterfind("{*}tx/{*}strRef//{*}v"))]
     return " ".join(written)

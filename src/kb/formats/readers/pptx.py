@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.ooxml import Package
@@ -9,19 +12,22 @@ from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
+from kb.formats.text.layout import Box, in_reading_order
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from lxml import etree
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.extracted import Attachment, Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
 _SLIDE: Final = 1
+_Places = dict[tuple[str, str], Box]
+_PLACE: Final = (("off", "x"), ("off", "y"), ("ext", "cx"), ("ext", "cy"))
 
 
 def read(data: bytes) -> Extracted:
@@ -32,9 +38,12 @@ def read(data: bytes) -> Extracted:
     """
     package = Package(data)
     main = package.main_part()
-    slides = [_Slide(package, name).render() for name in _slide_names(package, main)]
+    layouts: dict[str, _Places] = {}
+    slides = [_Slide(package, name, layouts) for name in _slide_names(package, main)]
+    texts = [slide.render() for slide in slides]
     title, date = package.properties()
-    return paged(title or (slides[0].opening_title() if slides else None), slides, date)
+    document = paged(title or (texts[0].opening_title() if texts else None), texts, date)
+    return replace(document, attachments=tuple(file for slide in slides for file in slide.files))
 
 
 def _slide_names(package: Package, main: str) -> Iterator[str]:
@@ -48,23 +57,50 @@ def _slide_names(package: Package, main: str) -> Iterator[str]:
 
 
 class _Slide:
-    def __init__(self, package: Package, name: str) -> None:
+    def __init__(self, package: Package, name: str, layouts: dict[str, _Places]) -> None:
+        self._layouts = layouts
         self._package = package
         self._targets = {relation.id: relation for relation in package.relations(name)}
         self._name = name
         self._text = TextBuilder()
+        self.files: Sequence[Attachment] = ()
 
     def render(self) -> TextBuilder:
         """Return the slide's text: its title first, wherever that stands among the shapes."""
         root = self._package.xml(self._name)
         tree = root.find("{*}cSld/{*}spTree") if root is not None else None
         if tree is not None:
-            shapes = list(_shapes(tree))
+            shapes = list(self._in_order(tree))
             for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
                 self._shape(shape)
         self._notes()
         self._comments()
+        self.files, objects = self._package.embedded(self._name)
+        if objects:
+            self._text.omit("objects", objects)
         return self._text
+
+    def _in_order(self, tree: etree._Element) -> Iterator[etree._Element]:
+        """Yield the shapes of a slide one by one as people read them; those of a group stay together."""
+        for shape in in_reading_order(list(_shapes(tree)), self._place):
+            if local_name(shape) == "grpSp":
+                yield from self._in_order(shape)
+            else:
+                yield shape
+
+    def _place(self, shape: etree._Element) -> Box | None:
+        """Return where a shape stands; one that fills a place of its layout stands there."""
+        return _box(shape) or self._places.get(_role(shape)) or self._places.get((_placeholder(shape), ""))
+
+    @cached_property
+    def _places(self) -> _Places:
+        """Where the slide's layout, and the master of that, have the places for texts."""
+        layout = next(self._package.related(self._name, "slideLayout"), "")
+        if layout not in self._layouts:
+            master = next(self._package.related(layout, "slideMaster"), "") if layout else ""
+            places = _places(self._package, master) if master else {}
+            self._layouts[layout] = places | (_places(self._package, layout) if layout else {})
+        return self._layouts[layout]
 
     def _shape(self, shape: etree._Element) -> None:
         role = _placeholder(shape)
@@ -111,14 +147,43 @@ class _Slide:
                     self._text.line(f"Comment: {text}")
 
 
+def _places(package: Package, part: str) -> _Places:
+    """Return where a layout has its places, by their roles with their numbers and without."""
+    found: _Places = {}
+    root = package.xml(part)
+    for shape in root.iterfind("{*}cSld/{*}spTree/{*}sp") if root is not None else ():
+        if (box := _box(shape)) and _placeholder(shape) != "none":
+            found.setdefault(_role(shape), box)
+            found.setdefault((_placeholder(shape), ""), box)
+    return found
+
+
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
-    """Yield the shapes of a slide one by one, those in groups included."""
+    """Yield the shapes and groups of shapes that stand in `tree` itself."""
     for child in tree:
         name = local_name(child)
-        if name in {"grpSp", "AlternateContent", "Choice"}:
+        if name in {"AlternateContent", "Choice"}:
             yield from _shapes(child)
-        elif name in {"sp", "pic", "graphicFrame", "cxnSp"}:
+        elif name in {"sp", "pic", "graphicFrame", "cxnSp", "grpSp"}:
             yield child
+
+
+def _box(shape: etree._Element) -> Box | None:
+    """Return where a shape says that it stands; within a group all measure in the same way."""
+    place = next(chain(shape.iterfind("*/{*}xfrm"), shape.iterfind("{*}xfrm")), None)
+    if place is None:
+        return None
+    numbers = [attribute(place.find(f"{{*}}{part}"), name) or "" for part, name in _PLACE]
+    try:
+        return Box(*map(float, numbers))
+    except ValueError:
+        return None
+
+
+def _role(shape: etree._Element) -> tuple[str, str]:
+    """Return the role of a shape in its layout, and its number among those of the same role."""
+    found = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
+    return _placeholder(shape), attribute(found, "idx") or ""
 
 
 def _placeholder(shape: etree._Element) -> str:
