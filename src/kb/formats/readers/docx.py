@@ -25,6 +25,7 @@ from kb.formats.readers.mail import write_body
 from kb.formats.readers.omml import linear
 from kb.formats.registry import reader_of
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.clauses import write_clause
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
 from kb.formats.text.symbols import symbol
@@ -43,8 +44,6 @@ _CHARACTERS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBrea
 _HEADING_NAME: Final = re.compile(r"(?i)heading ?([1-9])")
 _TITLE: Final = 0
 _BODY_TEXT: Final = 10
-_CLAUSE: Final = 10  # deeper than any heading
-_CLAUSE_NAME: Final = re.compile(r"(?s).{1,80}?(?:(?=[.:;]\s)|$)|.{1,60}\b")
 _CHART: Final = 30  # deeper than any clause
 _DEEPEST: Final = 8
 _NOTES: Final = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
@@ -233,8 +232,7 @@ class _Writer:
         if level is not None:
             self._text.heading(level, text if mark == BULLET else f"{mark} {text}".lstrip())
         elif item and mark and self._numbering.is_clause(item):
-            line, title = f"{'  ' * item.level}{mark} {text}", _CLAUSE_NAME.match(text)
-            self._text.headed_rows(_CLAUSE + item.level, f"{mark} {title[0] if title else ''}", [line])
+            write_clause(self._text, item.level, mark, text)
         elif item:
             self._text.line(f"{'  ' * item.level}{f'{mark} {text}'.lstrip()}")
         else:
@@ -317,7 +315,7 @@ class _Writer:
             finally:
                 self._chunks.depth -= 1
         elif doc_type in {"rtf", "text"}:
-            for line in import_module(reader_of(doc_type, "")).read(data).text.split("\n"):
+            for line in import_module(reader_of(doc_type, "")).read(data).text.strip("\n").split("\n"):
                 self._text.line(line)
         else:
             raise Unreadable(_NO_CHUNK)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 from kb.api.errors import Unreadable
 from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive, attribute, local_name
+from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
+from kb.formats.text.clauses import write_clause
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
 from kb.formats.text.layout import Box, around, in_reading_order
@@ -47,7 +49,8 @@ _LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
 _UNITS: Final = {"cm": 28.35, "mm": 2.835, "in": 72.0, "pc": 12.0, "px": 0.75}
 _TRANSLATED: Final = re.compile(r"translate\s*\(\s*([^\s,()]{1,30})[\s,]+([^\s,()]{1,30})\s*\)")
 _TITLE: Final = 0
-_TABLE: Final = 9
+_TABLE: Final = 30  # deeper than any clause
+_DEEPEST: Final = 8
 _SLIDE: Final = 1
 
 
@@ -68,11 +71,13 @@ def read(data: bytes) -> Extracted:
     if local_name(body) == "presentation":
         slides = [_slide(page, archive) for page in body.iterfind("{*}page")]
         return paged(title or (slides[0].opening_title() if slides else None), slides, date)
-    writer = _Writer(_title_styles(content), archive)
+    styles = archive.xml("styles.xml")
+    numbering = Numbering([content, styles] if styles is not None else [content])
+    writer = _Writer(_title_styles(content), archive, numbering)
     writer.blocks(body)
     title = title or writer.text.opening_title()
     writer.notes()
-    write_margins(writer.text, _margins(archive))
+    write_margins(writer.text, _margins(styles))
     return writer.text.build(title, date)
 
 
@@ -92,9 +97,8 @@ def _title_styles(content: etree._Element) -> set[str]:
     return {"Title", *filter(None, derived)}
 
 
-def _margins(archive: Archive) -> Iterator[str]:
+def _margins(styles: etree._Element | None) -> Iterator[str]:
     """Yield the lines of the headers and footers that are shown."""
-    styles = archive.xml("styles.xml")
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
             yield from _paragraphs(part)
@@ -128,7 +132,7 @@ def _object(archive: Archive, drawn: etree._Element) -> etree._Element | None:
 
 def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
     """Return a slide: its title, the other frames, the notes."""
-    writer = _Writer(set(), archive)
+    writer = _Writer(set(), archive, Numbering([]))
     frames = in_reading_order([child for child in page if local_name(child) != "notes"], _box)
     for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
         if attribute(frame, "class") == "title":
@@ -163,8 +167,9 @@ def _points(length: str | None) -> float | None:
 
 
 class _Writer:
-    def __init__(self, title_styles: set[str], archive: Archive) -> None:
+    def __init__(self, title_styles: set[str], archive: Archive, numbering: Numbering) -> None:
         self.text = TextBuilder()
+        self._numbering = numbering
         self._archive = archive
         self._title_styles = title_styles
         self._notes: list[tuple[str, str]] = []
@@ -178,7 +183,7 @@ class _Writer:
             elif name == "p":
                 self._paragraph(child, depth)
             elif name == "list":
-                self._list(child, depth + 1)
+                self._list(child, depth + 1, self._numbering.begin(child))
             elif name == "table":
                 self._table(child)
             elif name not in _UNSEEN:
@@ -198,10 +203,13 @@ class _Writer:
             for note in notes:
                 self.text.line(f"- {note}")
 
-    def _heading(self, heading: etree._Element) -> None:
+    def _heading(self, heading: etree._Element, number: str | None = None) -> None:
+        """Write a heading, with its number in a list if it is an item of one."""
         level = attribute(heading, "outline-level") or ""
+        depth = int(level) if level.isdecimal() else 1
+        number = self._numbering.heading(heading, depth) if number is None else number
         if title := _inline(heading).strip():
-            self.text.heading(int(level) if level.isdecimal() else 1, title)
+            self.text.heading(depth, title if number == BULLET else f"{number} {title}".lstrip())
         self._beside(heading)
 
     def _paragraph(self, paragraph: etree._Element, depth: int) -> None:
@@ -246,20 +254,33 @@ class _Writer:
     def _picture(self, image: etree._Element) -> None:
         self.text.picture(self._archive.picture(attribute(image, "href") or ""))
 
-    def _list(self, items: etree._Element, depth: int) -> None:
+    def _list(self, items: etree._Element, depth: int, counting: Counting, style: str = "") -> None:
+        style = attribute(items, "style-name") or style or counting.style
         for item in items:
+            mark = self._numbering.mark(counting, style, depth, item) if _holds_words(item) else ""
             for child in item:
                 name = local_name(child)
                 if name == "list":
-                    self._list(child, depth + 1)
-                elif name in {"p", "h"}:
-                    if text := one_line(_inline(child)):
-                        self.text.line(f"{'  ' * min(depth - 1, 8)}- {text}")
-                    self._beside(child)
+                    self._list(child, depth + 1, counting, style)
+                elif name == "h":
+                    self._heading(child, mark)
+                    mark = ""
+                elif name == "p":
+                    self._item(child, depth, mark, is_clause=self._numbering.is_clause(style, depth))
+                    mark = ""
                 else:
                     self.blocks(child, depth)
         if depth == 1:
             self.text.blank()
+
+    def _item(self, paragraph: etree._Element, depth: int, mark: str, *, is_clause: bool) -> None:
+        """Write a paragraph of a list; only the first of an item has a mark."""
+        if text := one_line(_inline(paragraph)):
+            if is_clause and mark not in {"", BULLET}:
+                write_clause(self.text, min(depth - 1, _DEEPEST), mark, text)
+            else:
+                self.text.line(f"{'  ' * min(depth - 1, _DEEPEST)}{f'{mark} {text}'.lstrip()}")
+        self._beside(paragraph)
 
     def _table(self, table: etree._Element) -> None:
         self.text.blank()
@@ -270,6 +291,11 @@ class _Writer:
                 self.blocks(cell)
         else:
             write_table(self.text, [[" ".join(_paragraphs(cell)) for cell in row] for row in cells], level=_TABLE)
+
+
+def _holds_words(item: etree._Element) -> bool:
+    """Return whether an item has a line of its own, and not only another list in it."""
+    return any(local_name(child) in {"p", "h"} for child in item)
 
 
 def _paragraphs(container: etree._Element) -> Iterator[str]:

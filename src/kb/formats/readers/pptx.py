@@ -70,8 +70,10 @@ class _Slide:
         root = self._package.xml(self._name)
         tree = root.find("{*}cSld/{*}spTree") if root is not None else None
         if tree is not None:
-            shapes = list(self._in_order(tree))
-            for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
+            shapes = list(_shapes(tree))
+            titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
+            others = [shape for shape in shapes if _placeholder(shape) not in _TITLES | _FURNITURE]
+            for shape in (*titles, *self._in_order(others)):
                 self._shape(shape)
         self._notes()
         self._comments()
@@ -80,11 +82,11 @@ class _Slide:
             self._text.omit("objects", objects)
         return self._text
 
-    def _in_order(self, tree: etree._Element) -> Iterator[etree._Element]:
+    def _in_order(self, shapes: Sequence[etree._Element]) -> Iterator[etree._Element]:
         """Yield the shapes of a slide one by one as people read them; those of a group stay together."""
-        for shape in in_reading_order(list(_shapes(tree)), self._place):
+        for shape in in_reading_order(shapes, self._place) if len(shapes) > 1 else shapes:
             if local_name(shape) == "grpSp":
-                yield from self._in_order(shape)
+                yield from self._in_order(list(_shapes(shape)))
             else:
                 yield shape
 
