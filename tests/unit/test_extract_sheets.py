@@ -227,3 +227,16 @@ def test_a_mark_for_inches_swallows_no_rows():
 
 def test_a_value_of_several_lines_is_one_value():
     assert read(b'a,b\n1,"two\nlines"\n3,"four\nfive"\n', "a.csv").text == "a | b\n1 | two lines\n3 | four five\n"
+
+
+def test_an_error_stands_where_the_value_would():
+    rows = "<row r='1'><c r='A1'><v>1</v></c><c r='B1' t='e'><f>1/0</f><v>#DIV/0!</v></c></row>"
+    extracted = read(workbook(rows))
+    assert (extracted.text, extracted.omitted) == ("S\n\n1 | #DIV/0!\n", {})
+
+
+def test_text_whose_bytes_a_parser_takes_for_characters_is_text():
+    from kb.formats.readers.spreadsheet import _shown
+
+    assert _shown("T\0i\0t\0") == "Tit"
+    assert _shown("a\0日") == "a日"

@@ -83,7 +83,10 @@ def read(data: bytes) -> Extracted:
 
 def properties(archive: Archive) -> Properties:
     """Return what a document says of itself; its date is when it was created, else when it was changed last."""
-    meta = archive.xml("meta.xml")
+    try:
+        meta = archive.xml("meta.xml")
+    except Unreadable:  # the text is there without it
+        meta = None
     if meta is None:
         return Properties()
     dates = (meta.findtext(f"{{*}}meta/{{*}}{name}") for name in ("creation-date", "date"))

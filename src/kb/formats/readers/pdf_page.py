@@ -30,9 +30,10 @@ _LONGEST_STAMP: Final = 100  # characters that an archive or a court prints on e
 _MUCH_OF_PAGE, _MOST_OF_PAGE = 0.4, 0.8
 _BLEED: Final = 2.0  # points that text may stand over the edge of its page
 _LINE_END: Final = re.compile(r"(?<=\S)( ?)\r\n( ?)(?=\S)")
+_ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")  # PDFium counts these twice
 _STEP: Final = 0.87  # of the larger letters' height at most is that of letters set higher or lower
-_OVERLAP: Final = 0.25
-_TOUCHING: Final = 0.3
+_OVERLAP, _IN_LINE = 0.25, 0.8
+_TOUCHING, _NEAR = 0.3, 1.3
 _BLANK: Final = 0.2
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
 _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
@@ -143,20 +144,20 @@ def _visible_text(text: pypdfium2.PdfTextPage, box: _Box) -> str:
 def _in_lines(text: pypdfium2.PdfTextPage) -> str:
     """Return the text of a page, without the line ends that PDFium sees before and after what is set higher or lower."""
     written = text.get_text_range()
-    if len(written) != text.count_chars():  # then the characters are not where the text has them
-        return written
-    return _LINE_END.sub(lambda found: _between(text, found), written)
+    return written if _ASTRAL.search(written) else _LINE_END.sub(lambda found: _between(text, found), written)
 
 
 def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
-    """Return what stands between two lines: nothing or a blank where the one goes on beside the other, a step up or down."""
-    before, after = _loose_box(text, end.start() - 1), _loose_box(text, end.end())
+    """Return what stands between two lines: nothing or a blank where one goes on beside the other, maybe a step higher."""
+    index_of = raw.FPDFText_GetCharIndexFromTextIndex
+    before, after = (_loose_box(text, index_of(text, place)) for place in (end.start() - 1, end.end()))
     if before is None or after is None:
         return end[0]
     heights = before.top - before.bottom, after.top - after.bottom
     gap, overlap = after.left - before.right, min(before.top, after.top) - max(before.bottom, after.bottom)
-    is_step = min(heights) <= _STEP * max(heights) and overlap >= _OVERLAP * min(heights)
-    if not is_step or not -_TOUCHING * max(heights) <= gap <= max(heights):
+    is_step = min(heights) <= _STEP * max(heights)
+    is_beside = overlap >= (_OVERLAP if is_step else _IN_LINE) * min(heights)
+    if not is_beside or not -_TOUCHING <= gap / max(heights) <= _NEAR:
         return end[0]
     return " " if end[1] or end[2] or gap > _BLANK * max(heights) else ""
 

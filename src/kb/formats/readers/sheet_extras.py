@@ -1,4 +1,4 @@
-"""What stands in a sheet beside the values of its cells: formulas nobody computed, notes, text boxes, charts' titles."""
+"""What stands in a sheet beside the values that calamine gives: formulas nobody computed, errors, notes, text boxes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class SheetExtras:
     """What a sheet has beside its values; rows and columns are counted from 0.
 
     Args:
-        formulas: by row and column, those without a value.
+        cells: by row and column, what cells show that have no value: a formula, or an error.
+        formulas: how many of these are formulas.
         notes: by row, what was noted on cells, each with its cell.
         boxes: the lines of text boxes and of other drawings.
         files: the files in it.
@@ -30,7 +31,8 @@ class SheetExtras:
         comments: how many notes in it are not read.
     """
 
-    formulas: dict[int, dict[int, str]] = field(default_factory=dict)
+    cells: dict[int, dict[int, str]] = field(default_factory=dict)
+    formulas: int = 0
     notes: dict[int, list[str]] = field(default_factory=dict)
     boxes: list[str] = field(default_factory=list)
     files: list[Attachment] = field(default_factory=list)
@@ -39,7 +41,13 @@ class SheetExtras:
 
     def add_formula(self, row: int, column: int, formula: str) -> None:
         """Add a formula without a value."""
-        self.formulas.setdefault(row, {})[column] = f"={one_line(formula)}"
+        self.cells.setdefault(row, {})[column] = f"={one_line(formula)}"
+        self.formulas += 1
+
+    def add_error(self, row: int, column: int, error: str) -> None:
+        """Add what stands in a cell whose formula has no result, such as #DIV/0!."""
+        if words := one_line(error):
+            self.cells.setdefault(row, {})[column] = words
 
     def add_note(self, row: int, column: int, note: str) -> None:
         """Add what someone noted on a cell."""
@@ -47,13 +55,13 @@ class SheetExtras:
             self.notes.setdefault(row, []).append(f"Note on {cell_name(row, column)}: {words}")
 
     def rows(self) -> list[int]:
-        """Return the rows that have formulas or notes, in order."""
-        return sorted({*self.formulas, *self.notes})
+        """Return the rows that have any of these, in order."""
+        return sorted({*self.cells, *self.notes})
 
     def omitted(self) -> Iterator[tuple[str, int]]:
         """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
         counts = {
-            "formulas": sum(map(len, self.formulas.values())),
+            "formulas": self.formulas,
             "objects": self.objects,
             "comments": self.comments,
         }

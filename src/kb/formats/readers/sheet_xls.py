@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 _RECORD: Final = struct.Struct("<HH")
 _BEGIN, _END, _CONTINUE, _NOTE, _OBJECT, _SHEET, _TEXT = 0x0809, 0x0A, 0x3C, 0x1C, 0x5D, 0x85, 0x1B6
+_FORMULAS, _BOOLEAN_OR_ERROR = (0x06, 0x0206, 0x0406), 0x0205
 _BIFF8: Final = 0x0600
-_IS_NOTE, _IS_WIDE = 0x19, 1
+_ERRORS: Final = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"}
+_MOST_ERRORS: Final = 100_000
+_IS_NOTE, _IS_WIDE, _IS_ERROR = 0x19, 1, 2
+_NOTE_HEAD, _GOES_ON = 6, 0xFFFF
 
 
 def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
@@ -29,8 +33,9 @@ def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
     with ole.openstream(name) as stream:
         data = stream.read()
     with suppress(struct.error, IndexError):
-        for sheet, start in list(_sheets(data)):
-            yield sheet, _extras(data, start)
+        version = _version(data)
+        for sheet, start in list(_sheets(data, version)):
+            yield sheet, _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
 
 
 def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
@@ -46,12 +51,13 @@ def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
         place += size
 
 
-def _sheets(data: bytes) -> Iterator[tuple[str, int]]:
+def _version(data: bytes) -> int:
+    return int(struct.unpack_from("<H", data, _RECORD.size)[0])
+
+
+def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:
     """Yield the sheets by their names, each with where it begins."""
-    version = 0
     for kind, content in _records(data, 0):
-        if kind == _BEGIN and not version:
-            (version,) = struct.unpack_from("<H", content)
         if kind == _SHEET:
             (start,) = struct.unpack_from("<I", content)
             length, text = content[6], content[7:]
@@ -77,6 +83,8 @@ def _extras(data: bytes, start: int) -> SheetExtras:
             wanted -= len(piece)
         elif kind == _NOTE and len(content) >= 8:
             notes.append(struct.unpack_from("<HH2xH", content))
+        else:
+            _add_error(kind, content, extras)
         if kind == _TEXT and shape[0] == _IS_NOTE:
             pinned.add(shape[1])
     for row, column, number in notes:
@@ -84,6 +92,34 @@ def _extras(data: bytes, start: int) -> SheetExtras:
         pinned.add(number)
     extras.boxes += filter(None, (one_line(text) for number, text in texts.items() if number not in pinned))
     return extras
+
+
+def _extras_of_five(data: bytes, start: int) -> SheetExtras:
+    """Return what a sheet of Excel 5 or 95 has, whose notes are in one or several records each."""
+    extras, place, text, left = SheetExtras(), (0, 0), b"", 0
+    for kind, content in _records(data, start):
+        if kind == _NOTE and len(content) > _NOTE_HEAD:
+            row, column, size = struct.unpack_from("<HHH", content)
+            if row != _GOES_ON:
+                place, text, left = (row, column), b"", size
+            text += content[_NOTE_HEAD:][:left]
+            left -= len(content) - _NOTE_HEAD
+            if left <= 0:
+                extras.add_note(*place, text.decode("cp1252", "replace"))
+        else:
+            _add_error(kind, content, extras)
+    return extras
+
+
+def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
+    """Add the error that a record says is in a cell, if it does."""
+    code = None
+    if kind in _FORMULAS and len(content) >= 14 and content[12:14] == b"\xff\xff" and content[6] == _IS_ERROR:
+        code = content[8]
+    elif kind == _BOOLEAN_OR_ERROR and len(content) >= 8 and content[7]:
+        code = content[6]
+    if code in _ERRORS and len(extras.cells) < _MOST_ERRORS:
+        extras.add_error(*struct.unpack_from("<HH", content), _ERRORS[code])
 
 
 def _decoded(text: bytes, *, is_wide: bool) -> str:

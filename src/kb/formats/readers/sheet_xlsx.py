@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _NO_VALUE: Final = re.compile(
     rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v\s*>\s*</(?:\w+:)?v\s*>)?\s*</(?:\w+:)?c\s*>"
 )
+_ERROR: Final = re.compile(rb"""\st\s*=\s*["']e["']""")
 _ZERO: Final = re.compile(rb"(?:</(?:\w+:)?f\s*>|<(?:\w+:)?f\b[^<>]*/>)\s*<(?:\w+:)?v\s*>0</")
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 200
@@ -53,14 +54,17 @@ def xlsx_extras(package: Package) -> Iterator[tuple[str, SheetExtras]]:
 
 def _extras(package: Package, part: str, people: dict[str, str], *, is_stale: bool) -> SheetExtras:
     extras = SheetExtras()
-    if _lacks_values(package, part, is_stale=is_stale):
-        _add_formulas(package, part, extras, is_stale=is_stale)
+    if _has_valueless(package, part, is_stale=is_stale):
+        _add_valueless(package, part, extras, is_stale=is_stale)
     threads = _threads(package, part, people)
     for root in package.related_xml(part, "comments"):
         for comment in root.iterfind("{*}commentList/{*}comment"):
             text = "".join(found.text or "" for found in comment.iterfind("{*}text//{*}t") if not _is_reading(found))
+            name, _, written = comment.get("ref", ""), *text.partition("Comment:")[1:]
             if not text.startswith(_THREADED):
-                threads.setdefault(comment.get("ref", ""), []).append(text)
+                threads.setdefault(name, []).append(text)
+            elif name not in threads:
+                threads[name] = [written]
     for name, notes in threads.items():
         if place := cell_place(name):
             extras.add_note(*place, " · ".join(notes))
@@ -78,22 +82,24 @@ def _is_reading(text: etree._Element) -> bool:
     return above is not None and local_name(above) == "rPh"
 
 
-def _lacks_values(package: Package, part: str, *, is_stale: bool) -> bool:
-    """Return whether a formula of a sheet may have no value: a look at its bytes, which costs little."""
+def _has_valueless(package: Package, part: str, *, is_stale: bool) -> bool:
+    """Return whether a cell of a sheet may have no value: a look at its bytes, which costs little."""
     before = b""
     for block in package.blocks(part, _BLOCK):
         text = before + block
-        if _NO_VALUE.search(text) or (is_stale and _ZERO.search(text)):
+        if _NO_VALUE.search(text) or _ERROR.search(text) or (is_stale and _ZERO.search(text)):
             return True
         before = text[-_OVERLAP:]
     return False
 
 
-def _add_formulas(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
+def _add_valueless(package: Package, part: str, extras: SheetExtras, *, is_stale: bool) -> None:
     shared: dict[str, tuple[str, tuple[int, int]]] = {}
     left = _MOST_FORMULAS
     for cell in package.elements(part, "c"):
         formula, place = cell.find("{*}f"), cell_place(cell.get("r", ""))
+        if cell.get("t") == "e" and place:
+            extras.add_error(*place, cell.findtext("{*}v") or "")
         if formula is None or place is None or not left:
             continue
         text, group = formula.text or "", formula.get("si", "") if formula.get("t") == "shared" else ""
@@ -109,7 +115,7 @@ def _add_formulas(package: Package, part: str, extras: SheetExtras, *, is_stale:
 
 def _has_no_value(cell: etree._Element, *, is_stale: bool) -> bool:
     value = cell.find("{*}v")
-    if cell.get("t") == "str":
+    if cell.get("t") in {"str", "e"}:
         return value is None
     text = (value.text or "").strip() if value is not None else ""
     return not text or (is_stale and text == "0")

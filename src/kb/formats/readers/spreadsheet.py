@@ -104,7 +104,7 @@ def _filled(sheet: CalamineSheet, extra: SheetExtras) -> Iterator[Row]:
     merged = _Merged(sheet)
     beside = set(extra.rows())
     _, left = sheet.start or (0, 0)
-    first = min([left, *(column for cells in extra.formulas.values() for column in cells)])
+    first = min([left, *(column for cells in extra.cells.values() for column in cells)])
     index, rows = -1, enumerate(sheet.iter_rows())
     for is_empty, block in groupby(rows, key=lambda row: row[1].count("") == len(row[1]) and row[0] not in beside):
         if is_empty:
@@ -127,10 +127,10 @@ def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
 
 def _with_beside(values: list[str], extra: SheetExtras, index: int, first: int) -> Row:
     """Return a row with its formulas in the places that have no value, and with its notes."""
-    for column, formula in sorted(extra.formulas.get(index, {}).items()):
+    for column, shown in sorted(extra.cells.get(index, {}).items()):
         place = column - first
         values += [""] * (place + 1 - len(values))
-        values[place] = formula  # where programs computed nothing, a 0 is no value either
+        values[place] = shown  # where programs computed nothing, a 0 is no value either
     return Row(values, extra.notes.get(index, ()))
 
 
@@ -170,7 +170,17 @@ def _shown(value: Value) -> str:
         return moment.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, dt.timedelta):
         return _duration(value)
+    if isinstance(value, str) and "\0" in value:
+        return _rejoined(value)
     return value.isoformat("seconds") if isinstance(value, dt.time) else str(value)
+
+
+def _rejoined(value: str) -> str:
+    """Return a text of two bytes a character whose bytes were taken for characters."""
+    try:
+        return value.encode("latin-1").decode("utf-16-le")
+    except UnicodeError:
+        return value.replace("\0", "")
 
 
 def _duration(value: dt.timedelta) -> str:

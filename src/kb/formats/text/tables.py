@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 _HEAD: Final = 30  # rows in which a table's names are looked for
 _LONGEST_ROW: Final = 600  # characters; more does not fit a chunk
 _LONGEST_LINE: Final = 250  # characters of a row that is cut into several lines
+_LONGEST_BARE: Final = 400  # the same where there is no room for all names, and what such a line begins with
+_BARE_KEY: Final = 40
 _LONGEST_LABEL: Final = 60
+_BAR: Final = " | "
 _KEY_CELLS: Final = 3  # among the first so many cells is what a row is called
-_MOST_GROWTH: Final = 3
+_MOST_GROWTH, _FREE_GROWTH = 1.5, 30_000
+"""How much longer than its values a table may become by the names of its columns: so many times, and so many characters."""
 
 
 class Row(list[str]):
@@ -62,6 +66,7 @@ class _TableWriter:
         self._names: Row = Row()
         self._margin = 0  # empty columns on the left
         self._is_wide = False
+        self._room = float(_FREE_GROWTH)
         self._waiting: list[Row] = []  # single cells, which may be the title of the table below
 
     def write(self, block: Iterator[Row]) -> None:
@@ -120,28 +125,36 @@ class _TableWriter:
     def _write_row(self, row: Row) -> None:
         line = _line(row)
         if self._names and (self._is_wide or len(line) > _LONGEST_ROW):
-            for part in _labelled(row, self._names, _MOST_GROWTH * len(line)):
+            pairs = _pairs(row, self._names)
+            more = max(0.0, sum(len(pair) + len(_BAR) for pair, _ in pairs) - _MOST_GROWTH * len(line))
+            names_all = more <= self._room
+            self._room -= more if names_all else 0
+            for part in _labelled(row, pairs, names_all=names_all):
                 self._text.line(part)
         else:
             self._text.line(line)
         self.write_notes([row])
 
 
-def _labelled(row: Row, names: Row, room: int) -> Iterator[str]:
+def _pairs(row: Row, names: Row) -> list[tuple[str, str]]:
+    """Return the values of a row, each with the name of its column and alone."""
+    named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
+    return [(f"{name}: {cell}" if name else cell, cell) for name, cell in named]
+
+
+def _labelled(row: Row, pairs: Sequence[tuple[str, str]], *, names_all: bool) -> Iterator[str]:
     """Yield a long row on several lines, each with what the row is called and the names of the columns.
 
-    Where the names of all the columns take more than `room`, each line has that of its first.
+    Unless `names_all`, each line has that of its first alone.
     """
-    named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
-    pairs = [f"{name}: {cell}" if name else cell for name, cell in named]
-    is_roomy = sum(map(len, pairs)) < room
-    line, key = "", _key(row)
-    for pair, (_, cell) in zip(pairs, named, strict=True):
-        if line and len(line) + len(pair) > _LONGEST_LINE:
+    line, key, longest = "", _key(row), _LONGEST_LINE if names_all else _LONGEST_BARE
+    key = key if names_all else key[:_BARE_KEY]
+    for pair, cell in pairs:
+        if line and len(line) + len(pair if names_all else cell) > longest:
             yield line
-            line = f"{key} | {pair}"
+            line = f"{key}{_BAR}{pair}"
         elif line:
-            line += f" | {pair if is_roomy else cell}"
+            line += f"{_BAR}{pair if names_all else cell}"
         else:
             line = pair
     yield line
@@ -233,4 +246,4 @@ def _cells(row: Sequence[str]) -> Row:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return " | ".join(cells)
+    return _BAR.join(cells)
