@@ -15,8 +15,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.parser.extractors import FILE, SUFFIX
+from kb.parser.extractors import SUFFIX
 from kb.parser.launch import NOT_NOW
+from kb.parser.old_office import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
