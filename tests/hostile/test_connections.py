@@ -144,11 +144,13 @@ def connections_of(server):
     return number
 
 
+def fields(start):
+    return b", ".join(b'"%d": 1' % number for number in range(start, start + 10_000))
+
+
 BODIES = {
-    "unknown fields": lambda: (
-        b'{"query": "x", ' + b", ".join(b'"%d": 1' % number for number in range(1_000_000)) + b"}"
-    ),
-    "numbers": lambda: b'{"query": "x", "tags": [' + b", ".join([b"1"] * 4_000_000) + b"]}",
+    "unknown fields": lambda: b'{"query": "x", ' + b", ".join(map(fields, range(0, 1_000_000, 10_000))) + b"}",
+    "numbers": lambda: b'{"query": "x", "tags": [' + b"1, " * 3_999_999 + b"1" + b"]}",
     "nested": lambda: b'{"query": ' + b"[" * 6_000_000 + b"]" * 6_000_000 + b"}",
     "quotes": lambda: b'{"text": "' + b'\\"' * 6_000_000 + b'"}',
     "blanks": lambda: b'{"text": "' + b" " * 11_000_000 + b'"}',

@@ -10,20 +10,24 @@ from kb_cli.runtime.allocator import trim
 
 STATUS = Path("/proc/self/status")
 MOST_MB = int(os.environ.get("KB_TEST_MEMORY_MB", "1024"))
-GROWTH_MB = 60
-"""After so much more a worker looks for memory to give back: looking takes a fifth of a second."""
+GROWTH_MB, FREED_MB = 40, 20
+"""After so much more a worker looks for garbage, which takes a fifth of a second, or only gives back freed memory."""
 
 
 class Memory:
     """What this process keeps."""
 
     def __init__(self):
-        self._kept_mb = 0
+        self._kept_mb = self._collected_mb = 0
 
     def give_back(self):
         """Collect garbage and give back what the allocator keeps, if there is much more than after the last time."""
-        if _status_mb("VmRSS") > self._kept_mb + GROWTH_MB:
+        now = _status_mb("VmRSS")
+        if now > self._collected_mb + GROWTH_MB:
             gc.collect()
+            trim()
+            self._kept_mb = self._collected_mb = _status_mb("VmRSS")
+        elif now > self._kept_mb + FREED_MB:
             trim()
             self._kept_mb = _status_mb("VmRSS")
 
