@@ -313,6 +313,7 @@ def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient)
 @pytest.mark.slow
 def test_a_file_whose_parser_cannot_be_started_for_lack_of_files_waits_for_it(patient):
     with kept(patient) as http:
+        http.post("/api/v1/jobs?wait=60", files={"file": ("first.txt", b"The parser has started.")})
         os.kill(parser_of(patient.process.pid), signal.SIGKILL)
         blamed = http.post("/api/v1/jobs?wait=60", files={"file": ("a.txt", b"It takes the blame.")}).json()
         assert "crashed" in blamed["error"]
