@@ -73,7 +73,13 @@ def data(tmp_path, model_files, embedder):
             with store.write() as tx:
                 vectors = embedder.embed_passages([Chunker(embedder).passage("A file", text)])
                 made = content(text, "text", "A file")
-                own = {"vectors": vectors, "own_tags": ("own",), "date": "2024-05", "filename": f"{number}.txt"}
+                own = {
+                    "vectors": vectors,
+                    "own_tags": ("own",),
+                    "date": "2024-05",
+                    "filename": f"{number}.txt",
+                    "omitted": {"files": number},
+                }
                 made = replace(made, **own)
                 tx.documents.add(made, f"/files/{number}", ["own"], part_of)
                 data.originals.add(kept.name, made.content_hash)

@@ -150,7 +150,7 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
         connection.execute(
             f"INSERT INTO chunks ({columns}, section_id) VALUES (?, 1, ?, ?, 1, 1, 0, 7, 7)", (id_, id_, text)
         )
-    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    drop_later_columns(connection)
     connection.pragma("user_version", 13)
     connection.close()
     connection = migrated(path)
@@ -294,12 +294,18 @@ def test_jobs_of_documents_that_are_gone_say_no_more_what_they_were(path):
     assert (job.title, job.filename, job.tags, job.content_hash, job.request_hash) == (None, None, (), None, "request1")
 
 
+def drop_later_columns(connection):
+    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    for table in ("documents", "versions", "jobs"):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
+
+
 def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(path):
     with opened(path) as store, store.write() as tx:
         old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
         tx.jobs.finish(old, 1)
     connection = connect(path)
-    connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    drop_later_columns(connection)
     connection.pragma("user_version", 14)
     connection.close()
     with opened(path) as store, store.write() as tx:
@@ -308,3 +314,22 @@ def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(p
             ("done", False),
             ("done", True),
         ]
+
+
+def test_documents_and_jobs_of_before_say_of_nothing_that_it_was_not_read_and_later_ones_do(path):
+    with opened(path) as store, store.write() as tx:
+        old, new = (tx.jobs.add(NewJob("note", text="text")) for _ in range(2))
+        tx.jobs.finish(old, 1)
+    connection = connect(path)
+    for table in ("documents", "versions", "jobs"):
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN omitted")
+    connection.execute(
+        "INSERT INTO documents (id, title, doc_type, content_hash, created_at)"
+        " VALUES (1, 'A title', 'note', 'hash', '2026-01-01')"
+    )
+    connection.pragma("user_version", 15)
+    connection.close()
+    with opened(path) as store, store.write() as tx:
+        tx.jobs.finish(new, 1, omitted={"files": 2})
+        assert [dict(tx.jobs.get(each).omitted) for each in (old, new)] == [{}, {"files": 2}]
+        assert tx.documents.get(1).omitted == {}

@@ -440,13 +440,14 @@ def test_finished_and_failed_jobs_say_so(store):
         tx.jobs.add(NewJob("file", staged="b", filename="b.pdf"))
         done, failed = tx.jobs.claim(2)
         assert tx.jobs.staged() == {"a", "b"}
-        tx.jobs.finish(done.id, 7, existed=True)
+        tx.jobs.finish(done.id, 7, existed=True, omitted={"files": 2})
         tx.jobs.fail(failed.id, "the file is empty")
         assert tx.jobs.staged() == {"b"}
         tx.jobs.drop_content(failed.id)
         assert tx.jobs.staged() == set()
         assert (tx.jobs.get(done.id).status, tx.jobs.get(done.id).document_id) == ("done", 7)
         assert [tx.jobs.get(job.id).existed for job in (done, failed)] == [True, False]
+        assert [dict(tx.jobs.get(job.id).omitted) for job in (done, failed)] == [{"files": 2}, {}]
         assert (tx.jobs.get(failed.id).status, tx.jobs.get(failed.id).error) == ("failed", "the file is empty")
         assert [job.id for job in tx.jobs.page(status="failed", limit=10, before=None)] == [failed.id]
         assert [job.id for job in tx.jobs.page(status=None, limit=10, before=failed.id)] == [done.id]

@@ -114,7 +114,7 @@ class Library:
             tx.jobs.add(replace(note, idempotency_key=f"key {number}") if number % 2 else note)
         for job in tx.jobs.claim(12)[:8]:
             if job.id % 3:
-                tx.jobs.finish(job.id, self.pick(tx), existed=job.id % 2 == 0)
+                tx.jobs.finish(job.id, self.pick(tx), existed=job.id % 2 == 0, omitted={"files": job.id})
             else:
                 tx.jobs.fail(job.id, "it cannot be read")
         tx.audit.add([AuditEvent("key added", key="anna")], Author("admin", "cli"))
@@ -136,6 +136,7 @@ class Library:
             self.chance.choice((None, "2024-05-01", "5. Mai 2023")),
         )
         given = {"source": "a letter", "filename": f"{title}.txt" if doc_type != "note" else None, "replaces": replaces}
+        given["omitted"] = {"files": 2, "formulas": 14} if len(lengths) > 2 else {}
         return Content(doc_type, title, digest, chunks, np.array(vectors), own_tags, date, title_given=True, **given)
 
     def question(self):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from base64 import encodebytes
 
 from hypothesis import strategies as st
 
+from tests.support.cms import signed
 from tests.support.hostile import document
 from tests.support.ole import ole
+from tests.support.outlook import Embedded, file, file_with, message, rich_text, tnef
 from tests.support.pdf import pdf
 
 MAIL = (
@@ -72,12 +75,52 @@ def _message():
     return ole(streams | fixed | {"__attach_version1.0_#00000000": attached})
 
 
+EVERNOTE = (
+    "<?xml version='1.0'?><!DOCTYPE en-export SYSTEM 'x'><en-export><note><title>T</title><content><![CDATA[<?xml version='1.0'?>"
+    "<en-note><en-todo checked='true'/>one<en-media hash='7fc56270e7a70fa81a5935b72eacbe29' type='image/png'/></en-note>]]>"
+    "</content><created>20240301T101500Z</created><tag>a</tag><resource><data encoding='base64'>QQ==</data><mime>image/png"
+    "</mime></resource></note></en-export>"
+)
+SAVED_PAGE = (
+    "From: <Saved by Blink>\nSubject: T\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type:"
+    f" text/html\nContent-Transfer-Encoding: quoted-printable\n\n{HTML.replace('=', '=3D')}\n--b\nContent-Type: text/css\n\np {{}}\n--b--\n"
+)
+CALENDAR = (
+    "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:One\n two\nDTSTART;TZID=X:20240301T100000\nDURATION:PT1H\nRRULE:FREQ=DAILY;COUNT=2\n"
+    'ATTENDEE;CN="A:b":mailto:a@x\nATTACH;ENCODING=BASE64;FILENAME=a.txt:QQ==\nDESCRIPTION:a\\,b\\nc<br>\nEND:VEVENT\nEND:VCALENDAR\n'
+)
+CONTACT = "BEGIN:VCARD\nN;QUOTED-PRINTABLE:M=C3=\n=BC;J\nitem1.TEL;TYPE=home:1\nitem1.X-ABLabel:x\nADR:;;a;b\nPHOTO;ENCODING=b:QQ==\nEND:VCARD\n"
+SIGNED = (
+    b"From: a@x\nMessage-ID: <1@x>\nContent-Type: application/pkcs7-mime; smime-type=signed-data\n"
+    b"Content-Transfer-Encoding: base64\n\n" + encodebytes(signed(b"Content-Type: text/plain\n\nwords\n"))
+)
+FLOWED = (
+    "From: a@x\nMessage-ID: <1@x>\nContent-Type: text/plain; format=flowed; delsp=yes\n\na \nb\n> c \n>> d\n-- \ne\n"
+    "begin 644 a.txt\n#86)C\n`\nend\n"
+)
+PACKED = message(
+    {0x0037: "T", 0x1000: "words", 0x1009: rich_text("rich")},
+    file("a.csv", b"1,2"),
+    file_with({0x3701: Embedded(tnef())}),
+)
+
+
 SAMPLES = {
     "code.py": b"def f():\n    return 1\n",
     "table.csv": b"Name;Born\nAnn;2000\n",
     "word.docx": document(b"<w:p xmlns:w='w'><w:r><w:t>One</w:t></w:r></w:p>"),
     "mail.eml": MAIL.encode(),
     "wide.eml": MAIL.encode("utf-16"),
+    "apple.emlx": f"{len(MAIL)}\n{MAIL}<plist/>".encode(),
+    "signed.eml": SIGNED,
+    "old.eml": FLOWED.encode(),
+    "joplin.md": b"T\n\nwords\n\nid: 0123456789abcdef0123456789abcdef\ncreated_time: 2024-01-01\ntype_: 1",
+    "winmail.dat": PACKED,
+    "notes.enex": EVERNOTE.encode(),
+    "page.mht": SAVED_PAGE.encode(),
+    "dates.ics": CALENDAR.encode(),
+    "people.vcf": CONTACT.encode(),
+    "broken.md": b"---\ntitle: a: b\ntags: [a, b\n---\n# One\n\n![x](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB)\n",
     "book.epub": zipped({
         "mimetype": "application/epub+zip",
         "META-INF/container.xml": "<container><rootfiles><rootfile full-path='book.opf'/></rootfiles></container>",

@@ -50,5 +50,5 @@ def test_more_than_anyone_means_is_refused_however_it_is_packed(tight, tmp_path,
 
 def test_what_fits_in_all_is_unpacked(tight, tmp_path):
     (tmp_path / "notes.zip").write_bytes(nested(3, {"a.md": "x" * 10_000}))
-    with unpacked(tmp_path / "notes.zip", []) as (folder, _):
+    with unpacked(tmp_path / "notes.zip", []) as (folder, _, _):
         assert sorted(path.name for path in folder.rglob("*.md")) == ["0-a.md", "1-a.md", "2-a.md"]

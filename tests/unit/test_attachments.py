@@ -10,11 +10,12 @@ import apsw
 import numpy as np
 import pytest
 
+from kb.api.omitted import phrase
 from kb.blobs.folder import FolderBlobs
-from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
+from kb.ingest.draft import MAX_ATTACHMENTS
 from kb.store.rows import NOBODY, Content, Filter, NewChunk, NewJob, Place
 from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
@@ -261,11 +262,24 @@ def test_messages_inside_messages_are_followed_three_deep(store, send):
         mail = message((None, mail), subject=depth)
     send(mail, source_path="/m")
     assert documents(store).keys() == {"/m", "/m#2.eml", "/m#2.eml#3.eml", "/m#2.eml#3.eml#4.eml"}
+    assert not_read(store) == {"/m#2.eml#3.eml#4.eml": {"files": 1}}
+
+
+def not_read(store):
+    """Return by path what of each document was not read, which its job and its last line say alike."""
+    found = {path: dict(each.omitted) for path, each in documents(store).items() if each.omitted}
+    assert {each.source_path: dict(each.omitted) for each in jobs(store) if each.omitted} == found
+    with store.read() as tx:
+        for path, each in documents(store).items():
+            last = "".join(chunk.text for chunk in tx.documents.chunks(each.id)).splitlines()[-1]
+            assert last == f"Not read: {phrase(each.omitted)}" if path in found else "Not read" not in last
+    return found
 
 
 def test_no_message_makes_more_than_so_many_documents(store, send):
     send(message(*((f"{number}.txt", f"number {number}") for number in range(MAX_ATTACHMENTS + 5))), source_path="/m")
     assert len(documents(store)) == MAX_ATTACHMENTS + 1
+    assert not_read(store) == {"/m": {"files": 5}}
 
 
 def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, embedder, staging):

@@ -7,10 +7,10 @@ from email.message import EmailMessage
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.documents.attachments import MAX_ATTACHMENTS
 from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.text.parts import MAX_PARTS
+from kb.ingest.draft import MAX_ATTACHMENTS
 from tests.support.ole import ole
 
 pytestmark = pytest.mark.requirement("E-10")

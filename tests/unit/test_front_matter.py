@@ -56,9 +56,9 @@ def test_toml_says_the_same():
     assert (said.title, said.tags, said.date, said.aliases) == ("T", ("a", "b/c"), "2024-03-01", ("Other",))
 
 
-def test_toml_with_keys_that_are_very_deep_is_only_text():
-    assert markdown(f"{'a.' * 100}a = 1\ndate = 2024-03-01", fence="+++").date is None
-    assert markdown(f"{'a.' * 50}a = 1\ndate = 2024-03-01", fence="+++").date == "2024-03-01"
+def test_toml_with_keys_that_are_very_deep_is_text():
+    assert "a.a" in markdown(f"{'a.' * 100}a = 1\ndate = 2024-03-01", fence="+++").text
+    assert "a.a" not in markdown(f"{'a.' * 50}a = 1\ndate = 2024-03-01", fence="+++").text
 
 
 def test_aliases_are_a_list_or_a_single_one():
@@ -69,7 +69,7 @@ def test_aliases_are_a_list_or_a_single_one():
 @pytest.mark.parametrize(
     "matter",
     [
-        "title: a: b\ntags: [x]",
+        "title: a: b\ntags: []",
         "title: {{title}}",
         "- a list",
         "just words",
@@ -119,3 +119,36 @@ def test_a_file_of_front_matter_alone_has_it_as_its_text_too():
     read_ = markdown("title: Owl\ntags: [birds]", body="\n")
     assert (read_.title, read_.tags) == ("Owl", ("birds",))
     assert read_.text == "---\ntitle: Owl\ntags: [birds]\n---\n\n"
+
+
+@pytest.mark.parametrize(
+    ("matter", "tags"),
+    [
+        ("title: Repairs: the wall\ntags: [wall, lime", ("wall", "lime")),
+        ("title: a: b\ntags:\n  - wall\n\t- lime mortar", ("wall", "lime mortar")),
+        ("title: a: b\nTags: '#wall', \"lime\"", ("wall", "lime")),
+        ("author: @petra\ntag: wall lime", ("wall", "lime")),
+        ("{{date}}\ntags: wall\n: odd", ("wall",)),
+    ],
+)
+def test_tags_are_rescued_from_front_matter_that_breaks_the_rules_and_the_rest_stays_text(matter, tags):
+    said = markdown(matter)
+    assert (said.tags, said.omitted) == (tags, {})
+    assert matter.splitlines()[0] in said.text
+
+
+def test_tags_that_cannot_be_rescued_are_counted():
+    assert markdown("tags: ###\ntitle: a: b").omitted == {"front_matter": 1}
+    assert markdown("just words").omitted == {}
+
+
+def test_tags_with_a_hash_are_tags_though_yaml_takes_them_for_comments():
+    assert markdown("tags: #wall #lime/mortar").tags == ("wall", "lime/mortar")
+    assert markdown("tags:\n  - #wall\n  - home").tags == ("home", "wall")
+    assert markdown("tags: [wall] # of 2024").tags == ("wall",)
+    assert markdown("tags: # these\n  - wall").tags == ("wall",)
+
+
+def test_other_names_and_the_date_are_rescued_alike():
+    said = markdown("title: a: b\naliases:\n  - Night owl\n  - Owl\ncreated: 2024-03-01\n\todd: tab")
+    assert (said.aliases, said.date) == (("Night owl", "Owl"), "2024-03-01")

@@ -20,7 +20,7 @@ def reply(**changes):
     """A sound reply but for the changes."""
     sections = [[0, 10, ["One"], 1], [10, len(TEXT), ["One", "Two"], 2]]
     sound = {"doc_type": "text", "title": "Title", "text": TEXT, "sections": sections, "attachments": []}
-    return sound | {"tags": [], "date": None, "aliases": [], "scans": [], "pictures": []} | changes
+    return sound | {"tags": [], "date": None, "aliases": [], "scans": [], "pictures": [], "omitted": {}} | changes
 
 
 def unpacked(max_chars=10_000, max_tags=100, max_tag_chars=200, **changes):

@@ -402,7 +402,8 @@ class Document(Reply):
     """A document without its text. `date` is the one that it gives itself, as written.
 
     `source` is where a note comes from, in the words of who added it. `replaces` is the note whose place it took, and
-    `replaced_by` the one that took its own: the last one, if that was replaced, too.
+    `replaced_by` the one that took its own: the last one, if that was replaced, too. `omitted` counts by kind what the
+    file holds that was not read, such as {"files": 2}; the last line of the text says the same in words.
     """
 
     id: int
@@ -416,6 +417,7 @@ class Document(Reply):
     updated_at: Timestamp | None
     source: str | None
     replaces: int | None
+    omitted: dict[str, int] = {}
     replaced_by: int | None = None
 
 
@@ -461,13 +463,14 @@ class Deleted(Reply):
 class JobAccepted(Reply):
     """The receipt for a note or a file; its content is on disk. When waited for, it says how the job ended.
 
-    `existed` says that the document held what was sent already.
+    `existed` says that the document held what was sent already, `omitted` as in `Document` what was not read.
     """
 
     job_id: int
     status: JobStatus
     document_id: int | None = None
     existed: bool = False
+    omitted: dict[str, int] = {}
     error: str | None = None
 
 
@@ -588,7 +591,7 @@ class Job(Reply):
     """A note or a file on its way in. `progress` runs from 0 to 1; `error` says why a job failed.
 
     `content_hash` is the SHA-256 of what was sent, as the document then has it; `existed` says that the document held
-    it already.
+    it already, `omitted` as in `Document` what was not read.
     """
 
     id: int
@@ -602,6 +605,7 @@ class Job(Reply):
     progress: float
     document_id: int | None
     existed: bool
+    omitted: dict[str, int] = {}
     error: str | None
     created_at: Timestamp
     started_at: Timestamp | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from kb.formats.extracted import Attachment
     from kb.store.rows import Job
 
-logger = logging.getLogger(__name__)
-
-MAX_DEPTH: Final = 3
-"""How deep files may be inside others: a message in a message in a message."""
-
-MAX_ATTACHMENTS: Final = 100
 _MAX_NAME: Final = 200
 
 
@@ -37,12 +30,9 @@ def staged_jobs(job: Job, attachments: Sequence[Attachment], blobs: Blobs) -> It
     Those of jobs that may have been queued stay: a sweep removes what no job waits with.
     """
     depth = job.depth + 1
-    selected = attachments[:MAX_ATTACHMENTS] if depth <= MAX_DEPTH else ()
-    if len(selected) < len(attachments):
-        logger.warning("job %s: %s of its attachments are left out", job.id, len(attachments) - len(selected))
     jobs: list[NewJob] = []
     try:
-        for attachment, name in zip(selected, _names(selected), strict=True):
+        for attachment, name in zip(attachments, _names(attachments), strict=True):
             staged, digest = stage(io.BytesIO(attachment.data), blobs)
             path = f"{job.source_path or f'{OF_JOB}{job.id}'}#{name}"
             jobs.append(

@@ -115,6 +115,7 @@ def content_of(
         space=VectorSpace.of(embedder.spec),
         source=document.source,
         replaces=document.replaces,
+        omitted=document.omitted,
     )
     return embed_draft(draft, embedder, checkpoint)
 

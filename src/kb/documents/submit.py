@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -10,6 +12,9 @@ from kb.api.models import NOTE, JobAccepted, JobDropped
 from kb.documents.lookup import existing_job
 from kb.documents.replacement import check_current, check_replaceable
 from kb.documents.staging import discard, stage
+from kb.formats.text.embedded import without_embedded
+from kb.formats.text.parts import filename_of
+from kb.ingest.draft import first_line
 from kb.store.rows import NOBODY, NewJob
 
 if TYPE_CHECKING:
@@ -26,14 +31,15 @@ LATER: Final = ("thread", "source", "replaces")
 
 
 def submit_note(
-    store: Store, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY
+    store: Store, blobs: Blobs, note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY
 ) -> JobAccepted:
-    """Queue a note.
+    """Queue a note; one that carries pictures as base64 becomes a Markdown file, which is kept as it was sent.
 
     Raises:
         KeyReused: the key came with something else before.
         NotFound, NotANote: it is to replace what is not there, or is no note.
         AlreadyReplaced: another note replaces that one.
+        DiskFull, FilesUnavailable: a file cannot be kept now.
     """
     job = NewJob(
         NOTE,
@@ -48,8 +54,13 @@ def submit_note(
         source=note.source,
         replaces=note.replaces,
     )
-    accepted, _ = _submit(store, job)
-    return accepted
+    shown = without_embedded(note.text)
+    if shown == note.text:
+        accepted, _ = _submit(store, job)
+        return accepted
+    staged, _ = stage(io.BytesIO(note.text.encode()), blobs)
+    filename = f"{filename_of(first_line(shown)) or NOTE}.md"
+    return _submit_staged(store, blobs, replace(job, kind="file", text=None, staged=staged, filename=filename))
 
 
 def submit_file(
@@ -81,16 +92,7 @@ def submit_file(
         content_hash=digest,
         author=author,
     )
-    is_queued = False
-    try:
-        accepted, is_queued = _submit(store, job)
-    except Unconfirmed:  # if it was not queued, a sweep removes the file
-        is_queued = True
-        raise
-    finally:
-        if not is_queued:
-            discard(staged, blobs)
-    return accepted
+    return _submit_staged(store, blobs, job)
 
 
 def retry(store: Store, job_id: int) -> JobAccepted:
@@ -131,8 +133,27 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
 def receipt(job: Job) -> JobAccepted:
     """Return what the sender of a job is told of it."""
     return JobAccepted(
-        job_id=job.id, status=job.status, document_id=job.document_id, existed=job.existed, error=job.error
+        job_id=job.id,
+        status=job.status,
+        document_id=job.document_id,
+        existed=job.existed,
+        omitted=dict(job.omitted),
+        error=job.error,
     )
+
+
+def _submit_staged(store: Store, blobs: Blobs, job: NewJob) -> JobAccepted:
+    """Queue a job whose file is staged; the file goes if the job is not queued."""
+    is_queued = False
+    try:
+        accepted, is_queued = _submit(store, job)
+    except Unconfirmed:  # if it was not queued, a sweep removes the file
+        is_queued = True
+        raise
+    finally:
+        if not is_queued:
+            discard(job.staged, blobs)
+    return accepted
 
 
 def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:

@@ -12,6 +12,7 @@ from kb.documents.edit import Edit
 from kb.documents.lookup import check_match, existing_document
 from kb.documents.save import without_given_tags
 from kb.formats.readers.front_matter import front_matter
+from kb.formats.text.embedded import without_embedded
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.models import again_if_model_changed
 from kb.store.rows import NOBODY
@@ -113,6 +114,8 @@ def _drafted(
     if not after.strip():
         raise Invalid("text: the note must hold more than white space; delete it if nothing is left to say.")
     limits.check_text(after)
+    if without_embedded(after) != after and without_embedded(before) == before:
+        raise Invalid("text: the note would carry a picture as base64; add the picture, or the whole text, as a file.")
     title = change.title or (None if _brings_title(change.edit, before) else _given_title(note))
     return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
 

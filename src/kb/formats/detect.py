@@ -12,6 +12,7 @@ from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR, NO_SPEECH, NO_VIDEO
+from kb.formats.containers.emlx import message_in
 from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.opaque import Kind, Opaque
@@ -42,10 +43,18 @@ _HTML_FRAGMENT: Final = re.compile(
     r"(?i)\s*+<(?:p|div|h[1-6]|table|ul|ol|dl|section|article|main|header|nav|span|center|font|title|meta|br)[\s>/]"
 )
 _XML_DOCUMENT: Final = re.compile(r"\s*+<(?:\?xml\s|rss[\s>]|feed[\s>]|rdf:RDF[\s>])")
+_EVERNOTE: Final = re.compile(
+    r"(?:\s++|<\?[^>]{0,999}>|<!--[^>]{0,999}-->|<!DOCTYPE\s[^>]{0,999}>){0,9}<en-export[\s>]"
+)
+_ITEMS: Final = re.compile(r"(?i)[\ufeff\s]{0,99}BEGIN:(VCALENDAR|VEVENT|VTODO|VJOURNAL|VCARD)[ \t]*\n")
+_END_OF_HEADERS: Final = re.compile(rb"\r?\n\r?\n")
+_PAGE_TYPE: Final = re.compile(rb"(?im)^Content-Type:\s*(?:multipart/(?:related|alternative)|text/html)")
+_SAVED_BY: Final = re.compile(rb"(?im)^(?:From:\s*[\"<]{0,2}Saved by [^@\r\n]*$|Snapshot-Content-Location:)")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKDOWN_HEADING: Final = re.compile(r"(?m)^#{1,6} \S")
 _MORE_MARKDOWN: Final = re.compile(r"(?m)^#{2,6} \S|^```|\]\([^)\s\]]+\)|^[-*] \S|\*\*\S")
 
+TNEF_SIGNATURE: Final = b"\x78\x9f\x3e\x22"
 _HEADER: Final = re.compile(rb"([!-9;-~]+):")
 _TRANSPORT_HEADERS: Final = {b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to"}
 _MAIL_HEADERS: Final = _TRANSPORT_HEADERS | {b"from", b"to", b"subject", b"date", b"content-type"}
@@ -100,8 +109,12 @@ def detect(data: bytes, filename: str) -> str:
         return _type_in_ole(data)
     if data.startswith(b"{\\rtf"):
         return "rtf"
+    if data.startswith(TNEF_SIGNATURE):
+        return "tnef"
     path = PurePath(filename.lower())
-    if _is_mail(data, path.suffix):
+    if _is_saved_page(data, path.suffix):
+        return "mht"
+    if _is_mail(message_in(data), path.suffix):
         return "mbox" if is_mailbox(as_utf8(data)) else "eml"
     try:
         text = decode(data)
@@ -148,14 +161,26 @@ def _is_mail(data: bytes, suffix: str) -> bool:
     return b"from" in names and bool(names & _TRANSPORT_HEADERS)
 
 
+def _is_saved_page(data: bytes, suffix: str) -> bool:
+    """Return whether a file is a web page with all that belongs to it, which browsers save as a message."""
+    head = as_utf8(data[:65536]).lstrip(b"\xef\xbb\xbf\r\n")
+    headers = _END_OF_HEADERS.split(head, maxsplit=1)[0]
+    is_message = _PAGE_TYPE.search(headers) is not None
+    return is_message and (suffix in _SUFFIXES["mht"] or _SAVED_BY.search(headers) is not None)
+
+
 def _type_of_text(text: str, path: PurePath) -> str:
     suffix = path.suffix
     if text.startswith(PGP_MESSAGE):
         raise Unreadable(ENCRYPTED)
+    if found := _ITEMS.match(text):
+        return "vcf" if found[1].upper() == "VCARD" else "ics"
     if suffix in _SUFFIXES["code"] or path.name in _CODE_NAMES:
         return "code"
     if _HTML_DOCUMENT.match(text):
         return "html"
+    if _EVERNOTE.match(text):
+        return "enex"
     if _XML_DOCUMENT.match(text) or (suffix in _SUFFIXES["xml"] and _TAG.match(text.lstrip())):
         return "xml"
     if suffix in _SUFFIXES["markdown"]:

@@ -8,9 +8,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
 from kb.formats.extracted import NO_TEXT
-from kb.formats.registry import reader_of
+from kb.formats.registry import FORMATS, reader_of
+from kb.formats.text.embedded import without_embedded_bytes
+from kb.formats.text.encoding import as_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +38,13 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
 
 
 def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
+    if signed := signed_content(data):
+        data, filename = signed, filename.removesuffix(".p7m")
     try:
         doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
         read: Callable[[bytes], Extracted] = import_module(reader_of(doc_type, suffix)).read
+        if FORMATS[doc_type].is_text:
+            data = without_embedded_bytes(as_utf8(data), " " if doc_type == "csv" else ", ")
         return doc_type, read(data)
     except (Unreadable, ImportError, MemoryError):
         raise

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 NO_TEXT: Final = "the file holds no text"
 
@@ -58,7 +58,8 @@ class Extracted:
 
     `attachments` are documents of their own. `tags`, `date` and `aliases` are what the document says of itself, as
     written. `scans` are the pages whose text would have to be read from pictures, in order, and `pictures`
-    those beside the text, in order of their places.
+    those beside the text, in order of their places. `omitted` counts what a person sees in the file and the text lacks,
+    by the kinds in `kb.api.omitted`.
     """
 
     title: str | None
@@ -70,6 +71,7 @@ class Extracted:
     aliases: tuple[str, ...] = ()
     scans: tuple[Scan, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def shows_text(self) -> bool:

@@ -29,12 +29,14 @@ class Format:
         title: what people call one of them.
         module: its reader, a module of `kb.formats.readers`.
         suffixes: how the names of its files end. They decide between kinds of text alone.
+        is_text: whether people see its files as they are written, so that base64 in them is noise.
     """
 
     doc_type: str
     title: str
     module: str
     suffixes: tuple[str, ...] = ()
+    is_text: bool = False
 
     @property
     def reader(self) -> str:
@@ -45,30 +47,36 @@ class Format:
 FORMATS: Final = {
     each.doc_type: each
     for each in (
-        Format("code", "source code", "text", _CODE),
-        Format("csv", "a table of values", "delimited", (".csv", ".tsv", ".tab")),
+        Format("code", "source code", "text", _CODE, is_text=True),
+        Format("csv", "a table of values", "delimited", (".csv", ".tsv", ".tab"), is_text=True),
         Format("docx", "a Word document", "docx", (".docx",)),
-        Format("eml", "a message", "eml", (".eml",)),
+        Format("eml", "a message", "eml", (".eml", ".emlx")),
+        Format("enex", "an Evernote export", "enex", (".enex",)),
         Format("epub", "an EPUB book", "epub", (".epub",)),
-        Format("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml")),
-        Format("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest")),
+        Format("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml"), is_text=True),
+        Format("ics", "a calendar", "calendar", (".ics", ".ical", ".ifb", ".vcs")),
+        Format("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"), is_text=True),
         Format(
             *("markdown", "Markdown", "markdown"),
             (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
+            is_text=True,
         ),
         Format("mbox", "a mailbox", "mbox", (".mbox", ".mbx")),
+        Format("mht", "a saved web page", "mht", (".mht", ".mhtml")),
         Format("msg", "an Outlook message", "msg", (".msg",)),
-        Format("notebook", "a Jupyter notebook", "notebook", (".ipynb",)),
+        Format("notebook", "a Jupyter notebook", "notebook", (".ipynb",), is_text=True),
         Format("odp", "an OpenDocument presentation", "odf", (".odp",)),
         Format("ods", "an OpenDocument spreadsheet", "spreadsheet", (".ods",)),
         Format("odt", "an OpenDocument text", "odf", (".odt",)),
         Format("pdf", "a PDF", "pdf", (".pdf",)),
         Format("pptx", "a PowerPoint presentation", "pptx", (".pptx",)),
         Format("rtf", "rich text", "rtf", (".rtf",)),
-        Format("text", "a text", "text"),
+        Format("text", "a text", "text", is_text=True),
+        Format("tnef", "an Outlook package", "tnef", (".tnef",)),
+        Format("vcf", "contacts", "contacts", (".vcf", ".vcard")),
         Format("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
         Format("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
-        Format("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf")),
+        Format("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf"), is_text=True),
     )
 }
 

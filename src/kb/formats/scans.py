@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.api.job_errors import NO_OCR
+from kb.api.omitted import together
 from kb.formats.extracted import Extracted, Scan, Section
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def with_remark(extracted: Extracted, scans: Iterable[Scan], reason: str) -> Ext
     are = f"Page {pages[0]} is a picture" if len(pages) == 1 else f"Pages {_runs(pages)} are pictures"
     remark = f"[{are}: {reason}.]\n"
     first, *others = _pieces(extracted)
-    return _joined(extracted, [first._replace(text=remark + first.text), *others])
+    omitted = together(extracted.omitted, {"pages": len(pages)})
+    return replace(_joined(extracted, [first._replace(text=remark + first.text), *others]), omitted=omitted)
 
 
 def lacks_ocr(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
@@ -14,14 +14,16 @@ import numpy as np
 from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.models import MAX_TITLE, NOTE
+from kb.api.omitted import together
 from kb.formats.extracted import Extracted
+from kb.formats.omitted import with_line
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.store.rows import Content, NewChunk, VectorSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,6 +41,12 @@ TITLE_LINES = 100
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 MARKS = re.compile(r"^(?:[*_\->]+(?: |$)|[> ]|#+(?![^\s#]))+|(?:(?:^| )[#*_\->]+)+$")
 """Markdown's marks at both ends of a line, apart from its words; a # before a word makes a tag of it."""
+
+MAX_DEPTH = 3
+"""How deep files may be inside others: a message in a message in a message."""
+
+MAX_ATTACHMENTS = 100
+"""How many files inside one file become documents."""
 
 SLICE = 64
 """How many chunks are embedded at a time."""
@@ -65,6 +73,7 @@ class Draft:
     space: VectorSpace | None = None
     source: str | None = None
     replaces: int | None = None
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 def draft_note(
@@ -90,7 +99,14 @@ def draft_note(
     passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), name)
     draft = _draft(NOTE, name or first_line(text[matter.length :]), content_hash, passages)
     space = VectorSpace.of(embedder.spec)
-    return replace(draft, own_tags=matter.tags, date=matter.date, title_given=title is not None, space=space)
+    return replace(
+        draft,
+        own_tags=matter.tags,
+        date=matter.date,
+        title_given=title is not None,
+        space=space,
+        omitted={"front_matter": 1} if matter.is_lost else {},
+    )
 
 
 def draft_file(
@@ -102,7 +118,7 @@ def draft_file(
     content_hash: str | None = None,
     checkpoint: Callable[[], None] = lambda: None,
     *,
-    is_part: bool = False,
+    depth: int = 0,
 ) -> Draft:
     """Return a file's draft.
 
@@ -114,14 +130,17 @@ def draft_file(
         sandbox: what reads it.
         content_hash: the SHA-256 of its bytes, where it is at hand.
         checkpoint: is called again and again, and may end the work by raising.
-        is_part: whether it came inside another file, of which there may be many: it must take less.
+        depth: how many files it came inside; of such there may be many: each must take less.
 
     Raises:
         Unreadable: no text can be got out of it, or it would take more than the limits allow, for the reason given.
         Stopped: the sandbox was stopped.
     """
-    limits, size = sandbox.limits, path.stat().st_size
+    limits, size, is_part = sandbox.limits, path.stat().st_size, depth > 0
     doc_type, extracted = sandbox.extract(path, filename, is_part=is_part)
+    attachments = extracted.attachments[: most_attachments(depth)]
+    left_out = len(extracted.attachments) - len(attachments)
+    extracted = with_line(replace(extracted, omitted=together(extracted.omitted, {"files": left_out})))
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
     header = f"{name} ({', '.join(extracted.aliases)})" if extracted.aliases else name
     embedder = embedder.current
@@ -132,13 +151,19 @@ def draft_file(
         raise Unreadable("The file holds no text.")
     return replace(
         draft,
-        attachments=extracted.attachments,
+        attachments=attachments,
         own_tags=extracted.tags,
         date=extracted.date,
         filename=filename,
         title_given=title is not None,
         space=VectorSpace.of(embedder.spec),
+        omitted=extracted.omitted,
     )
+
+
+def most_attachments(depth: int) -> int:
+    """Return how many of the files inside a file become documents, which itself came inside so many."""
+    return MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
 
 
 def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None] = lambda: None) -> Content:
@@ -182,6 +207,7 @@ def contents_of(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) 
             draft.space,
             draft.source,
             draft.replaces,
+            draft.omitted,
         )
         for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)
     ]

@@ -173,6 +173,7 @@ def _fields(document: Document) -> dict[str, Any]:
         "own_tags": list(document.own_tags),
         "source": document.source,
         "replaces": document.replaces,
+        "omitted": dict(document.omitted),
     }
 
 

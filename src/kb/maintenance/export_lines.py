@@ -26,6 +26,7 @@ Moment = Annotated[str, AfterValidator(_moment)]
 Digest = Annotated[str, Like(rf"^{DIGEST.pattern}\Z", "it is no SHA-256")]
 Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is no type of a document")]
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
+Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is no kind of what is not read")], Number]
 
 
 class Line(BaseModel):
@@ -96,6 +97,7 @@ class StateLine(AuthorLine):
     title_given: bool = False
     source: str | None = None
     replaces: DocumentId | None = None
+    omitted: Counts = Field(default_factory=dict)
     part_of: DocumentId | None
 
     @property

@@ -123,6 +123,7 @@ class Arriving:
             title_given=document.title_given,
             source=document.source,
             replaces=document.replaces,
+            omitted=document.omitted,
         )
 
 

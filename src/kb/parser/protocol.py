@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from kb.api.models import MAX_TITLE, Tag
+from kb.api.omitted import KINDS
 from kb.formats.extracted import Attachment, Extracted, Picture, Scan, Section
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
@@ -38,6 +39,8 @@ MAX_ALIASES: Final = 600
 MAX_DATE: Final = 40
 MAX_ATTACHMENTS: Final = 10_000
 MAX_PICTURES: Final = 100
+MAX_OMITTED: Final = 1 << 53
+OmittedKind = Annotated[str, Field(pattern=f"^({'|'.join(KINDS)})$")]
 
 
 class OverLimit(Exception):
@@ -108,6 +111,7 @@ def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
         "aliases": extracted.aliases,
         "scans": extracted.scans,
         "pictures": [[each.place, each.page, each.name] for each in extracted.pictures],
+        "omitted": dict(extracted.omitted),
     }
 
 
@@ -133,6 +137,7 @@ class Reply(BaseModel):
         list[Annotated[tuple[int, Annotated[int, Field(ge=1)] | None, str], Strict(strict=False)]],
         Field(max_length=MAX_PICTURES),
     ]
+    omitted: dict[OmittedKind, Annotated[int, Field(ge=1, le=MAX_OMITTED)]]
 
 
 def check(message: dict[str, Any]) -> Reply:
@@ -179,6 +184,7 @@ def unpack(reply: Reply, blobs: Sequence[bytes], max_chars: int, max_tags: int, 
         tuple(_first(MAX_ALIASES, (_line(alias, MAX_TITLE) for alias in reply.aliases))),
         tuple(_scans(reply)),
         tuple(_pictures(reply, blobs[len(reply.attachments) :])),
+        reply.omitted,
     )
 
 

@@ -18,6 +18,7 @@ DOCUMENT = {
     "updated_at": None,
     "source": None,
     "replaces": None,
+    "omitted": {},
     "replaced_by": None,
 }
 AUTHOR = {"by": "laptop-agent", "client": "kb/3.0.0 claude-code 2.1.0 (mcp)"}
@@ -46,6 +47,7 @@ JOB = {
     "progress": 1.0,
     "document_id": 42,
     "existed": False,
+    "omitted": {},
     "error": None,
     "created_at": "2026-01-31T12:00:00.000Z",
     "started_at": "2026-01-31T12:00:00.010Z",
@@ -133,7 +135,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "results": [
             PASSAGE
             | {"document_id": 42, "more": [], **AUTHOR}
-            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces")}
+            | {name: DOCUMENT[name] for name in DOCUMENT if name not in ("id", "content_hash", "replaces", "omitted")}
         ],
         "omitted": 0,
         "pending": 0,
@@ -155,7 +157,14 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "text": "The keeper counts the ships and lights the lamp at six.",
     },
     "Deleted": {"status": "deleted", "document_id": 42, "title": "Harbour"},
-    "JobAccepted": {"job_id": 7, "status": "queued", "document_id": None, "existed": False, "error": None},
+    "JobAccepted": {
+        "job_id": 7,
+        "status": "queued",
+        "document_id": None,
+        "existed": False,
+        "omitted": {},
+        "error": None,
+    },
     "Job": JOB,
     "JobList": {"jobs": [JOB], "next_cursor": "7"},
     "TagList": {"tags": [{"tag": "sea", "documents": 3}, {"tag": "work", "documents": 1}]},

@@ -132,7 +132,8 @@ async def _accept(request: Request, services: Services, idempotency_key: str | N
 
 
 def _accept_note(services: Services, body: bytes, idempotency_key: str | None, author: Author) -> JobAccepted:
-    return submit_note(services.store, parse_note(body, services.settings), idempotency_key, author)
+    note = parse_note(body, services.settings)
+    return submit_note(services.store, services.originals.blobs, note, idempotency_key, author)
 
 
 def _accept_file(services: Services, form: FormData, idempotency_key: str | None, author: Author) -> JobAccepted:

@@ -240,8 +240,10 @@ class Jobs(Protocol):
     def release(self, job_ids: Iterable[int], *, failed: bool) -> None:
         """Queue running jobs again; the attempt counts if it `failed`."""
 
-    def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
-        """The job is done; its text is in the document now, or `existed` there."""
+    def finish(
+        self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = ...
+    ) -> None:
+        """The job is done; its text is in the document now, or `existed` there; so much of its file was not read."""
 
     def fail(self, job_id: int, error: str) -> None: ...
     def later(self, job_id: int) -> int | None:

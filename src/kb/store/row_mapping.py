@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -81,6 +81,7 @@ def document_of(
     title_given: int,
     source: str | None,
     replaces: int | None,
+    omitted: str,
 ) -> Document:
     return Document(
         id=id,
@@ -97,6 +98,7 @@ def document_of(
         title_given=bool(title_given),
         source=source,
         replaces=replaces,
+        omitted=json.loads(omitted),
     )
 
 
@@ -187,6 +189,7 @@ def job_of(
     source: str | None,
     replaces: int | None,
     existed: int,
+    omitted: str,
 ) -> Job:
     return Job(
         id=id,
@@ -214,6 +217,7 @@ def job_of(
         source=source,
         replaces=replaces,
         existed=bool(existed),
+        omitted=json.loads(omitted),
     )
 
 
@@ -296,3 +300,8 @@ def moment(instant: datetime) -> str:
 def array(texts: Sequence[str]) -> str:
     """Strings as a JSON array."""
     return json.dumps(texts, ensure_ascii=False) if texts else "[]"
+
+
+def counts(omitted: Mapping[str, int] | None) -> str:
+    """Counts by kind as a JSON object."""
+    return json.dumps(dict(omitted)) if omitted else "{}"

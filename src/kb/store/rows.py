@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kb.api.access import Caller, Limit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -78,7 +78,8 @@ class Content:
 
     `filename` is what its file was called; `title_given` tells a title that someone gave it from one that it has of
     itself. `space` is what the vectors are of, where that may be another than the store's. `source` is where it comes
-    from, in the words of who added it, and `replaces` the document in whose place it stands.
+    from, in the words of who added it, and `replaces` the document in whose place it stands. `omitted` counts what
+    of its file was not read, by kind.
     """
 
     doc_type: str
@@ -93,6 +94,7 @@ class Content:
     space: VectorSpace | None = None
     source: str | None = None
     replaces: int | None = None
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ NOBODY = Author()
 class Document:
     """A document as it stands. Times are UTC, ISO 8601; `date` is as the document has it.
 
-    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `source` and
-    `replaces` are as in `Content`.
+    `own_tags` are those that its content asks for; they are among its `tags` unless someone removed them. `source`,
+    `replaces` and `omitted` are as in `Content`.
     """
 
     id: int
@@ -130,6 +132,7 @@ class Document:
     title_given: bool = False
     source: str | None = None
     replaces: int | None = None
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +312,10 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands; `existed` says that its document held what was sent already."""
+    """A job as it stands.
+
+    `existed` says that its document held what was sent already; `omitted` counts what of its file was not read.
+    """
 
     id: int
     status: JobStatus
@@ -336,6 +342,7 @@ class Job:
     source: str | None = None
     replaces: int | None = None
     existed: bool = False
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ DOCUMENTS: Final = Table(
     (
         "id", "title", "source_path", "doc_type", "content_hash", "created_at", "updated_at", "date", "own_tags",
         "part_of", "uploaded_as", "title_given", "version", "changed_by", "changed_with", "changed_why", "source",
-        "replaces",
+        "replaces", "omitted",
     ),
 )  # fmt: skip
 VERSIONS: Final = Table(
@@ -83,7 +83,7 @@ VERSIONS: Final = Table(
     (
         "document_id", "number", "title", "source_path", "doc_type", "content_hash", "tags", "created_at", "updated_at",
         "until", "date", "own_tags", "part_of", "uploaded_as", "title_given", "changed_by", "changed_with",
-        "changed_why", "content_id", "source", "replaces",
+        "changed_why", "content_id", "source", "replaces", "omitted",
     ),
 )  # fmt: skip
 BIN: Final = Table(
@@ -98,7 +98,7 @@ JOBS: Final = Table(
         "id", "status", "kind", "title", "filename", "source_path", "tags", "text", "staged", "content_hash",
         "progress", "attempts", "idempotency_key", "request_hash", "part_of", "document_id", "error", "created_at",
         "started_at", "heartbeat_at", "finished_at", "depth", "sent_by", "sent_with", "sent_why", "limits", "source",
-        "replaces", "existed",
+        "replaces", "existed", "omitted",
     ),
 )  # fmt: skip
 AUDIT: Final = Table("audit", "id", ("id", "at", "by_key", "client", "action", "document_id", "job_id", "key"))

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, NotFound, TooManyGuesses, Unauthorized
+from kb.api.omitted import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.web.text import plain
 
@@ -33,10 +34,12 @@ HEADERS: Final = {  # beside those that every answer of the server has
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 TYPE_NAMES: Final = {
-    "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "epub": "Book", "html": "Web page",
-    "json": "JSON", "markdown": "Markdown", "mbox": "Mailbox", "msg": "Mail (Outlook)", "note": "Note",
-    "notebook": "Notebook", "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF",
-    "pptx": "Slides", "rtf": "RTF", "text": "Text", "xls": "Sheet (XLS)", "xlsx": "Sheet", "xml": "XML",
+    "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
+    "epub": "Book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
+    "mbox": "Mailbox", "mht": "Saved page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
+    "odp": "Slides (ODF)", "ods": "Sheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "Slides",
+    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Sheet (XLS)",
+    "xlsx": "Sheet", "xml": "XML",
 }  # fmt: skip
 
 
@@ -59,6 +62,7 @@ class Pages:
             "moment": moment,
             "size": size,
             "kind": kind,
+            "omitted": phrase,
             "count": count,
             "plain": plain,
         }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kb.web.pages import Row
 
 MARKDOWN: Final = ("note", "markdown")
-MAIL: Final = ("eml", "msg")
+MAIL: Final = ("eml", "msg", "tnef")
 CODE: Final = ("code", "json", "xml")
 BOXES: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 SEPARATOR: Final = " | "

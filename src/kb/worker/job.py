@@ -175,7 +175,7 @@ class Ingestion:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
             return replace(note, source=job.source, replaces=job.replaces)
         with self._local(job, job.staged) as path:
-            return draft_file(
+            draft = draft_file(
                 path,
                 job.filename or "",
                 job.title,
@@ -183,8 +183,9 @@ class Ingestion:
                 self._sandbox,
                 job.content_hash,
                 self._stop.check,
-                is_part=job.depth > 0,
+                depth=job.depth,
             )
+        return replace(draft, source=job.source, replaces=job.replaces)
 
     @contextmanager
     def _local(self, job: Job, staged: str) -> Iterator[Path]:
@@ -258,7 +259,7 @@ class Ingestion:
     ) -> None:
         """Finish a job whose document is saved, and queue what came with it."""
         document_id, existed = saved
-        tx.jobs.finish(job.id, document_id, existed=existed)
+        tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.

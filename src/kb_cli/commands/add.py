@@ -40,6 +40,14 @@ def add(
         str | None,
         typer.Option(metavar="PATH", help="What to call a single file in the knowledge base, instead of its path."),
     ] = None,
+    zip_names: Annotated[
+        str | None,
+        typer.Option(
+            "--zip-names",
+            metavar="CODE_PAGE",
+            help="How names in an archive are encoded that do not say so: gbk, cp866, cp932. Guessed otherwise.",
+        ),
+    ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Keep all of a web page, menus included.")] = False,
     wait: Wait = False,
     json: Json = False,
@@ -58,6 +66,7 @@ def add(
     or with --wait the finished job, or null if the document has this content already.
     """
     tagged = split_tags(tags)
+    check_code_page(zip_names)
     if whole and not any(map(is_address, paths)):
         raise exit_codes.UsageError("--whole is for web addresses.")
     if STDIN in paths:
@@ -73,7 +82,7 @@ def add(
     if len(paths) == 1 and is_archive(Path(paths[0]).expanduser()):
         if title is not None:
             raise exit_codes.UsageError("--title is for a single file, and an archive goes in as the files in it.")
-        return add_archive(Path(paths[0]).expanduser(), source_path, exclude or (), tagged, wait, json)
+        return add_archive(Path(paths[0]).expanduser(), source_path, exclude or (), tagged, wait, json, zip_names)
     selection = select_files(paths, exclude or (), follow_links=follow_links)
     if selection.passed_over:
         selection.take(call_async(fetch_extracted))
@@ -172,11 +181,20 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
 
 
 def add_archive(
-    archive: Path, source_path: str | None, exclude: list[str] | tuple[()], tags: list[str], wait: bool, json: bool
+    archive: Path,
+    source_path: str | None,
+    exclude: list[str] | tuple[()],
+    tags: list[str],
+    wait: bool,
+    json: bool,
+    code_page: str | None,
 ) -> int:
     """Send the files in an archive, under its path as if it were a folder; return the exit code."""
     prefix = source_path or to_source_path(archive)
-    with unpacked(archive, exclude) as (folder, selection):
+    with unpacked(archive, exclude, code_page) as (folder, selection, guessed):
+        if guessed:
+            pages = ", ".join(sorted(guessed))
+            output.print_error(f"{archive}: names in it read as {pages}; --zip-names chooses another code page")
         if selection.passed_over:
             selection.take(call_async(fetch_extracted))
         items = [
@@ -184,6 +202,20 @@ def add_archive(
         ]
         add_files(items, None, wait, quiet=json)
     return report(items, selection, wait, json)
+
+
+def check_code_page(code_page: str | None) -> None:
+    """See that a code page is one.
+
+    Raises:
+        UsageError: there is no such code page.
+    """
+    try:
+        b"a".decode(code_page or "utf-8")
+    except LookupError:
+        raise exit_codes.UsageError(
+            f"--zip-names: there is no code page {code_page}; try gbk, cp866 or cp932."
+        ) from None
 
 
 def report(items: list[FileItem], selection: Selection, wait: bool, json: bool) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kb.api.errors import NotFound
+from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call
 from kb_cli.runtime.options import STDIN, AsOf, Json, parse_moment
@@ -123,6 +124,7 @@ def print_document(document: dict[str, Any]) -> None:
             "created": output.format_time(document["created_at"]),
             "updated": output.format_time(document["updated_at"]),
             "hash": document["content_hash"],
+            "not read": phrase(document["omitted"]),
         }
     )
     output.print_line("\n" + text_of(document).strip("\n"))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kb.api.job_errors import remedy_of
+from kb.api.omitted import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.call import call, call_async, call_for_each
 from kb_cli.runtime.completion import complete_actions
@@ -174,7 +175,8 @@ def report(job: dict[str, Any], json: bool) -> None:
     else:
         existed = ", which was there already" if job["existed"] else ""
         outcome = f"is document {job['document_id']}{existed}"
-        output.print_line(f"job {job['id']} done: {output.one_line(title_of(job))} {outcome}")
+        line = f"job {job['id']} done: {output.one_line(title_of(job))} {outcome}"
+        output.print_line("; ".join(filter(None, (line, not_read(job)))))
 
 
 def print_jobs(jobs: list[dict[str, Any]], nothing: str) -> None:
@@ -188,7 +190,7 @@ def print_jobs(jobs: list[dict[str, Any]], nothing: str) -> None:
                 job["document_id"],
                 output.format_time(job["created_at"]),
                 title_of(job),
-                job["error"],
+                job["error"] or not_read(job),
             )
             for job in jobs
         ],
@@ -204,6 +206,7 @@ def print_job(job: dict[str, Any]) -> None:
             "status": format_state(job),
             "error": job["error"],
             "document": f"{job['document_id']} (was there already)" if job["existed"] else job["document_id"],
+            "not read": phrase(job["omitted"]),
             "kind": job["kind"],
             "what": title_of(job),
             "source path": job["source_path"],
@@ -218,6 +221,11 @@ def print_job(job: dict[str, Any]) -> None:
 def format_state(job: dict[str, Any]) -> str:
     """Return the job's state, and while it runs how far it is."""
     return f"running {job['progress']:.0%}" if job["status"] == "running" else str(job["status"])
+
+
+def not_read(job: dict[str, Any]) -> str:
+    """Return what of the job's file was not read, if anything."""
+    return f"not read: {phrase(job['omitted'])}" if job["omitted"] else ""
 
 
 def title_of(job: dict[str, Any]) -> str:

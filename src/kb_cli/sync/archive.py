@@ -8,10 +8,11 @@ import zipfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb_cli.runtime.exit_codes import LocalError, UsageError
 from kb_cli.sync.selection import IGNORE_FILES, select_files
+from kb_cli.sync.zip_names import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +37,28 @@ def is_archive_name(path: PurePath) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
+class Unpacked(NamedTuple):
+    """An archive that was unpacked.
+
+    Args:
+        folder: where to.
+        selection: the files in it that go in.
+        guessed: the code pages that were guessed for the names in it.
+    """
+
+    folder: Path
+    selection: Selection
+    guessed: set[str]
+
+
 @contextmanager
-def unpacked(archive: Path, exclude: Sequence[str]) -> Iterator[tuple[Path, Selection]]:
-    """Unpack an archive for as long as the block runs; the folder, and the files in it.
+def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None) -> Iterator[Unpacked]:
+    """Unpack an archive for as long as the block runs.
+
+    Args:
+        archive: which.
+        exclude: patterns of what stays out.
+        code_page: how names in it are encoded that do not say so; guessed where it is not given.
 
     Raises:
         UsageError: it is damaged or encrypted, or holds more than anyone means.
@@ -46,17 +66,17 @@ def unpacked(archive: Path, exclude: Sequence[str]) -> Iterator[tuple[Path, Sele
     with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
         folder = Path(scratch)
         try:
-            room = _Room(archive)
-            _unpack(archive, folder, room)
+            room, guessed = _Room(archive), set[str]()
+            guessed |= _unpack(archive, folder, room, code_page)
             for _ in range(MAX_DEPTH):
                 for inner in [path for path in folder.rglob("*") if is_archive(path)]:
-                    _unpack(inner, inner.parent, room)
+                    guessed |= _unpack(inner, inner.parent, room, code_page)
                     inner.unlink()
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise UsageError(f"{archive} cannot be unpacked: {error}.") from None
         except OSError as error:
             raise LocalError(f"{archive} cannot be unpacked: {error.strerror}.") from None
-        yield folder, select_files([str(folder)], exclude)
+        yield Unpacked(folder, select_files([str(folder)], exclude), guessed)
 
 
 class _Room:
@@ -82,15 +102,29 @@ class _Room:
             raise UsageError(f"{self._archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB.")
 
 
-def _unpack(archive: Path, folder: Path, room: _Room) -> None:
+def _unpack(archive: Path, folder: Path, room: _Room, code_page: str | None) -> set[str]:
+    """Unpack an archive; return the code page that was guessed for its names, if one had to be."""
     with zipfile.ZipFile(archive) as content:
         entries = [each for each in content.infolist() if not (each.is_dir() or is_ignore_file(each.filename))]
         room.take(entries)
-        for entry in entries:
-            target = folder / _inner_path(entry.filename)
+        names, guessed = names_of(entries, code_page)
+        taken = dict[Path, int]()
+        for entry, name in zip(entries, names, strict=True):
+            target = _free(folder / _inner_path(name), entry, taken)
             target.parent.mkdir(parents=True, exist_ok=True)
             with content.open(entry) as packed, target.open("wb") as file:
                 shutil.copyfileobj(packed, file)
+    return {guessed} if guessed else set()
+
+
+def _free(path: Path, entry: zipfile.ZipInfo, taken: dict[Path, int]) -> Path:
+    """Return where an entry goes: no two that differ go to one place, whatever their names are made of."""
+    free, count = path, 1
+    while taken.get(free, entry.CRC) != entry.CRC or free.is_dir():
+        count += 1
+        free = path.with_stem(f"{path.stem} ({count})")
+    taken[free] = entry.CRC
+    return free
 
 
 def is_ignore_file(name: str) -> bool:

@@ -51,6 +51,11 @@ class FileItem:
         return not (self.is_unchanged or self.is_known_error or self.is_empty)
 
     @property
+    def is_partly_read(self) -> bool:
+        """Whether something in it was not read."""
+        return self.is_news and bool(self.job and self.job.get("omitted"))
+
+    @property
     def act(self) -> str:
         """What was done with it, in a word."""
         if self.moved_from:

@@ -88,6 +88,8 @@ def summarize(items: Sequence[FileItem], selection: Selection, *, deleted: int =
     unchanged = sum(each.is_unchanged for each in items)
     parts = [f"{count} {act}" for act, count in sorted(done.items())]
     parts += [f"{deleted} deleted"] if deleted else []
+    partly = sum(each.is_partly_read for each in items)
+    parts += [f"{partly} not read in full ('kb jobs --status done' says what is missing)"] if partly else []
     if unchanged:
         parts.append(f"{unchanged} up to date" if parts or failed or known else "all up to date")
     parts += [f"{count} empty" for count in [sum(each.is_empty for each in items)] if count]

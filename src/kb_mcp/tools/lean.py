@@ -109,6 +109,7 @@ def document(found: JSON) -> JSON:
             source_path=found["source_path"],
             content_hash=found["content_hash"] if note else None,
             replaces=found.get("replaces"),
+            omitted=found.get("omitted"),
             **origin(found),
             by=author_of(found),
         ),

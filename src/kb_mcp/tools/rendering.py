@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.models import NOTE
+from kb.api.omitted import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,7 +89,7 @@ def document_text(data: JSON) -> str:
     name = f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}"
     lines = [
         fenced_notice(begin, end),
-        joined([name, path, tags_text(data), version, *origin(data)]),
+        joined([name, path, tags_text(data), version, *origin(data), omitted_text(data)]),
     ]
     if len(chunks) < data["chunk_count"] and chunks:
         first, last = chunks[0], chunks[-1]
@@ -132,9 +133,8 @@ def _job_line(job: JSON) -> str:
     existed = ", which existed" if "existed" in job else ""
     outcome = f"document {job['document_id']}{existed}" if "document_id" in job else ""
     reason = f"because: {quoted(job['error'])}" if "error" in job else ""
-    return joined(
-        [f"job {job['id']} {job['status']}", f"{job['kind']} {quoted(name) if name else ''}".strip(), outcome, reason]
-    )
+    what = f"{job['kind']} {quoted(name) if name else ''}".strip()
+    return joined([f"job {job['id']} {job['status']}", what, outcome, omitted_text(job), reason])
 
 
 def deleted_text(data: JSON) -> str:
@@ -259,6 +259,11 @@ def origin(document: JSON) -> list[str]:
     source = [f"from {quoted(document['source'], 80)}"] if "source" in document else []
     by = [f"by {quoted(document['by'], 60)}"] if "by" in document else []
     return [*replaced_by, *replaces, *source, *by]
+
+
+def omitted_text(found: JSON) -> str:
+    """Return what of a document's file was not read."""
+    return f"not read: {phrase(found['omitted'])}" if found.get("omitted") else ""
 
 
 def place_text(place: JSON) -> str:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from binascii import a2b_uu
+from contextlib import suppress
 from email import message_from_bytes
 from email.header import decode_header
 from email.message import Message
+from email.parser import BytesHeaderParser
 from email.policy import compat32
 from email.utils import collapse_rfc2231_value
 from mimetypes import guess_extension
+from quopri import decodestring
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.cms import signed_content
+from kb.formats.containers.emlx import message_in
 from kb.formats.containers.mbox import without_separator
-from kb.formats.detect import is_envelope
+from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.extracted import Attachment
+from kb.formats.readers import tnef
 from kb.formats.readers.html import flat_text
 from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, render
 from kb.formats.text.encoding import as_utf8, decode
@@ -28,11 +36,26 @@ _BODIES: Final = {
     *("text/plain", "text/html", "text/enriched", "text/markdown", "text/rfc822-headers"),
     *("message/delivery-status", "message/disposition-notification", "message/feedback-report"),
 }
+_VERSIONS: Final = _BODIES | {"text/calendar"}
+_TAKEN_OUT: Final = ("X-Mozilla-Altered", "X-Mozilla-External-Attachment-URL")
 _SMIME: Final = {"application/pkcs7-mime", "application/x-pkcs7-mime"}
 _ENCRYPTED_TYPES: Final = {
     *("multipart/encrypted", "application/pgp-encrypted", "application/x-microsoft-rpmsg-message"),
 }
+_PACKED: Final = {"application/ms-tnef", "application/vnd.ms-tnef"}
+_PACKED_NAME: Final = "winmail.dat"
+_MESSAGES: Final = {"message/rfc822", "message/global"}
+_KEPT_APART: Final = "X-Apple-Content-Length"
+"""The header of a file that Apple Mail keeps in another place, or has not fetched."""
+
+_HEADER: Final = re.compile(rb"\s*(?:>?From [^\n]*\n)?[!-9;-~]+:")
+_NOT_QUOTED: Final = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n)")
+_UUENCODED: Final = re.compile(
+    r"(?m)^begin [0-7]{3,4} (?P<name>[^\n]{1,200})\n(?P<lines>(?:[!-`][ -`]{0,84}\n)++)(?:`?\n)?end[ ]?$\n?"
+)
+_SIGNATURE_MARK: Final = "-- "
 _SIGNATURES: Final = {"pgp-signature", "pgp-keys", "pkcs7-signature", "x-pkcs7-signature"}
+_MESSAGE_SUFFIXES: Final = (".eml", ".emlx", ".msg", ".mht", ".mhtml")
 _WIDE: Final = re.compile(r"(?i)utf-?(?:16|32)[-_]?(?:le|be)?")
 
 
@@ -59,7 +82,8 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the message is encrypted.
     """
-    message = message_from_bytes(without_separator(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n")), policy=POLICY)
+    source = message_in(as_utf8(data)).lstrip(b"\xef\xbb\xbf\r\n")
+    message = message_from_bytes(without_separator(source), policy=POLICY)
     if _is_encrypted(message):
         raise Unreadable(ENCRYPTED)
     mail = Mail({name: header_text(message, name) for name in HEADERS})
@@ -107,34 +131,67 @@ def _text(data: bytes, charset: str | None) -> str:
 def _collect(part: Message, mail: Mail) -> None:
     """Put what `part` holds in its place: the body or the attachments."""
     kind = part.get_content_type()
-    if kind == "multipart/alternative" and part.is_multipart():
+    if kind in _SMIME and (signed := signed_content(_payload(part))):
+        _collect(message_from_bytes(signed, policy=POLICY), mail)
+    elif kind == "multipart/alternative" and part.is_multipart():
         _collect_best(part, mail)
     elif part.get_content_maintype() == "multipart" and part.is_multipart():
         for each in _parts(part):
             _collect(each, mail)
+    elif kind in _PACKED or filename_of(part).lower() == _PACKED_NAME:
+        _unpack(part, mail)
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
-        mail.bodies.append(_body(part))
+        body = _body(part)
+        mail.bodies.append(body if body.kind == "html" else _without_uuencoded(body.text, mail))
     elif not _is_in_the_text(part):
         _attach(part, mail)
 
 
+def _unpack(part: Message, mail: Mail) -> None:
+    """Take what Outlook packed into one file; what cannot be unpacked is named and counted."""
+    data = _payload(part)
+    try:
+        packed = tnef.unpack(data) if data.startswith(TNEF_SIGNATURE) else Mail({})
+    except Unreadable:
+        packed = Mail({})
+    if not (packed.bodies or packed.attachments or packed.textless):
+        mail.textless.append(filename_of(part))
+        mail.omitted["files"] += 1
+    mail.take_files(packed)
+    mail.packed += packed.bodies
+
+
+def _is_elsewhere(part: Message) -> bool:
+    """Return whether a file was taken out of the message, or never was in it, so that only a remark is there."""
+    return part.get_content_type() == "message/external-body" or any(part.get(name) for name in _TAKEN_OUT)
+
+
 def _attach(part: Message, mail: Mail) -> None:
+    if _is_elsewhere(part):
+        mail.textless.append(filename_of(part))
+        mail.omitted["files"] += 1
+        return
     is_reply = part.get_content_type() == "text/calendar" and str(part.get_param("method")).upper() == "REPLY"
     if is_reply or part.get_content_subtype() in _SIGNATURES:
-        mail.textless.append(_filename(part))
+        mail.textless.append(filename_of(part))
     else:
-        mail.attach(Attachment(_filename(part), _content(part)), part.get_content_type())
+        mail.attach(Attachment(filename_of(part), data := content_of(part)), part.get_content_type())
+        mail.omitted["files"] += int(not data and part.get(_KEPT_APART) is not None)
 
 
 def _collect_best(alternatives: Message, mail: Mail) -> None:
     """Take the richest of the versions of one text, and what is attached to any of them."""
     versions = []
     for part in _parts(alternatives):
+        if (
+            part.get_content_maintype() == "text"
+            and part.get_content_type() not in _VERSIONS
+            and not _is_attached(part)
+        ):
+            continue  # the same for one program or another, as for a watch
         versions.append(version := Mail({}))
         _collect(part, version)
-        mail.attachments += version.attachments
-        mail.textless += version.textless
-        mail.pictures += version.pictures
+        mail.take_files(version)
     # The last one is what the sender meant, if it shows anything at all.
     shown = [version.bodies for version in versions if any(map(_has_text, version.bodies))]
     mail.bodies += shown[-1] if shown else []
@@ -158,16 +215,70 @@ def _is_in_the_text(part: Message) -> bool:
     return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
+def _without_uuencoded(text: str, mail: Mail) -> Body:
+    """Take the files out of a text that older programs wrote into it, and leave their names."""
+
+    def take(found: re.Match[str]) -> str:
+        try:
+            data = b"".join(map(a2b_uu, found["lines"].splitlines()))
+        except ValueError:
+            return found[0]
+        mail.attach(Attachment(found["name"].strip(), data))
+        return f"[{found['name'].strip()}]\n"
+
+    return Body("plain", _UUENCODED.sub(take, text.replace("\r\n", "\n")))
+
+
+def text_of(part: Message) -> str:
+    """Return the text of a part."""
+    return _text(content_of(part), part.get_content_charset())
+
+
 def _body(part: Message) -> Body:
-    text = _text(_content(part), part.get_content_charset())
-    return Body("html" if part.get_content_subtype() == "html" else "plain", text)
+    if part.get_content_subtype() == "html":
+        return Body("html", text_of(part))
+    text = text_of(part)
+    if str(part.get_param("format")).lower() == "flowed":
+        text = _unflowed(text, is_cut=str(part.get_param("delsp")).lower() == "yes")
+    return Body("plain", text)
 
 
-def _content(part: Message) -> bytes:
-    """Return the bytes of a part; of an attached message, the message as it is."""
-    if part.get_content_maintype() == "message":
-        return b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
-    return _payload(part)
+def _unflowed(text: str, *, is_cut: bool) -> str:
+    """Return a text whose lines end where their writer ended them: others end with a space (RFC 3676)."""
+    lines, depth_before = list[str](), -1
+    for line in text.replace("\r\n", "\n").split("\n"):
+        words = line.lstrip(">")
+        depth, words = len(line) - len(words), words.removeprefix(" ")
+        if depth == depth_before and words != _SIGNATURE_MARK:
+            lines[-1] = (lines[-1][:-1] if is_cut else lines[-1]) + words
+        else:
+            lines.append(f"{'>' * depth} {words}" if depth else words)
+        depth_before = depth if words.endswith(" ") and words != _SIGNATURE_MARK else -1
+    return "\n".join(lines)
+
+
+def content_of(part: Message) -> bytes:
+    """Return the bytes of a part; of an attached message, the message as it is, or as its encoding hides it."""
+    if part.get_content_maintype() != "message":
+        return _payload(part)
+    message = b"".join(inner.as_bytes() for inner in _parts(part)) or _payload(part)
+    # A message must not be encoded, so that Python's parser takes no notice; but some programs do it.
+    for decoded in (part.get("Content-Transfer-Encoding"), "base64"):
+        inner = _decoded_message(message, str(decoded or "").strip().lower())
+        if inner and (decoded is not None or not _HEADER.match(message)):
+            return inner
+    return message
+
+
+def _decoded_message(message: bytes, encoding: str) -> bytes:
+    """Return a message that is encoded so; nothing if that gives none."""
+    decoded = b""
+    if encoding == "base64":
+        with suppress(ValueError):
+            decoded = b64decode(message)
+    elif encoding == "quoted-printable" and not _NOT_QUOTED.search(message):
+        decoded = decodestring(message.lstrip())
+    return decoded if _HEADER.match(decoded) else b""
 
 
 def _payload(part: Message) -> bytes:
@@ -175,10 +286,12 @@ def _payload(part: Message) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def _filename(part: Message) -> str:
-    if name := part.get_filename():
-        return _decoded(name)
-    subjects = [header_text(inner, "Subject") for inner in _parts(part)]
-    if part.get_content_maintype() == "message":
-        return f"{next(filter(None, subjects), 'message')}.eml"
+def filename_of(part: Message) -> str:
+    """Return what a part is called."""
+    name = _decoded(part.get_filename() or "")
+    if part.get_content_type() in _MESSAGES and not name.lower().endswith(_MESSAGE_SUFFIXES):
+        inner = BytesHeaderParser(policy=POLICY).parsebytes(content_of(part))
+        return f"{name or header_text(inner, 'Subject') or 'message'}.eml"
+    if name:
+        return name
     return f"attachment{guess_extension(part.get_content_type()) or ''}"

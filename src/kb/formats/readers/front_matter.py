@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.formats.text.encoding import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FENCES: Final = ("---", "+++")
 INLINE_TAGS: Final = "inline_tags"
@@ -17,6 +20,11 @@ INLINE_TAGS: Final = "inline_tags"
 # Between --- (YAML) or +++ (TOML), before anything else.
 _BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
 _TITLE: Final = re.compile(r"""(?mi)^title[ \t]*[:=][ \t]*(?P<quote>["']?)(?P<title>.*?)(?P=quote)[ \t]*$""")
+_TAG_NAMES: Final = ("tags", "tag")
+_ALIAS_NAMES: Final = ("aliases", "alias")
+_ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*[:=](?:[ \t]+(?P<value>.*))?$")
+_GOES_ON: Final = " \t-]"
+_AROUND: Final = " \t[]{}-\"',"
 _LONGEST: Final = 1 << 16
 _DEEPEST: Final = 64
 """How many dots a line of TOML may have: the time that a key takes grows with the square of its parts."""
@@ -32,7 +40,10 @@ _LONGEST_DATE: Final = 40
 
 
 class FrontMatter(NamedTuple):
-    """What stands before the text, which begins at `length`; it is text, too, unless it `is_understood`."""
+    """What stands before the text, which begins at `length`; it is text, too, unless it `is_understood`.
+
+    It `is_lost` where it breaks the rules of YAML or TOML and no line by itself says what the tags in it are.
+    """
 
     length: int = 0
     title: str | None = None
@@ -41,6 +52,7 @@ class FrontMatter(NamedTuple):
     aliases: tuple[str, ...] = ()
     is_understood: bool = False
     inline_tags: bool = True
+    is_lost: bool = False
 
 
 def front_matter(text: str) -> FrontMatter:
@@ -51,17 +63,70 @@ def front_matter(text: str) -> FrontMatter:
     matter = block["matter"]
     values = _values(matter, is_toml=text.startswith("+"))
     if values is None:
-        found = _TITLE.search(matter)
-        return FrontMatter(block.end(), _line(found["title"]) if found else None)
+        return _rescued(matter, block.end())
     return FrontMatter(
         block.end(),
         _line(values.get("title")),
-        tags_of([*_listed(values.get("tags")), *_listed(values.get("tag"))]),
+        tags_of([*_listed(values.get("tags")), *_listed(values.get("tag")), *_commented(matter)]),
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
         tuple(filter(None, map(_line, _strings(values.get("aliases") or values.get("alias"))))),
         is_understood=True,
         inline_tags=str(values.get(INLINE_TAGS)).lower() != "false",
     )
+
+
+def _rescued(matter: str, length: int) -> FrontMatter:
+    """Return what single lines say of front matter that as a whole cannot be understood."""
+    title, entries = _TITLE.search(matter), _entries(matter)
+    tags = tags_of(_items(entries, _TAG_NAMES))
+    dates = (_date(_unquoted(entries[name][0])) for name in (*_DATES, *_MODIFIED) if name in entries)
+    return FrontMatter(
+        length,
+        _line(title["title"]) if title else None,
+        tags,
+        next(filter(None, dates), None),
+        tuple(filter(None, map(_line, _items(entries, _ALIAS_NAMES, are_words=False)))),
+        is_lost=not tags and any(line.strip(_AROUND) for name in _TAG_NAMES for line in entries.get(name, ())),
+    )
+
+
+def _items(entries: dict[str, list[str]], names: Sequence[str], *, are_words: bool = True) -> list[str]:
+    """Return what stands behind names and below them: one a line, or between commas or, of words, white space."""
+    items = list[str]()
+    for line in (line for name in names for line in entries.get(name, ())):
+        item = _unquoted(line.strip().removeprefix("- "))
+        if "," in item:
+            items += item.split(",")
+        else:
+            items += item.split() if are_words and not line.lstrip().startswith("-") else [item]
+    return [_unquoted(each.strip(_AROUND)) for each in items]
+
+
+def _commented(matter: str) -> list[str]:
+    """Return the tags that begin with a #, which in YAML makes a comment of them."""
+    entries = _entries(matter)
+    lines = (line.strip().removeprefix("- ") for name in _TAG_NAMES for line in entries.get(name, ()))
+    return [tag for line in lines if line.startswith("#") for tag in line.split() if len(tag) > 1 and tag[0] == "#"]
+
+
+def _entries(matter: str) -> dict[str, list[str]]:
+    """Return by its name in lower case what each line says, and those below it that begin with none."""
+    entries, name = dict[str, list[str]](), ""
+    for line in matter.split("\n"):
+        if found := _ENTRY.match(line):
+            name = found["name"].lower()
+            entries.setdefault(name, []).append(found["value"] or "")
+        elif name and line[:1] in _GOES_ON:
+            entries[name].append(line)
+        else:
+            name = ""
+    return entries
+
+
+def _unquoted(written: str) -> str:
+    """Return a value without the signs around it."""
+    value = written.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
 def inline_tags(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kb.formats.extracted import Extracted
 
@@ -49,6 +49,9 @@ _APART: Final = {"nav", "header", "footer", "aside"}
 """Parts of a page whose links are those of the whole site."""
 
 _ELSEWHERE: Final = re.compile(r"(?i)(?:https?|mailto|ftp):\S+\Z")
+_EMBEDDED: Final = re.compile(r"\[picture: \S+, \d[\d.]* [kMG]B\]")
+"""What stands for a picture of more than a few bytes that a page has in it."""
+
 _LONGEST_ADDRESS: Final = 200
 """Longer ones are made for counting who clicks."""
 
@@ -78,11 +81,18 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the page shows no text by itself, or is beyond the parser's limits.
     """
+    return read_markup(decode_html(data))
+
+
+def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
+    """Read a page, and below it what stands in its frames. Raises as `read`."""
     text = TextBuilder()
-    markup = decode_html(data)
     root = _parsed(expanded(markup) if _XHTML.search(markup[:4096]) else markup)
     if root is not None:
         _Writer(text).write(root)
+    for frame in frames:
+        text.blank()
+        write_fragment(expanded(frame), text, below=0)
     first = next((heading.title for heading in text.headings if heading.level == 1), None)
     page = text.build(meaningful(_title(root)) or first)
     if not page.text:
@@ -296,7 +306,9 @@ def _flat_pieces(root: etree._Element, *, with_links: bool) -> Iterator[str]:
 def _lead(element: etree._Element) -> str:
     """Return what an inline element shows besides its text: an image's description, the gap between two links."""
     if element.tag == "img":
-        return f" {element.get('alt', '')} "
+        embedded = element.get("src", "")
+        picture = embedded if _EMBEDDED.match(embedded) else ""
+        return f" {element.get('alt', '')} {picture} "
     before = element.getprevious()
     follows_link = element.tag == "a" and before is not None and before.tag == "a" and not before.tail
     return " " if follows_link else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from mimetypes import guess_type
@@ -9,19 +11,24 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
 from kb.api.errors import Unreadable
+from kb.api.omitted import together
 from kb.formats.detect import PGP_MESSAGE, is_media
 from kb.formats.opaque import SUFFIXES
-from kb.formats.readers.html import expanded, write_fragment
+from kb.formats.readers.html import expanded, flat_text, write_fragment
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import clean, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kb.formats.extracted import Attachment, Extracted
 
 HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
 _SIGNATURES: Final = (".p7s", ".sig", "signature.asc")
+_WORD: Final = re.compile(r"\w+")
+_FEW: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,8 @@ class Mail:
         attachments: the files that came with it.
         textless: the names of those in which there is nothing to read, such as pictures.
         pictures: those of them that are pictures.
+        packed: what it says again in rich text, in a file that only Outlook opens.
+        omitted: what in it cannot be read, by kind.
     """
 
     headers: dict[str, str]
@@ -52,6 +61,16 @@ class Mail:
     attachments: list[Attachment] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
     pictures: list[Attachment] = field(default_factory=list)
+    packed: list[Body] = field(default_factory=list)
+    omitted: Counter[str] = field(default_factory=Counter)
+
+    def take_files(self, other: Mail) -> None:
+        """Take over what came with another message, or with another version of this one, but for what it says."""
+        self.attachments += other.attachments
+        self.textless += other.textless
+        self.pictures += other.pictures
+        self.packed += other.packed
+        self.omitted += other.omitted
 
     def attach(self, file: Attachment, media_type: str = "") -> None:
         """Add a file, which the message called of this type."""
@@ -72,6 +91,7 @@ def render(mail: Mail) -> Extracted:
         Unreadable: what it says is encrypted.
     """
     bodies = [body for body in mail.bodies if body]
+    bodies += [body for body in mail.packed if _says_more(body, bodies)]
     if bodies and all(body.text.lstrip().startswith(PGP_MESSAGE) for body in bodies):
         raise Unreadable(ENCRYPTED)
     text = TextBuilder()
@@ -79,14 +99,26 @@ def render(mail: Mail) -> Extracted:
         _write_header(name, mail.headers.get(name, ""), text)
     _write_header("Attachments", ", ".join(each.filename for each in mail.attachments), text)
     _write_header("Attachments without text", ", ".join(mail.textless), text)
-    for body in mail.bodies:
+    for body in bodies:
         text.blank()
         _write(body, text)
     for picture in mail.pictures:
         text.picture(partial(bytes, picture.data), picture.filename)
     subject = one_line(clean(mail.headers.get("Subject", ""))) or None
     date = iso_date(mail.headers.get("Date", ""))
-    return replace(text.build(subject), attachments=tuple(mail.attachments), date=date)
+    omitted = together(mail.omitted)
+    return replace(text.build(subject), attachments=tuple(mail.attachments), date=date, omitted=omitted)
+
+
+def _says_more(body: Body, others: Sequence[Body]) -> bool:
+    """Return whether a body has words that none of the others has, but for a few: signs and marks differ."""
+    words = set(_words(body))
+    known = {word for other in others for word in _words(other)}
+    return len(words - known) > len(words) * _FEW
+
+
+def _words(body: Body) -> list[str]:
+    return _WORD.findall((flat_text(body.text) if body.kind == "html" else body.text).lower())
 
 
 def _write_header(name: str, value: str, text: TextBuilder) -> None:

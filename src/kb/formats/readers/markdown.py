@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from markdown_it.token import Token
+
+
+_EXPORT_FIELDS: Final = re.compile(r"\n\n(?P<fields>id: [0-9a-f]{32}\n(?:[a-z_]{1,40}:[^\n]*\n)*type_: 1)\s*\Z")
+_LONGEST_FIELDS: Final = 20_000
 
 
 class _Block(NamedTuple):
@@ -32,7 +37,7 @@ def read(data: bytes) -> Extracted:
     Front matter is fields, no text, unless nothing else is there. Its lines stay, empty, so that those below it are
     numbered as in the file.
     """
-    source = decode(data)
+    source, exported = _without_export_fields(decode(data))
     front = front_matter(source)
     text = source
     is_apart = front.is_understood and bool(source[front.length :].strip())
@@ -43,13 +48,24 @@ def read(data: bytes) -> Extracted:
     first = next((heading.title for heading in headings if heading.level == 1), None)
     inline = [tag for block in blocks for tag in inline_tags(block.text)] if front.inline_tags else []
     return Extracted(
-        front.title or first,
+        front.title or first or exported.get("title"),
         text,
         sections_under(text, headings),
         tags=tags_of([*front.tags, *inline]),
-        date=front.date,
+        date=front.date or exported.get("user_created_time") or exported.get("created_time"),
         aliases=front.aliases,
+        omitted={"front_matter": 1} if front.is_lost else {},
     )
+
+
+def _without_export_fields(source: str) -> tuple[str, dict[str, str]]:
+    """Return a note without the fields that Joplin puts below it when it exports, and these fields."""
+    found = _EXPORT_FIELDS.search(source[-_LONGEST_FIELDS:])
+    if not found:
+        return source, {}
+    text = source[: len(source) - len(found[0])] + "\n"
+    fields = dict(line.partition(": ")[::2] for line in found["fields"].splitlines())
+    return text, fields | {"title": text.partition("\n")[0].strip()}
 
 
 def headings_in(text: str) -> Iterator[Heading]:

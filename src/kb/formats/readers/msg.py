@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
 from email import message_from_string
-from email.header import Header
-from email.mime.application import MIMEApplication
-from email.mime.multipart import MIMEMultipart
-from email.mime.text import MIMEText
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.ole import open_ole
 from kb.formats.detect import is_envelope
 from kb.formats.extracted import Attachment
+from kb.formats.readers import outlook
 from kb.formats.readers.eml import POLICY, says_encrypted
 from kb.formats.readers.html import decode_html
-from kb.formats.readers.lzfu import decompress
 from kb.formats.readers.mail import ENCRYPTED, Body, Mail, render
-from kb.formats.readers.rtf import decode_rtf
-from kb.formats.text.encoding import decode, one_line
+from kb.formats.text.encoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,17 +27,7 @@ if TYPE_CHECKING:
 
 _DAMAGED: Final = "the Outlook message is damaged"
 _PROPERTIES: Final = "__properties_version1.0"
-_SUBJECT, _HEADERS, _SENT, _DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
-_SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
-_TO, _CC, _BCC = 0x0E04, 0x0E03, 0x0E02
-_TEXT, _RTF, _HTML = 0x1000, 0x1009, 0x1013
-_ROLE, _NAME, _SMTP, _ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
-_DATA, _LONG_NAME, _SHORT_NAME, _CONTENT_ID, _MEDIA_TYPE = 0x3701, 0x3707, 0x3704, 0x3712, 0x370E
-_CODE_PAGES: Final = (0x3FFD, 0x3FDE)
-_EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
-_RECIPIENT_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
 _PROTECTED: Final = "the message is protected by rights management: it can only be read by whom its sender allowed"
-_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
 
 
 def read(data: bytes) -> Extracted:
@@ -70,7 +54,7 @@ def _children(ole: olefile.OleFileIO) -> _Tree:
 
 
 def _refuse_encrypted(message: _Storage) -> None:
-    if says_encrypted(message_from_string(message.text(_HEADERS), policy=POLICY)):
+    if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
         raise Unreadable(ENCRYPTED)
     for file, _ in _attachments(message):
         if is_envelope(file.data) and not _body(message):
@@ -105,10 +89,7 @@ class _Storage:
 
     def time(self, *properties: int) -> str:
         """Return the first of the times that is set, in UTC."""
-        ticks = (int.from_bytes(self._fixed.get(number, b""), "little") for number in properties)
-        # Times far in the future stand for none.
-        moment = next((_EPOCH + timedelta(microseconds=each // 10) for each in ticks if 0 < each < 1 << 59), None)
-        return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
+        return next(filter(None, (outlook.moment_text(self._fixed.get(number, b"")) for number in properties)), "")
 
     def number(self, number: int) -> int:
         """Return a property that is a whole number, 0 when there is none."""
@@ -126,7 +107,7 @@ class _Storage:
 
     def _code_page(self) -> int:
         top = _Storage(self._ole, (), self._tree) if self._path else self
-        return next(filter(None, map(top.number, _CODE_PAGES)), 1252)
+        return next(filter(None, map(top.number, outlook.CODE_PAGES)), 1252)
 
     def _stream(self, name: str) -> bytes | None:
         if name not in self._children:
@@ -150,15 +131,17 @@ def _header_size(path: tuple[str, ...]) -> int:
 
 
 def _mail(message: _Storage) -> Mail:
-    sent = message_from_string(message.text(_HEADERS), policy=POLICY)
+    sent = message_from_string(message.text(outlook.HEADERS), policy=POLICY)
     people = _recipients(message)
     headers = {
-        "From": _person(message.text(_SENDER_NAME), message.text(_SENDER_SMTP, _SENDER_ADDRESS)),
-        "To": people["To"] or message.text(_TO),
-        "Cc": people["Cc"] or message.text(_CC),
-        "Bcc": people["Bcc"] or message.text(_BCC),
-        "Date": str(sent.get("Date") or message.time(_SENT, _DELIVERED)),
-        "Subject": message.text(_SUBJECT).lstrip("\1 "),
+        "From": outlook.person(
+            message.text(outlook.SENDER_NAME), message.text(outlook.SENDER_SMTP, outlook.SENDER_ADDRESS)
+        ),
+        "To": people["To"] or message.text(outlook.TO),
+        "Cc": people["Cc"] or message.text(outlook.CC),
+        "Bcc": people["Bcc"] or message.text(outlook.BCC),
+        "Date": str(sent.get("Date") or message.time(outlook.SENT, outlook.DELIVERED)),
+        "Subject": message.text(outlook.SUBJECT).lstrip("\1 "),
     }
     mail = Mail(headers, list(filter(None, [_body(message)])))
     for file, media_type in _attachments(message):
@@ -167,62 +150,32 @@ def _mail(message: _Storage) -> Mail:
 
 
 def _recipients(message: _Storage) -> dict[str, str]:
-    people: dict[str, list[str]] = {role: [] for role in _RECIPIENT_ROLES.values()}
+    people: dict[str, list[str]] = {role: [] for role in outlook.RECIPIENT_ROLES.values()}
     for recipient in message.within("__recip_version1.0_"):
-        role = _RECIPIENT_ROLES.get(recipient.number(_ROLE))
-        person = _person(recipient.text(_NAME), recipient.text(_SMTP, _ADDRESS))
+        role = outlook.RECIPIENT_ROLES.get(recipient.number(outlook.ROLE))
+        person = outlook.person(recipient.text(outlook.NAME), recipient.text(outlook.SMTP, outlook.ADDRESS))
         if role and person:
             people[role].append(person)
     return {role: ", ".join(names) for role, names in people.items()}
 
 
-def _person(name: str, address: str) -> str:
-    if "@" not in address or address == name:  # inside an organisation addresses are paths that mean nothing
-        return name or address
-    return f"{name} <{address}>" if name else address
-
-
 def _body(message: _Storage) -> Body:
-    if html := message.text(_HTML):
+    if html := message.text(outlook.HTML):
         return Body("html", html)
-    if markup := message.binary(_HTML):
+    if markup := message.binary(outlook.HTML):
         return Body("html", decode_html(markup))
-    if words := message.text(_TEXT):
+    if words := message.text(outlook.TEXT):
         return Body("plain", words)
-    return Body("plain", _rich(message.binary(_RTF)))
-
-
-def _rich(compressed: bytes) -> str:
-    if not compressed:
-        return ""
-    try:
-        return decode_rtf(decompress(compressed).decode("latin-1"))
-    except ValueError as error:
-        raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
+    return Body("plain", outlook.rich_text(message.binary(outlook.RTF)))
 
 
 def _attachments(message: _Storage) -> Iterator[tuple[Attachment, str]]:
     """Yield the files that came with a message, each with what it was called of type."""
     for attached in message.within("__attach_version1.0_"):
-        name = attached.text(_LONG_NAME, _SHORT_NAME, _NAME)
-        for inner in attached.within(f"__substg1.0_{_DATA:04X}000D"):
-            yield _as_file(_mail(inner)), "message/rfc822"
+        name = attached.text(outlook.LONG_NAME, outlook.SHORT_NAME, outlook.NAME)
+        for inner in attached.within(f"__substg1.0_{outlook.DATA:04X}000D"):
+            yield outlook.as_file(_mail(inner)), "message/rfc822"
         # A picture with an id is one that the body shows.
-        is_shown = attached.text(_CONTENT_ID) and name.lower().endswith(_PICTURES)
-        if not is_shown and not any(attached.within(f"__substg1.0_{_DATA:04X}000D")):
-            yield Attachment(name or "attachment", attached.binary(_DATA)), attached.text(_MEDIA_TYPE)
-
-
-def _as_file(mail: Mail) -> Attachment:
-    """A message inside another is no file by itself: it becomes one in the format in which mail is sent."""
-    file = MIMEMultipart()
-    for name, value in mail.headers.items():
-        if value:
-            file[name] = Header(one_line(value), "utf-8").encode()
-    for body in mail.bodies:
-        file.attach(MIMEText(body.text.encode("utf-8", "replace").decode(), body.kind, "utf-8"))
-    for attachment in mail.attachments:
-        part = MIMEApplication(attachment.data)
-        part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", attachment.filename))
-        file.attach(part)
-    return Attachment(f"{one_line(mail.headers['Subject']) or 'message'}.eml", file.as_bytes())
+        is_shown = attached.text(outlook.CONTENT_ID) and name.lower().endswith(outlook.PICTURES)
+        if not is_shown and not any(attached.within(f"__substg1.0_{outlook.DATA:04X}000D")):
+            yield Attachment(name or "attachment", attached.binary(outlook.DATA)), attached.text(outlook.MEDIA_TYPE)

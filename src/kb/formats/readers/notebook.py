@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_EMBEDDED: Final = re.compile(r"\(data:[^()\s]{64,}\)")
 
 
 def read(data: bytes) -> Extracted:
@@ -62,7 +61,7 @@ def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         if kind == "heading":  # notebooks of format 3
             source, kind = f"# {source}", "markdown"
         if source.strip():
-            yield kind == "markdown", _EMBEDDED.sub("()", source).strip("\n")
+            yield kind == "markdown", source.strip("\n")
         for output in filter(None, map(_output, _dicts(cell.get("outputs")))):
             yield False, output
 

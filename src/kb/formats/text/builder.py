@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.api.omitted import together
 from kb.formats.extracted import Extracted, Picture, Section
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.titles import names_chapter
@@ -50,8 +52,10 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
 def paged(title: str | None, pages: Sequence[TextBuilder], date: str | None = None) -> Extracted:
     """Return a document of numbered pages or slides, each put together by itself."""
     texts, sections, pictures, start = list[str](), list[Section](), list[Picture](), 0
+    omitted = Counter[str]()
     for number, page in enumerate(pages, start=1):
         built = page.build()
+        omitted.update(built.omitted)
         pictures += [each._replace(place=start + each.place, page=number) for each in built.pictures]
         if built.text:
             texts.append(f"{built.text}\n")
@@ -61,7 +65,9 @@ def paged(title: str | None, pages: Sequence[TextBuilder], date: str | None = No
                 for section, end in zip(built.sections, ends, strict=True)
             ]
             start += len(texts[-1])
-    return Extracted(title, "".join(texts), tuple(sections), date=date, pictures=tuple(pictures))
+    return Extracted(
+        title, "".join(texts), tuple(sections), date=date, pictures=tuple(pictures), omitted=together(omitted)
+    )
 
 
 class TextBuilder:
@@ -74,6 +80,7 @@ class TextBuilder:
         self._closed: int | None = None
         self.headings: list[Heading] = []
         self._pictures: list[Picture] = []
+        self._omitted: Counter[str] = Counter()
 
     def line(self, text: str) -> None:
         """Add `text` on a line of its own, or on several if it has newlines."""
@@ -123,6 +130,10 @@ class TextBuilder:
         if read:
             self._pictures.append(Picture(self._length, None, name, read))
 
+    def omit(self, kind: str, count: int = 1) -> None:
+        """Note that so many things of a kind, one of `kb.api.omitted`, are not read."""
+        self._omitted[kind] += count
+
     def opening_title(self) -> str | None:
         """Return the first heading of a high level if the document begins with it, or nearly."""
         first = next((heading for heading in self.headings if heading.level <= 1 and heading.title), None)
@@ -133,7 +144,9 @@ class TextBuilder:
         """Return the document so far."""
         text = "".join(self._pieces)
         sections = sections_under(text, self.headings)
-        return Extracted(title, text, sections, date=date, pictures=tuple(self._pictures))
+        return Extracted(
+            title, text, sections, date=date, pictures=tuple(self._pictures), omitted=together(self._omitted)
+        )
 
     def _append(self, piece: str) -> None:
         self._pieces.append(piece)

@@ -17,6 +17,7 @@ from kb.store.row_mapping import (
     Execute,
     chunk_of,
     chunk_place_of,
+    counts,
     document_of,
     field_values,
     mapped,
@@ -332,4 +333,5 @@ def _columns(content: Content) -> dict[str, object]:
         "title_given": content.title_given,
         "source": content.source,
         "replaces": content.replaces,
+        "omitted": counts(content.omitted),
     }

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import LeaseLost
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, field_values, job_of, mapped, stored_limit
+from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, stored_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from kb.api.access import Caller
     from kb.api.models import JobStatus
@@ -123,13 +123,15 @@ class PostgresJobs:
         """Queue running jobs again that are this engine's still; the attempt counts if it `failed`."""
         self._execute(self._sql["release"], (int(not failed), list(job_ids), self._engine))
 
-    def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
+    def finish(
+        self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = None
+    ) -> None:
         """The job is done; its text is in the document now, or `existed` there.
 
         Raises:
             LeaseLost: another engine has it.
         """
-        self._end("finish", job_id, document_id=document_id, existed=existed)
+        self._end("finish", job_id, document_id=document_id, existed=existed, omitted=counts(omitted))
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words. Raises as `finish`."""

@@ -17,6 +17,7 @@ from kb.store.row_mapping import (
     array,
     chunk_of,
     chunk_place_of,
+    counts,
     document_of,
     field_values,
     mapped,
@@ -346,4 +347,5 @@ def _columns(content: Content) -> dict[str, object]:
         "title_given": content.title_given,
         "source": content.source,
         "replaces": content.replaces,
+        "omitted": counts(content.omitted),
     }

@@ -6,11 +6,11 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, array, field_values, job_of, mapped, next_ids, stored_limit
+from kb.store.row_mapping import Execute, array, counts, field_values, job_of, mapped, next_ids, stored_limit
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import apsw
 
@@ -116,9 +116,11 @@ class SqliteJobs:
         for job_id in job_ids:
             self._execute(self._sql["release"], (not failed, job_id))
 
-    def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
+    def finish(
+        self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = None
+    ) -> None:
         """The job is done; its text is in the document now, or `existed` there."""
-        self._execute(self._sql["finish"], (document_id, existed, job_id))
+        self._execute(self._sql["finish"], (document_id, existed, counts(omitted), job_id))
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words."""

@@ -128,6 +128,14 @@ RULES: Final = (
         "SELECT id FROM documents WHERE NOT json_valid(own_tags)",
         "UPDATE documents SET own_tags = '[]' WHERE NOT json_valid(own_tags)",
     ),
+    *(
+        Rule(
+            f"{rows} whose counts of what was not read cannot be read",
+            f"SELECT id FROM {table} WHERE NOT json_valid(omitted)",
+            f"UPDATE {table} SET omitted = '{{}}' WHERE NOT json_valid(omitted)",
+        )
+        for rows, table in (("documents", "documents"), ("former versions", "versions"), ("jobs", "jobs"))
+    ),
     Rule("documents whose content_hash is no SHA-256", f"SELECT id FROM documents WHERE {NO_DIGEST}"),
     Rule("former versions whose content_hash is no SHA-256", f"SELECT id FROM versions WHERE {NO_DIGEST}"),
     Rule(

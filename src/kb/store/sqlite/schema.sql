@@ -20,7 +20,8 @@ CREATE TABLE documents (
   changed_with TEXT,
   changed_why TEXT,
   source TEXT,
-  replaces INTEGER
+  replaces INTEGER,
+  omitted TEXT NOT NULL DEFAULT '{}'
 );
 CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
@@ -136,7 +137,8 @@ CREATE TABLE jobs (
   limits TEXT,
   source TEXT,
   replaces INTEGER,
-  existed INTEGER NOT NULL DEFAULT 0
+  existed INTEGER NOT NULL DEFAULT 0,
+  omitted TEXT NOT NULL DEFAULT '{}'
 );
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
@@ -221,7 +223,8 @@ CREATE TABLE versions (
   changed_why TEXT,
   content_id INTEGER,
   source TEXT,
-  replaces INTEGER
+  replaces INTEGER,
+  omitted TEXT NOT NULL DEFAULT '{}'
 );
 CREATE INDEX versions_replaces ON versions (replaces) WHERE replaces IS NOT NULL;
 CREATE UNIQUE INDEX versions_document ON versions (document_id, number);

@@ -12,7 +12,7 @@ import numpy as np
 from kb.api.errors import StoreError
 from kb.api.models import NOTE
 from kb.store.compressed import compressed
-from kb.store.row_mapping import array, iso, next_ids
+from kb.store.row_mapping import array, counts, iso, next_ids
 from kb.store.rows import NOBODY, Chunk, Retention
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.documents import SqliteDocuments
@@ -244,6 +244,7 @@ def add_version(
         "content_id": content_id,
         "source": document.source,
         "replaces": replaces,
+        "omitted": counts(document.omitted),
     }
     names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
     tx.connection.execute(f"INSERT INTO versions ({names}) VALUES ({values})", columns)  # noqa: S608 - constants

@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, array_to_json(tags)::text AS tags, progress, document_id, error,
   created_at, started_at, finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by,
-  sent_with, sent_why, limits, source, replaces, existed
+  sent_with, sent_why, limits, source, replaces, existed, omitted
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -148,8 +148,8 @@ WHERE id = ANY(%s) AND status = 'running' AND run_by = %s
 -- name: finish
 -- A job is done; its text is in the document now. Those who wait for its end hear of it, as of any other end.
 UPDATE jobs SET
-  status = 'done', document_id = %(document_id)s, existed = %(existed)s, progress = 1, finished_at = now_ms(),
-  text = NULL, staged = NULL
+  status = 'done', document_id = %(document_id)s, existed = %(existed)s, omitted = %(omitted)s, progress = 1,
+  finished_at = now_ms(), text = NULL, staged = NULL
 WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
 -- name: fail

@@ -6,7 +6,7 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
 FROM {source} WHERE {condition}
 
 -- name: select_chunks
@@ -61,10 +61,10 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- A new document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces
+  changed_by, changed_with, changed_why, source, replaces, omitted
 ) VALUES (
   :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
-  :by, :client, :why, :source, :replaces
+  :by, :client, :why, :source, :replaces, :omitted
 )
 
 -- name: update_document
@@ -73,6 +73,7 @@ INSERT INTO documents (
 UPDATE documents SET
   title = :title, doc_type = :doc_type, content_hash = :content_hash, date = :date, own_tags = :own_tags,
   uploaded_as = COALESCE(:filename, uploaded_as), title_given = :title_given, source = :source, replaces = :replaces,
+  omitted = :omitted,
   updated_at = max(:now, COALESCE(updated_at, created_at))
 WHERE id = :id
 

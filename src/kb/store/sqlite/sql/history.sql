@@ -4,14 +4,14 @@
 -- A document as it stands becomes a former version: what follows in the transaction changes it.
 INSERT INTO versions (
   document_id, number, title, source_path, doc_type, content_hash, tags, created_at, updated_at, until, date, own_tags,
-  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces
+  part_of, uploaded_as, title_given, changed_by, changed_with, changed_why, source, replaces, omitted
 )
 SELECT
   id, version, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id),
   created_at, updated_at, max(:now, COALESCE(updated_at, created_at)), date, own_tags, part_of, uploaded_as, title_given,
-  changed_by, changed_with, changed_why, source, replaces
+  changed_by, changed_with, changed_why, source, replaces, omitted
 FROM documents WHERE id = :id
 
 -- name: begin_version
@@ -48,7 +48,7 @@ SELECT
   id, title, source_path, doc_type, content_hash,
   (SELECT json_group_array(name ORDER BY name) FROM document_tags JOIN tags ON tags.id = tag_id
     WHERE document_id = documents.id) AS tags,
-  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces
+  created_at, updated_at, date, own_tags, uploaded_as AS filename, title_given, source, replaces, omitted
 FROM documents WHERE {condition}
 
 -- name: select_versions
@@ -56,7 +56,7 @@ FROM documents WHERE {condition}
 SELECT
   number, until, changed_by, changed_with, changed_why, content_id,
   document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
-  uploaded_as AS filename, title_given, source, replaces
+  uploaded_as AS filename, title_given, source, replaces, omitted
 FROM versions WHERE {condition}
 
 -- name: select_bin
@@ -64,7 +64,7 @@ FROM versions WHERE {condition}
 SELECT
   bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why,
   bin.document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,
-  uploaded_as AS filename, title_given, source, replaces
+  uploaded_as AS filename, title_given, source, replaces, omitted
 FROM bin JOIN versions ON versions.document_id = bin.document_id AND versions.number = bin.number
 WHERE {condition}
 
@@ -78,12 +78,12 @@ WHERE document_id = :id ORDER BY number DESC LIMIT 1
 -- A document comes back from the bin, as its next version; by itself, if what it came in is not there.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, created_at, updated_at, date, own_tags, part_of, uploaded_as,
-  title_given, version, changed_by, changed_with, changed_why, source, replaces
+  title_given, version, changed_by, changed_with, changed_why, source, replaces, omitted
 )
 SELECT
   document_id, title, source_path, doc_type, content_hash, created_at, max(:now, until), date, own_tags,
   CASE WHEN part_of IN (SELECT id FROM documents) THEN part_of END, uploaded_as, title_given, number + 1, :by, :client, :why,
-  source, :replaces
+  source, :replaces, omitted
 FROM versions WHERE document_id = :id ORDER BY number DESC LIMIT 1
 
 -- name: delete_binned

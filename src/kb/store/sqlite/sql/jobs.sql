@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
   finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits,
-  source, replaces, existed
+  source, replaces, existed, omitted
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -108,8 +108,8 @@ UPDATE jobs SET status = 'queued', attempts = attempts - ? WHERE id = ? AND stat
 -- name: finish
 -- A job is done; its text is in the document now.
 UPDATE jobs SET
-  status = 'done', document_id = ?, existed = ?, progress = 1, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
-  text = NULL, staged = NULL
+  status = 'done', document_id = ?, existed = ?, omitted = ?, progress = 1,
+  finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now'), text = NULL, staged = NULL
 WHERE id = ?
 
 -- name: fail

@@ -1,0 +1,230 @@
+"""Calendars (.ics): each appointment and task under its title, with its dates, its place and its people."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb.formats.extracted import Attachment, Extracted
+from kb.formats.readers.html import write_fragment
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.content_lines import ContentLine, content_lines
+from kb.formats.text.encoding import decode, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+_ALARM: Final = "VALARM"
+_NOT_SHOWN: Final = {"VCALENDAR", "VTIMEZONE", "STANDARD", "DAYLIGHT", _ALARM}
+_SAYS_NOTHING: Final = {
+    *("reminder", "event reminder", "this is an event reminder", "alarm", "display"),
+    *("mozilla standardbeschreibung", "default mozilla description"),
+}
+_KINDS: Final = {"VEVENT": "Appointment", "VTODO": "Task", "VJOURNAL": "Entry", "VFREEBUSY": "Free or busy"}
+_MOMENT: Final = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\d))?(Z)?)?")
+_LENGTH: Final = re.compile(r"P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?")
+_MARKUP: Final = re.compile(r"(?i)</?(?:a|b|br|div|html|i|li|ol|p|span|table|u|ul)\b[^<>]{0,999}>")
+_RULE: Final = re.compile(r"([A-Z]+)=([^;]*)")
+_DAYS: Final = dict(
+    zip(
+        ("MO", "TU", "WE", "TH", "FR", "SA", "SU"),
+        ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+        strict=True,
+    )
+)
+_REPLIES: Final = {"DECLINED": "declined", "TENTATIVE": "tentative"}
+_LINES: Final = {
+    "STATUS": "Status",
+    "CATEGORIES": "Categories",
+    "CONTACT": "Contact",
+    "RESOURCES": "Resources",
+    "URL": "Link",
+    "CONFERENCE": "Link",
+    "X-GOOGLE-CONFERENCE": "Link",
+    "COMMENT": "Comment",
+}
+
+
+class _Component(NamedTuple):
+    """An appointment, a task and the like."""
+
+    kind: str
+    lines: list[ContentLine]
+
+    def first(self, *names: str) -> ContentLine | None:
+        """Return the first property with one of the names that says anything."""
+        return next((line for name in names for line in self.lines if line.name == name and line.value.strip()), None)
+
+    def every(self, name: str) -> list[ContentLine]:
+        return [line for line in self.lines if line.name == name and line.value.strip()]
+
+    @property
+    def title(self) -> str:
+        summary = self.first("SUMMARY")
+        return one_line(summary.text) if summary else ""
+
+
+def read(data: bytes) -> Extracted:
+    """Read a calendar; one without anything in it as the text it is."""
+    calendar, components = _components(content_lines(data))
+    if not components:
+        return Extracted.of_text(decode(data))
+    text, files = TextBuilder(), list[Attachment]()
+    for component in components:
+        _write(component, text)
+        files += _files(component)
+    name = calendar.first("X-WR-CALNAME", "NAME")
+    starts = components[0].first("DTSTART", "DUE")
+    title = one_line(name.text) if name else ""
+    if len(components) == 1:
+        title = components[0].title or title
+    day = _moment(starts).partition(" ")[0] if starts and len(components) == 1 else None
+    return replace(text.build(title or None, day), attachments=tuple(files))
+
+
+def _components(lines: Iterable[ContentLine]) -> tuple[_Component, list[_Component]]:
+    """Return what the calendar says of itself, and the components in it that people see."""
+    calendar, shown, within = _Component("VCALENDAR", []), list[_Component](), list[str]()
+    for line in lines:
+        kind = line.value.strip().upper()
+        if line.name == "BEGIN":
+            within.append(kind)
+            if kind not in _NOT_SHOWN:
+                shown.append(_Component(kind, []))
+        elif line.name == "END":
+            while within and within.pop() != kind:
+                pass
+        elif within and within[-1] not in _NOT_SHOWN:
+            shown[-1].lines.append(line)
+        elif within[-1:] == [_ALARM] and shown and line.name == "DESCRIPTION":
+            shown[-1].lines.append(line._replace(name=_ALARM))
+        elif within in (["VCALENDAR"], []):
+            calendar.lines.append(line)
+    return calendar, shown
+
+
+def _write(component: _Component, text: TextBuilder) -> None:
+    text.heading(1, component.title or _KINDS.get(component.kind, component.kind[1:].capitalize()))
+    for name, said in _fields(component):
+        if line := one_line(said):
+            text.line(f"{name}: {line}")
+    if described := component.first("DESCRIPTION"):
+        _write_description(described.text, text)
+    elif described := component.first("X-ALT-DESC"):
+        write_fragment(described.text, text, below=1)
+
+
+def _write_description(said: str, text: TextBuilder) -> None:
+    text.blank()
+    if _MARKUP.search(said):
+        write_fragment(said.replace("\n", "<br>"), text, below=1)
+    else:
+        text.line(said.strip())
+
+
+def _fields(component: _Component) -> Iterator[tuple[str, str]]:
+    yield "When", _when(component)
+    for name, label in (("DUE", "Due"), ("COMPLETED", "Completed"), ("EXDATE", "Except"), ("RDATE", "Also")):
+        yield label, ", ".join(map(_moments, component.every(name)))
+    yield "Repeats", ", ".join(_rule(line.value) for line in component.every("RRULE"))
+    places = (line.text for name in ("LOCATION", "X-APPLE-STRUCTURED-LOCATION") for line in component.every(name))
+    yield "Where", next((place for place in places if not place.startswith("geo:")), "")
+    yield "Organizer", ", ".join(map(_person, component.every("ORGANIZER")))
+    yield "People", ", ".join(map(_person, component.every("ATTENDEE")))
+    for name, label in _LINES.items():
+        for line in component.every(name):
+            yield label, line.text.capitalize() if name == "STATUS" else line.text
+    for line in component.every(_ALARM):
+        said = one_line(line.text)
+        yield "Reminder", said if said not in component.title and said.lower() not in _SAYS_NOTHING else ""
+    for line in component.every("ATTACH"):
+        yield "Attachment", line.parameters.get("FILENAME", "") if line.is_base64 else line.value
+
+
+def _when(component: _Component) -> str:
+    starts, ends = component.first("DTSTART"), component.first("DTEND")
+    start = _moment(starts) if starts else ""
+    end = _moment(ends, is_end=True) if ends else ""
+    length = component.first("DURATION")
+    if starts and length and not end:
+        end = _after(starts, length.value)
+    is_same = starts is not None and ends is not None and starts.parameters.get("TZID") == ends.parameters.get("TZID")
+    zone = start.partition(" (")[2]
+    if is_same and zone and end.endswith(f" ({zone}"):
+        start = start.removesuffix(f" ({zone}")
+    return f"{start} to {end}" if end and end != start else start
+
+
+def _moments(line: ContentLine) -> str:
+    return ", ".join(_moment(line._replace(value=value)) for value in line.value.split(","))
+
+
+def _moment(line: ContentLine, *, is_end: bool = False) -> str:
+    """Return a date or a time with its zone; the end of a whole day is the day before what is written."""
+    found = _MOMENT.match(line.value.strip())
+    if not found:
+        return line.text
+    year, month, day, hour, minute, second, is_utc = found.groups()
+    if hour is None:
+        with suppress(ValueError, OverflowError):
+            return (date(int(year), int(month), int(day)) - timedelta(days=int(is_end))).isoformat()
+        return f"{year}-{month}-{day}"
+    clock = f"{hour}:{minute}" + (f":{second}" if second not in (None, "00") else "")
+    zone = " UTC" if is_utc else f" ({line.parameters['TZID']})" if line.parameters.get("TZID") else ""
+    return f"{year}-{month}-{day} {clock}{zone}"
+
+
+def _after(starts: ContentLine, length: str) -> str:
+    """Return when something ends that takes so long."""
+    begun, took = _MOMENT.match(starts.value.strip()), _LENGTH.fullmatch(length.strip())
+    if not begun or not took:
+        return ""
+    weeks, days, hours, minutes, seconds = (int(each or 0) for each in took.groups())
+    year, month, day, hour, minute, second = (int(each or 0) for each in begun.groups()[:6])
+    with suppress(ValueError, OverflowError):
+        end = datetime(year, month, day, hour, minute, second, tzinfo=UTC) + timedelta(
+            weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds
+        )
+        if begun[4] is None and not (hours or minutes or seconds):
+            return (end.date() - timedelta(days=1)).isoformat()
+        return _moment(starts._replace(value=f"{end:%Y%m%dT%H%M%S}{begun[7] or ''}"))
+    return ""
+
+
+def _rule(rule: str) -> str:
+    """Return how often something repeats: weekly on Monday and Friday until 2026-12-31."""
+    parts = dict(_RULE.findall(rule.upper()))
+    often = parts.get("FREQ", "").lower()
+    if (every := parts.get("INTERVAL", "1")) != "1":
+        often += f", every {every}"
+    days = [re.sub(r"[A-Z]{2}$", lambda day: f" {_DAYS.get(day[0], day[0])}", each).strip() for each in _listed(parts)]
+    until = _MOMENT.match(parts.get("UNTIL", ""))
+    ends = f"until {'-'.join(until.groups()[:3])}" if until else ""
+    times = f"{parts['COUNT']} times" if "COUNT" in parts else ""
+    return " ".join(filter(None, (often, f"on {', '.join(days)}" if days else "", ends, times)))
+
+
+def _listed(parts: dict[str, str]) -> Sequence[str]:
+    return [day for day in parts.get("BYDAY", "").split(",") if day]
+
+
+def _person(line: ContentLine) -> str:
+    address = re.sub(r"(?i)^mailto:", "", line.value.strip())
+    name = line.parameters.get("CN", "").strip()
+    reply = _REPLIES.get(line.parameters.get("PARTSTAT", "").upper(), "")
+    shown = f"{name} <{address}>" if name and name != address and "@" in address else name or address
+    return f"{shown} ({reply})" if reply else shown
+
+
+def _files(component: _Component) -> Iterator[Attachment]:
+    for line in component.every("ATTACH"):
+        if line.is_base64:
+            with suppress(ValueError):
+                data = b64decode(line.value.rpartition("base64,")[2])
+                name = next(filter(None, map(line.parameters.get, ("FILENAME", "X-FILENAME", "X-LABEL"))), "attachment")
+                yield Attachment(name, data)

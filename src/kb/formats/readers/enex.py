@@ -1,0 +1,239 @@
+"""Evernote exports (.enex): each note a document with its title, tags, dates, source and files.
+
+An export of several notes is a list of them, each an export of its own; one of a single note is that note.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import md5
+from mimetypes import guess_extension
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
+
+from kb.api.errors import Unreadable
+from kb.formats.detect import is_media
+from kb.formats.extracted import Attachment
+from kb.formats.readers.html import write_fragment
+from kb.formats.text.builder import TextBuilder
+from kb.formats.text.embedded import embedded_text, without_embedded
+from kb.formats.text.encoding import as_utf8, clean, one_line
+from kb.formats.text.parts import MAX_PARTS, batches, filename_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kb.formats.extracted import Extracted
+
+_NOTE: Final = re.compile(rb"<note(?:\s[^<>]*)?>")
+_END: Final = b"</note>"
+_CUT_OFF: Final = b"]]></content></note>"
+_TITLE: Final = re.compile(rb"<title(?:\s[^<>]*)?>((?:[^<]|<!\[CDATA\[)*+)</title")
+_EXPORT: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<en-export>%b</en-export>\n'
+_MOMENT: Final = re.compile(r"\s*(\d{4})-?(\d\d)-?(\d\d)T(\d\d):?(\d\d):?(\d\d)")
+_MEDIA: Final = re.compile(r"<en-media\b(?P<attributes>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*+)>")
+_HASH: Final = re.compile(r"(?i)\bhash\s*=\s*[\"']([0-9a-f]{32})")
+_TODO: Final = re.compile(r"(?i)<en-todo\b([^<>]*)>")
+_CRYPT: Final = re.compile(r"(?is)<en-crypt\b[^<>]*>(?:(?!<en-crypt).)*?</en-crypt\s*>")
+_CONTENT: Final = re.compile(r"\A.*?<en-note\b[^<>]*>", re.DOTALL)
+_ABOUT: Final = {
+    "source-url": "Source",
+    "author": "Author",
+    "place-name": "Place",
+    "reminder-time": "Reminder",
+}
+_NO_TEXT: Final = "the Evernote export holds no note"
+
+
+@dataclass
+class _File:
+    """A file in a note, which the text shows by its hash."""
+
+    name: str
+    media_type: str
+    data: bytes = b""
+
+    @property
+    def is_picture(self) -> bool:
+        return self.media_type.startswith("image/")
+
+    @property
+    def words(self) -> str:
+        """What stands in its place."""
+        return embedded_text(self.media_type, len(self.data)) if self.is_picture else f"[{self.name}]"
+
+
+@dataclass
+class _Note:
+    title: str = ""
+    content: str = ""
+    created: str = ""
+    updated: str = ""
+    tags: list[str] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+    about: dict[str, str] = field(default_factory=dict)
+    files: dict[str, _File] = field(default_factory=dict)
+
+
+def read(data: bytes) -> Extracted:
+    """Read an export.
+
+    Raises:
+        Unreadable: it holds no note, or is damaged.
+    """
+    notes = list(_notes(as_utf8(data)))
+    if not notes:
+        raise Unreadable(_NO_TEXT)
+    return _rendered(_parsed(notes[0])) if len(notes) == 1 else _list(notes)
+
+
+def _notes(data: bytes) -> Iterator[bytes]:
+    """Yield the notes as they are written; the last one may be cut off."""
+    place = 0
+    while begins := _NOTE.search(data, place):
+        end = data.find(_END, begins.end())
+        place = end + len(_END) if end >= 0 else len(data)
+        yield data[begins.start() : place] + (b"" if end >= 0 else _CUT_OFF)
+
+
+def _list(notes: Sequence[bytes]) -> Extracted:
+    text, files = TextBuilder(), list[Attachment]()
+    text.line(f"{len(notes)} notes")
+    text.blank()
+    for first, _, batch in batches(notes) if len(notes) > MAX_PARTS else ():
+        files.append(Attachment(f"{first:04}-{first + len(batch) - 1:04}.enex", _EXPORT % b"\n".join(batch)))
+        text.line(files[-1].filename)
+    for number, note in enumerate(notes if len(notes) <= MAX_PARTS else (), start=1):
+        title = _title(note)
+        files.append(Attachment(f"{number:04} {filename_of(title) or 'note'}.enex", _EXPORT % note))
+        text.line(title or "(untitled)")
+    return replace(text.build(), attachments=tuple(files))
+
+
+def _title(note: bytes) -> str:
+    found = _TITLE.search(note[:65536])
+    if not found:
+        return ""
+    root = _root(b"<title>%b</title>" % found[1])
+    return one_line(clean(root.text or "")) if root is not None else ""
+
+
+def _root(markup: bytes) -> etree._Element | None:
+    # A file in a note is a text of any length; what else a bomb may have, entities, is not looked at.
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=True,
+        recover=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        return etree.fromstring(markup, parser)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _parsed(markup: bytes) -> _Note:
+    root, note = _root(markup), _Note()
+    for element in root if root is not None else ():
+        match element.tag:
+            case "title":
+                note.title = one_line(clean(element.text or ""))
+            case "content":
+                note.content = element.text or "".join(etree.tostring(each, encoding="unicode") for each in element)
+            case "created" | "updated":
+                setattr(note, element.tag, _moment(element.text or ""))
+            case "tag":
+                note.tags.append(one_line(clean(element.text or "")))
+            case "note-attributes":
+                note.about |= {str(each.tag): one_line(clean(each.text or "")) for each in element}
+            case "task":
+                note.tasks.append(_task(element))
+            case "resource":
+                file = _file(element, len(note.files) + 1)
+                note.files[md5(file.data, usedforsecurity=False).hexdigest()] = file
+    return note
+
+
+def _task(task: etree._Element) -> str:
+    title = one_line(clean(task.findtext("title") or ""))
+    is_done = task.findtext("taskStatus") == "completed"
+    due = _moment(task.findtext("dueDate") or "").partition("T")[0]
+    return f"[{'x' if is_done else ' '}] {title}" + (f" (due {due})" if due else "")
+
+
+def _moment(written: str) -> str:
+    found = _MOMENT.match(written)
+    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
+
+
+def _file(resource: etree._Element, number: int) -> _File:
+    media_type = one_line(resource.findtext("mime") or "") or "application/octet-stream"
+    name = one_line(clean(resource.findtext("resource-attributes/file-name") or ""))
+    try:
+        data = b64decode(resource.findtext("data") or "")
+    except ValueError:
+        data = b""
+    return _File(name or f"file {number}{guess_extension(media_type) or ''}", media_type, data)
+
+
+def _rendered(note: _Note) -> Extracted:
+    text = TextBuilder()
+    if note.title:
+        text.heading(1, note.title)
+    for name, label in _ABOUT.items():
+        if said := note.about.get(name):
+            text.line(f"{label}: {_moment(said) or said}")
+    crypts = len(_CRYPT.findall(note.content))
+    if crypts:
+        text.omit("encrypted", crypts)
+    text.blank()
+    write_fragment(_markup(note), text, below=1)
+    for task in note.tasks:
+        text.line(task)
+    attachments = tuple(_written_files(note, text))
+    title = note.title or None
+    extracted = text.build(title, note.created or note.updated or None)
+    return replace(extracted, attachments=attachments, tags=tuple(filter(None, note.tags)))
+
+
+def _markup(note: _Note) -> str:
+    """Return the note as a page, with words in the place of files, of boxes to tick, and of what is encrypted."""
+    markup = _CONTENT.sub("<div>", note.content, count=1)
+    markup = _CRYPT.sub("[encrypted]", markup)
+    markup = _TODO.sub(lambda found: "[x] " if "true" in found[1].lower() else "[ ] ", markup)
+    return without_embedded(_MEDIA.sub(partial(_words, note), markup))
+
+
+def _words(note: _Note, media: re.Match[str]) -> str:
+    found = _HASH.search(media["attributes"])
+    file = note.files.get(found[1].lower()) if found else None
+    return f" {_escaped(file.words)} " if file else " "
+
+
+def _escaped(words: str) -> str:
+    return words.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _written_files(note: _Note, text: TextBuilder) -> Iterator[Attachment]:
+    """Yield the files that become documents; pictures go with the text, and what holds no text is named."""
+    for file in note.files.values():
+        if file.is_picture:
+            text.picture(_reader(file), file.name)
+        elif not file.data:
+            text.omit("files")
+        elif is_media(file.data, file.media_type):
+            text.line(f"Attachment without text: {file.name}")
+        else:
+            yield Attachment(file.name, file.data)
+
+
+def _reader(file: _File) -> Callable[[], bytes]:
+    return partial(bytes, file.data)

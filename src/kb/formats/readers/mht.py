@@ -1,0 +1,53 @@
+"""Web pages as browsers save them in one file (.mht): the page and its frames, without style sheets and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from email import message_from_bytes
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Unreadable
+from kb.formats.extracted import Attachment
+from kb.formats.readers.eml import POLICY, content_of, filename_of, header_text, text_of
+from kb.formats.readers.html import read_markup
+from kb.formats.text.dates import iso_date
+from kb.formats.text.encoding import as_utf8, one_line
+from kb.formats.text.titles import meaningful
+
+if TYPE_CHECKING:
+    from email.message import Message
+
+    from kb.formats.extracted import Extracted
+
+_PAGES: Final = {"text/html", "application/xhtml+xml"}
+_PARTS_OF_PAGES: Final = ("image/", "font/", "audio/", "video/", "multipart/", "text/css", "text/javascript")
+_SCRIPTS: Final = ("javascript", "ecmascript", "json", "xml", "font", "octet-stream")
+
+
+def read(data: bytes) -> Extracted:
+    """Read a saved page.
+
+    Raises:
+        Unreadable: there is no page in it, or it shows no text.
+    """
+    message = message_from_bytes(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n"), policy=POLICY)
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    pages = [part for part in parts if part.get_content_type() in _PAGES] or [
+        part for part in parts if part.get_content_type() == "text/plain"
+    ]
+    if not pages:
+        raise Unreadable("the saved page holds no page")
+    start = str(message.get_param("start") or "")
+    pages.sort(key=lambda part: part.get("Content-ID") != start)
+    first, *frames = map(text_of, pages)
+    page = read_markup(first, [frame for frame in dict.fromkeys(frames) if frame != first])
+    title = page.title or meaningful(one_line(header_text(message, "Subject")))
+    files = tuple(Attachment(filename_of(part), content_of(part)) for part in parts if _is_file(part))
+    return replace(page, title=title, date=page.date or iso_date(header_text(message, "Date")), attachments=files)
+
+
+def _is_file(part: Message) -> bool:
+    """Return whether a part is a document of its own, such as a PDF that a page shows."""
+    kind = part.get_content_type()
+    is_of_page = kind in _PAGES or kind.startswith(_PARTS_OF_PAGES) or kind.endswith(_SCRIPTS)
+    return not is_of_page and kind != "text/plain"

@@ -1,0 +1,70 @@
+"""What Outlook's two formats, .msg and winmail.dat, have in common: properties by number (MS-OXPROPS)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.header import Header
+from email.mime.application import MIMEApplication
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from typing import TYPE_CHECKING, Final
+
+from kb.api.errors import Unreadable
+from kb.formats.extracted import Attachment
+from kb.formats.readers.lzfu import decompress
+from kb.formats.readers.rtf import decode_rtf
+from kb.formats.text.encoding import one_line
+
+if TYPE_CHECKING:
+    from kb.formats.readers.mail import Mail
+
+SUBJECT, HEADERS, SENT, DELIVERED = 0x0037, 0x007D, 0x0039, 0x0E06
+SENDER_NAME, SENDER_SMTP, SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
+TO, CC, BCC = 0x0E04, 0x0E03, 0x0E02
+TEXT, RTF, HTML = 0x1000, 0x1009, 0x1013
+ROLE, NAME, SMTP, ADDRESS = 0x0C15, 0x3001, 0x39FE, 0x3003
+DATA, LONG_NAME, SHORT_NAME, CONTENT_ID, MEDIA_TYPE = 0x3701, 0x3707, 0x3704, 0x3712, 0x370E
+CODE_PAGES: Final = (0x3FFD, 0x3FDE)
+RECIPIENT_ROLES: Final = {1: "To", 2: "Cc", 3: "Bcc"}
+PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".emz", ".wmz")
+_EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
+
+
+def moment_text(ticks: bytes) -> str:
+    """Return a time in UTC; nothing where none is set, for which times far in the future stand, too."""
+    count = int.from_bytes(ticks[:8], "little")
+    if not 0 < count < 1 << 59:
+        return ""
+    return f"{_EPOCH + timedelta(microseconds=count // 10):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def person(name: str, address: str) -> str:
+    """Return someone as the headers of mail name people."""
+    if "@" not in address or address == name:  # inside an organisation addresses are paths that mean nothing
+        return name or address
+    return f"{name} <{address}>" if name else address
+
+
+def rich_text(compressed: bytes) -> str:
+    """Return the words of a body in compressed rich text."""
+    if not compressed:
+        return ""
+    try:
+        return decode_rtf(decompress(compressed).decode("latin-1"))
+    except ValueError as error:
+        raise Unreadable("the Outlook message is damaged: its body cannot be unpacked") from error
+
+
+def as_file(mail: Mail) -> Attachment:
+    """A message inside another is no file by itself: it becomes one in the format in which mail is sent."""
+    file = MIMEMultipart()
+    for name, value in mail.headers.items():
+        if value:
+            file[name] = Header(one_line(value), "utf-8").encode()
+    for body in mail.bodies:
+        file.attach(MIMEText(body.text.encode("utf-8", "replace").decode(), body.kind, "utf-8"))
+    for attachment in mail.attachments:
+        part = MIMEApplication(attachment.data)
+        part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", attachment.filename))
+        file.attach(part)
+    return Attachment(f"{one_line(mail.headers['Subject']) or 'message'}.eml", file.as_bytes())

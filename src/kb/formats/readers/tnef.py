@@ -1,0 +1,345 @@
+"""Outlook's winmail.dat (MS-OXTNEF): a message's rich text and its files, packed into one attachment.
+
+Not tnefparse, whose last release is of 2021: it reads no lists of recipients, and raises on damage that Outlook
+and gateways leave.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kb.api.errors import Unreadable
+from kb.formats.detect import TNEF_SIGNATURE
+from kb.formats.extracted import Attachment
+from kb.formats.readers import outlook
+from kb.formats.readers.html import decode_html
+from kb.formats.readers.mail import Body, Mail, render
+from kb.formats.text.encoding import decode, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.formats.extracted import Extracted
+
+_ATTRIBUTE: Final = struct.Struct("<BHHI")
+_FROM, _SUBJECT, _DATE_SENT, _BODY, _START, _END = 0x8000, 0x8004, 0x8005, 0x800C, 0x0006, 0x0007
+_PROPERTIES, _RECIPIENTS, _CODE_PAGE = 0x9003, 0x9004, 0x9007
+_FILE_BEGINS, _FILE_PROPERTIES, _FILE_NAME, _FILE_DATA = 0x9002, 0x9005, 0x8010, 0x800F
+_TITLES: Final = (outlook.SUBJECT, 0x0E1D, 0x0049, outlook.NAME)
+"""What a message is called, a receipt for another one, and a list of people."""
+
+_METHOD, _AS_OBJECT = 0x3705, 6
+_MEMBERS: Final = 0x8054
+_MEMBER: Final = struct.Struct("<4s16sHH")
+_WHERE, _STARTS, _ENDS = 0x8208, 0x820D, 0x820E
+"""What a calendar item calls its place, its start and its end: numbers of named properties."""
+
+_SHORT, _BOOLEAN, _OBJECT, _NARROW, _WIDE, _BINARY = 0x0002, 0x000B, 0x000D, 0x001E, 0x001F, 0x0102
+_NUMBERS: Final = {_SHORT: 2, _BOOLEAN: 2, 0x0003: 4, 0x0004: 4, 0x000A: 4, 0x0005: 8, 0x0006: 8, 0x0007: 8, 0x0014: 8}
+_SIZES: Final = _NUMBERS | {0x0040: 8, 0x0048: 16, 0x0000: 0, 0x0001: 0}
+_SEVERAL: Final = 0x1000
+_NAMED: Final = 0x8000
+_LONGEST_NAME: Final = 1000
+_MESSAGE: Final = bytes.fromhex("0703020000000000c000000000000046")
+"""What stands before a message that is an attachment of another one."""
+
+
+def read(data: bytes) -> Extracted:
+    """Read a winmail.dat that is a file of its own.
+
+    Raises:
+        Unreadable: there is nothing in it.
+    """
+    mail = unpack(data)
+    if not (mail.bodies or mail.attachments or mail.textless or mail.headers["Subject"]):
+        raise Unreadable("the Outlook package (winmail.dat) is empty or damaged")
+    return render(mail)
+
+
+def unpack(data: bytes) -> Mail:
+    """Return the message that is packed in `data`; of a damaged one as much as can be read."""
+    item = _Item()
+    for level, name, value in _attributes(data):
+        if level == 1:
+            _read_of_message(item, name, value)
+        elif name == _FILE_BEGINS or not item.files:
+            item.files.append(_File())
+        if level == 2:
+            _read_of_file(item, name, value)
+    return _mail(item)
+
+
+class _Value(NamedTuple):
+    kind: int
+    data: bytes
+    others: tuple[bytes, ...] = ()
+
+
+@dataclass
+class _Properties:
+    """Properties by their numbers; those that have a name beside, by the number in it."""
+
+    numbered: dict[int, _Value] = field(default_factory=dict)
+    named: dict[int, _Value] = field(default_factory=dict)
+
+    def text(self, encoding: str, *numbers: int) -> str:
+        """Return the first of the properties that says anything."""
+        return next(filter(None, (_text(self.numbered.get(number), encoding) for number in numbers)), "")
+
+    def binary(self, number: int) -> bytes:
+        """Return the bytes of a property, none when there is none."""
+        value = self.numbered.get(number)
+        return value.data if value else b""
+
+    def number(self, *numbers: int) -> int:
+        """Return the first of the properties that is a whole number but 0."""
+        found = (self.numbered.get(number) for number in numbers)
+        return next(filter(None, (int.from_bytes(each.data[:4], "little") for each in found if each)), 0)
+
+    def add(self, other: _Properties) -> None:
+        """Take over what is not there yet."""
+        self.numbered = other.numbered | self.numbered
+        self.named = other.named | self.named
+
+
+@dataclass
+class _File:
+    properties: _Properties = field(default_factory=_Properties)
+    name: bytes = b""
+    data: bytes = b""
+
+
+@dataclass
+class _Item:
+    """A message, an appointment and the like, as it is packed."""
+
+    properties: _Properties = field(default_factory=_Properties)
+    recipients: list[_Properties] = field(default_factory=list)
+    fields: dict[int, bytes] = field(default_factory=dict)
+    files: list[_File] = field(default_factory=list)
+
+    @property
+    def encoding(self) -> str:
+        page = int.from_bytes(self.fields.get(_CODE_PAGE, b"")[:4], "little")
+        return f"cp{page or self.properties.number(*outlook.CODE_PAGES) or 1252}"
+
+    def text(self, number: int) -> str:
+        """Return a field that is a text."""
+        return _text(_Value(_NARROW, self.fields.get(number, b"")), self.encoding)
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the level, the name and the value of each attribute, the last one as far as it is there."""
+    at = len(TNEF_SIGNATURE) + 2
+    while at + _ATTRIBUTE.size <= len(data):
+        level, name, _, size = _ATTRIBUTE.unpack_from(data, at)
+        if level not in (1, 2):  # what gateways put after it
+            return
+        at += _ATTRIBUTE.size
+        yield level, name, data[at : at + size]
+        at += size + 2
+
+
+def _read_of_message(item: _Item, name: int, value: bytes) -> None:
+    if name == _PROPERTIES:
+        item.properties.add(_properties(_Reader(value)))
+    elif name == _RECIPIENTS:
+        reader = _Reader(value)
+        for _ in range(reader.number()):
+            if reader.is_at_end:
+                break
+            item.recipients.append(_properties(reader))
+    else:
+        item.fields.setdefault(name, value)
+
+
+def _read_of_file(item: _Item, name: int, value: bytes) -> None:
+    file = item.files[-1]
+    if name == _FILE_NAME:
+        file.name = value
+    elif name == _FILE_DATA:
+        file.data = value
+    elif name == _FILE_PROPERTIES:
+        file.properties.add(_properties(_Reader(value)))
+
+
+class _Reader:
+    """Takes values off a list of properties; past its end there are zeros."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._at >= len(self._data)
+
+    def take(self, size: int) -> bytes:
+        """Return so many bytes, and pass those that fill the last four of them up."""
+        taken = self._data[self._at : self._at + size]
+        self._at += size + -size % 4
+        return taken
+
+    def number(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+
+def _properties(reader: _Reader) -> _Properties:
+    """Return the next list of properties."""
+    found = _Properties()
+    for _ in range(reader.number()):
+        if reader.is_at_end:
+            break
+        head = reader.number()
+        kind, number = head & 0xFFFF, head >> 16
+        name = _name(reader) if number >= _NAMED else None
+        values = list(_values(reader, kind))
+        if not values:
+            continue
+        value = _Value(kind & ~_SEVERAL, values[0], tuple(values[1:]))
+        if number < _NAMED:
+            found.numbered.setdefault(number, value)
+        elif name is not None:
+            found.named.setdefault(name, value)
+    return found
+
+
+def _name(reader: _Reader) -> int | None:
+    """Return the number in a property's name, if it is one."""
+    reader.take(16)
+    if reader.number() == 0:
+        return reader.number()
+    reader.take(reader.number())
+    return None
+
+
+def _values(reader: _Reader, kind: int) -> Iterator[bytes]:
+    """Yield the values of a property, which ends the list if what kind it is cannot be known."""
+    size = _SIZES.get(kind & ~_SEVERAL)
+    is_long = kind & ~_SEVERAL in (_OBJECT, _NARROW, _WIDE, _BINARY)
+    for _ in range(reader.number() if is_long or kind & _SEVERAL else 1):
+        if reader.is_at_end:
+            return
+        if is_long:
+            yield reader.take(reader.number())
+        elif size:
+            yield reader.take(size)
+        else:
+            return
+
+
+def _text(value: _Value | None, encoding: str) -> str:
+    if value is None or value.kind not in (_NARROW, _WIDE):
+        return ""
+    if value.kind == _WIDE:
+        return value.data.decode("utf-16-le", "replace").split("\0", 1)[0]
+    narrow = value.data.split(b"\0", 1)[0]
+    try:
+        return decode(narrow, encoding) if narrow else ""
+    except Unreadable:
+        return narrow.decode("latin-1")
+
+
+def _mail(item: _Item) -> Mail:
+    properties, encoding = item.properties, item.encoding
+    people = _recipients(item)
+    name = properties.text(encoding, outlook.SENDER_NAME)
+    address = properties.text(encoding, outlook.SENDER_SMTP, outlook.SENDER_ADDRESS)
+    headers = {
+        "From": outlook.person(name, address) or _sender(item),
+        "To": people["To"] or properties.text(encoding, outlook.TO),
+        "Cc": people["Cc"] or properties.text(encoding, outlook.CC),
+        "Bcc": people["Bcc"] or properties.text(encoding, outlook.BCC),
+        "Date": _sent(item),
+        "Subject": (properties.text(encoding, *_TITLES) or item.text(_SUBJECT)).lstrip("\1 "),
+    }
+    mail = Mail(headers, [body for body in (_appointment(item), _body(item), _members(item)) if body])
+    for file in item.files:
+        _attach(file, encoding, mail)
+    return mail
+
+
+def _recipients(item: _Item) -> dict[str, str]:
+    people: dict[str, list[str]] = {role: [] for role in outlook.RECIPIENT_ROLES.values()}
+    for recipient in item.recipients:
+        role = outlook.RECIPIENT_ROLES.get(recipient.number(outlook.ROLE))
+        name = recipient.text(item.encoding, outlook.NAME)
+        person = outlook.person(name, recipient.text(item.encoding, outlook.SMTP, outlook.ADDRESS))
+        if role and person:
+            people[role].append(person)
+    return {role: ", ".join(names) for role, names in people.items()}
+
+
+def _sender(item: _Item) -> str:
+    """Return who sent a message by the field that has a name and an address behind four numbers of two bytes."""
+    data = item.fields.get(_FROM, b"")
+    name_size, address_size = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6))
+    name, address = data[8 : 8 + name_size], data[8 + name_size : 8 + name_size + address_size]
+    texts = [_text(_Value(_NARROW, each), item.encoding) for each in (name, address)]
+    return outlook.person(texts[0], texts[1].partition(":")[2] or texts[1])
+
+
+def _sent(item: _Item) -> str:
+    moments = (outlook.moment_text(item.properties.binary(each)) for each in (outlook.SENT, outlook.DELIVERED))
+    return next(filter(None, moments), "") or _date(item.fields.get(_DATE_SENT, b""))
+
+
+def _date(data: bytes) -> str:
+    """Return a date that is kept as its numbers."""
+    if len(data) < 12:
+        return ""
+    year, month, day, hour, minute, second = struct.unpack_from("<6H", data)
+    return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}" if 1 <= month <= 12 else ""
+
+
+def _appointment(item: _Item) -> Body:
+    """Return when and where something is to be."""
+    named = item.properties.named
+    starts, ends = (
+        outlook.moment_text(named[number].data) if number in named else _date(item.fields.get(other, b""))
+        for number, other in ((_STARTS, _START), (_ENDS, _END))
+    )
+    when, where = " to ".join(filter(None, (starts, ends))), one_line(_text(named.get(_WHERE), item.encoding))
+    lines = (f"{name}: {said}" for name, said in (("When", when), ("Where", where)) if said)
+    return Body("plain", "\n".join(lines))
+
+
+def _members(item: _Item) -> Body:
+    """Return the people on a list of Outlook's, each kept as a name, a kind of address and the address."""
+    found = item.properties.named.get(_MEMBERS)
+    lines = []
+    for member in (found.data, *found.others) if found else ():
+        if len(member) >= _MEMBER.size:
+            is_wide = _MEMBER.unpack_from(member)[3] & _NAMED
+            words = member[_MEMBER.size :].decode("utf-16-le" if is_wide else "latin-1", "replace").split("\0")
+            lines.append(outlook.person(words[0], words[2] if len(words) > 2 else ""))
+    return Body("plain", "\n".join(lines))
+
+
+def _body(item: _Item) -> Body:
+    properties = item.properties
+    html = properties.text(item.encoding, outlook.HTML) or decode_html(properties.binary(outlook.HTML))
+    plain = (properties.text(item.encoding, outlook.TEXT), item.text(_BODY))
+    found = next(filter(None, (Body("html", html), *(Body("plain", text) for text in plain))), None)
+    return found or Body("plain", outlook.rich_text(properties.binary(outlook.RTF)))
+
+
+def _attach(file: _File, encoding: str, mail: Mail) -> None:
+    properties = file.properties
+    title = _text(_Value(_NARROW, file.name), encoding)
+    names = (outlook.LONG_NAME, outlook.SHORT_NAME)
+    name = properties.text(encoding, *names) or title or properties.text(encoding, outlook.NAME)
+    inner = properties.binary(outlook.DATA)
+    if inner.startswith(_MESSAGE):
+        mail.attachments.append(Attachment(f"{name[:_LONGEST_NAME] or 'message'}.tnef", inner[len(_MESSAGE) :]))
+        return
+    if properties.number(_METHOD) == _AS_OBJECT:
+        mail.textless.append(name or "object")
+        mail.omitted["objects"] += 1
+        return
+    data = file.data or inner
+    # A picture with an id is one that the body shows.
+    if not (properties.text(encoding, outlook.CONTENT_ID) and name.lower().endswith(outlook.PICTURES)):
+        mail.attach(Attachment(name or "attachment", data), properties.text(encoding, outlook.MEDIA_TYPE))

@@ -1,0 +1,113 @@
+"""Pictures and other files that a text carries as base64: each becomes a few words, on as many lines as it took."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_CHARACTER: Final = r"(?:[A-Za-z0-9+/_-]|%2[BbFf]|\\/)"
+_WRAP: Final = r"(?:\r?\n|\\r\\n|\\n|&#10;|&#xA;|=\r?\n)[ \t>]*+"
+"""Where base64 goes on in the next line, which in JSON, XML and mail is written in other ways."""
+
+_LAST: Final = rf"{_WRAP}{_CHARACTER}++(?=\s*+(?:[)>\"'\]<=]|%3[Dd]|\Z)|[ \t]*+\r?\n[ \t]*+\r?\n)"
+_MORE: Final = rf"(?:{_WRAP}{_CHARACTER}{{40,}}+)*+(?:{_LAST})?+(?:=|%3[Dd]){{0,2}}+"
+_ADDRESS: Final = re.compile(
+    r"(?P<link>(?<=\])\(\s{0,9})?(?P<angle><)?"
+    r"(?i:data):(?P<type>[\w.+-]{1,80}\\?/[\w.+-]{1,100})?(?:;[\w.+-]{1,40}=[^;,\s\"'<>()]{0,100}){0,4}"
+    rf"(?:;\s?base64,\s?(?P<base64>{_CHARACTER}{{24,}}+{_MORE})"
+    r"|(?:;[\w-]{1,40})?,(?P<drawing>[^\s\"'()<>]{64,}+|\s{0,9}<svg[^>]{0,9999}>(?:(?!</?svg).)*+</svg>))"
+    r"(?(angle)>?)(?(link)(?:(?:\s{1,9}(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'))?\s{0,9}\))?)",
+    re.DOTALL,
+)
+_SIGNATURES: Final = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+    "SUkqA": "image/tiff",
+    "TU0AK": "image/tiff",
+    "JVBERi0": "application/pdf",
+    "UEsDB": "application/zip",
+    "0M8R4KGx": "application/x-ole-storage",
+    "H4sIA": "application/gzip",
+}
+"""How base64 begins of files that are often kept as such, without an address that says what they are."""
+
+_BARE: Final = re.compile(
+    rf"(?<![A-Za-z0-9+/=_-])(?P<signature>{'|'.join(map(re.escape, _SIGNATURES))}){_CHARACTER}{{50,}}+{_MORE}"
+)
+_LEAST_BARE: Final = 200
+_BLOB: Final = re.compile(r"(?<![A-Za-z0-9+/=_\\-])(?:[A-Za-z0-9+/]|\\/){1000,}+={0,2}")
+_CLASSES: Final = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
+_BEGINNING: Final = re.compile(
+    rb"(?i:data:)|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{1000}|" + "|".join(map(re.escape, _SIGNATURES)).encode()
+)
+_NAMES: Final = {"image": "picture", "audio": "sound", "video": "video", "font": "font"}
+_LEAST: Final = {"image": 24}
+_LEAST_OF_OTHERS: Final = 64
+_SAID: Final = re.compile(r"(\[(?:picture|sound|video|font|file): [^\s,\]]+), (\d[\d.]* [kMG]?B\])")
+_DRAWING: Final = "image/svg+xml"
+_NO_DATA: Final = re.compile(r"(?:[\s=]|\\[nr]?)+")
+
+
+def without_embedded(text: str) -> str:
+    """Return a text in which `[picture: image/png, 2 MB]` stands for a picture, and its lines have the same numbers."""
+    text = _ADDRESS.sub(_address, text)
+    text = _BARE.sub(_bare, text)
+    return _BLOB.sub(_blob, text)
+
+
+def without_embedded_bytes(data: bytes, separator: str = ", ") -> bytes:
+    """Return the bytes of a text in any encoding that has ASCII in it, likewise.
+
+    `separator` stands between kind and size, as a comma would part the cells of a table.
+    """
+    if not _BEGINNING.search(data):
+        return data
+    text = without_embedded(data.decode("latin-1"))
+    return (text if separator == ", " else _SAID.sub(rf"\1{separator}\2", text)).encode("latin-1")
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as people say it: 2 MB, 1.4 MB, 12 kB."""
+    size, units = float(count), iter(("B", "kB", "MB", "GB"))
+    unit = next(units)
+    while size >= 999.5 and (larger := next(units, "")):
+        size, unit = size / 1000, larger
+    shown = f"{size:.1f}".removesuffix(".0") if size < 10 else f"{size:.0f}"
+    return f"{shown} {unit}"
+
+
+def embedded_text(media_type: str, count: int) -> str:
+    """Return the words for a file of so many bytes."""
+    kind = _NAMES.get(media_type.partition("/")[0], "file")
+    return f"[{kind}: {media_type}, {size_text(count)}]"
+
+
+def _address(found: re.Match[str]) -> str:
+    media_type = (found["type"] or "text/plain").lower().replace("\\", "")
+    payload = found["base64"] or found["drawing"]
+    is_short = len(payload) < _LEAST.get(media_type.partition("/")[0], _LEAST_OF_OTHERS)
+    if is_short or (found["drawing"] and media_type != _DRAWING):
+        return found[0]
+    size = _decoded_size(payload) if found["base64"] else len(payload)
+    return embedded_text(media_type, size) + _line_ends(found[0])
+
+
+def _bare(found: re.Match[str]) -> str:
+    if len(found[0]) < _LEAST_BARE:
+        return found[0]
+    return embedded_text(_SIGNATURES[found["signature"]], _decoded_size(found[0])) + _line_ends(found[0])
+
+
+def _blob(found: re.Match[str]) -> str:
+    is_data = all(each.search(found[0]) for each in _CLASSES)
+    return f"[data: {size_text(_decoded_size(found[0]))}]" if is_data else found[0]
+
+
+def _decoded_size(base64: str) -> int:
+    return 3 * len(_NO_DATA.sub("", base64)) // 4
+
+
+def _line_ends(text: str) -> str:
+    return "\n" * text.count("\n")
