@@ -111,14 +111,42 @@ def test_all_of_a_page_is_kept_if_asked_and_the_same_address_is_the_same_documen
     assert kb("add", "nowhere.md", "--whole").returncode == 2
 
 
-def test_of_a_page_with_hardly_any_text_all_is_kept_and_said_so(kb, site, tag):
+def test_of_a_page_with_no_text_to_tell_all_is_kept_and_said_so(kb, site, tag):
     answers, address = site
-    answers[tag] = ("text/html; charset=utf-8", page("thin"))
+    answers[tag] = ("text/html; charset=utf-8", b"<html><body><p>Ring the bell at the yard gate.</p></body></html>")
     added = kb("add", f"{address}/{tag}", "--wait")
     assert added.stderr == (
         f"kb: {address}/{tag}: all of the page is kept, menus included: no main text was found in it\n"
     )
     assert added.stdout == "1 file: 1 added\n"
+
+
+def test_a_page_with_hardly_any_text_loses_its_menu_alone():
+    text, _ = read(readable(markup_of(page("thin")), ADDRESS))
+    assert "Ring the bell at the yard gate." in text
+    assert "Fletcher's Hardware, Mill Lane 4" in text
+    assert "Contact" not in text
+
+
+@pytest.mark.parametrize(
+    ("marked", "kept"),
+    [
+        ("<article><h1>Kiln</h1><p>It fires at nine.</p></article>", "It fires at nine."),
+        ("<div><div><article><nav><a href=/n>Next</a></nav><p>Short.</p></article></div></div>", "Short."),
+        ("<main><p>Only this.</p></main>", "Only this."),
+        ("<div role=main><p>Only this.</p></div>", "Only this."),
+        ("<article><p>One.</p></article><article><p>Two.</p></article>", "One.\n\nTwo."),
+    ],
+)
+def test_what_a_page_marks_as_its_article_is_kept_however_short(marked, kept):
+    around = "<nav><a href=/>Home</a></nav><ul><li><a href=/a>About</a></ul>", "<footer>Imprint of the site</footer>"
+    text, _ = read(readable(f"<html><body>{around[0]}{marked}{around[1]}</body></html>", ADDRESS))
+    assert kept in text
+    assert not [each for each in ("Home", "About", "Next", "Imprint") if each in text]
+
+
+def test_a_list_of_links_that_is_all_of_a_page_is_no_menu():
+    assert readable("<html><body><ul><li><a href=/a>About</a></ul></body></html>", ADDRESS) is None
 
 
 @pytest.mark.parametrize("declared", ["", "; charset=windows-1251"])

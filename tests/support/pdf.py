@@ -47,3 +47,35 @@ def _with_table(objects):
     table += "".join(f"{offset:010} 00000 n \n" for offset in offsets)
     trailer = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
     return body + (table + trailer).encode()
+
+
+def with_files(text, files=(), pinned=(), comments=(), repeated=1):
+    """A page with files in the document, each named so often, and with files and comments pinned to the page."""
+    objects = ["", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "", ""]
+
+    def add(content):
+        objects.append(content)
+        return f"{len(objects)} 0 R"
+
+    def spec(name, content):
+        stream = add(f"<< /Type /EmbeddedFile /Length {len(content)} >>\nstream\n{content}\nendstream")
+        return add(f"<< /Type /Filespec /F ({name}) /UF ({name}) /EF << /F {stream} >> >>")
+
+    font = add("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    specs = [(name, spec(name, content)) for name, content in files]
+    names = " ".join(f"({number:06}{name}) {place}" for number in range(repeated) for name, place in specs)
+    annotations = [
+        f"<< /Type /Annot /Subtype /FileAttachment /Rect [9 9 20 20] /FS {spec(name, content)} >>"
+        for name, content in pinned
+    ]
+    annotations += [
+        f"<< /Type /Annot /Subtype /Text /Rect [9 9 20 20] /Contents ({comment}) >>" for comment in comments
+    ]
+    objects[0] = f"<< /Type /Catalog /Pages 2 0 R /Names << /EmbeddedFiles << /Names [{names}] >> >> >>"
+    objects[2] = (
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        f" /Resources << /Font << /F1 {font} >> >> /Annots [{' '.join(map(add, annotations))}] >>"
+    )
+    stream = text if text.startswith("BT") else f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+    objects[3] = f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream"
+    return _with_table(objects)

@@ -131,7 +131,7 @@ def test_lists_and_tables_keep_their_shape(read, document):
     table.cell(0, 0).merge(table.cell(0, 1))
     table.cell(1, 2).merge(table.cell(2, 2))
     document.add_paragraph("after")
-    assert read(document).text == "- first\n- second\n\na b | c\nd | e | f i\ng | h | \n\nafter\n"
+    assert read(document).text == "- first\n1. second\n\na b | c\nd | e | f i\ng | h | \n\nafter\n"
 
 
 def test_a_table_that_lays_out_the_page_keeps_its_blocks_apart(read, document):

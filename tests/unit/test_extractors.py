@@ -143,7 +143,7 @@ def test_a_file_that_others_named_cannot_speak_to_a_shell_that_the_operator_uses
     ("named", "reason"),
     [
         ("image=no-such-program -", "there is no program 'no-such-program'"),
-        ("picture=cat", "'picture' is neither image, audio, video, scan nor a suffix"),
+        ("picture=cat", "'picture' is neither image, audio, video, scan, doc, ppt, wpd nor a suffix"),
         ("image", "an entry is a type, '=', and a command"),
         ("image=http:///nowhere", "is no address"),
     ],

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
-from kb.api.job_errors import NO_OCR, NO_SPEECH, NO_VIDEO
+from kb.api.job_errors import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
 from kb.formats.containers.emlx import message_in
 from kb.formats.containers.mbox import begins_message, is_mailbox, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
@@ -79,8 +79,15 @@ _OLE_TYPES: Final = {"__properties_version1.0": "msg", **dict.fromkeys(WORKBOOKS
 _UNSUPPORTED_OLE: Final = {
     "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
     "\tDRMContent": "the document is protected by rights management: it can only be read by whom its sender allowed",
-    "WordDocument": "Word 97-2003 (.doc) files are not read: save the file as .docx",
-    "PowerPoint Document": "PowerPoint 97-2003 (.ppt) files are not read: save the file as PDF",
+}
+_OLD_OLE: Final[dict[str, tuple[str, Kind]]] = {
+    "WordDocument": (f"kb itself does not read Word 97-2003 (.doc) files: {NO_DOC}", "doc"),
+    "PowerPoint Document": (f"kb itself does not read PowerPoint 97-2003 (.ppt) files: {NO_PPT}", "ppt"),
+}
+_OLD_FILES: Final[dict[bytes, tuple[str, Kind]]] = {
+    b"\xffWPC": (f"kb itself does not read WordPerfect files: {NO_WPD}", "wpd"),
+    b"\xdb\xa5-\0": (f"kb itself does not read Word 2 (.doc) files: {NO_DOC}", "doc"),
+    b"\x31\xbe\0\0": (f"kb itself does not read Word for DOS or Windows Write files: {NO_DOC}", "doc"),
 }
 _MEDIA: Final = {
     "image": "it is an image ({}): text in images is not read, " + NO_OCR,
@@ -263,6 +270,9 @@ def _type_in_ole(data: bytes) -> str:
         for stream, reason in _UNSUPPORTED_OLE.items():
             if is_stream(ole, stream):
                 raise Unreadable(reason)
+        for stream, (reason, kind) in _OLD_OLE.items():
+            if is_stream(ole, stream):
+                raise Opaque(reason, kind)
     raise Unreadable("it is a Microsoft OLE file of a kind that is not read")
 
 
@@ -273,6 +283,9 @@ def _type_of_binary(data: bytes, suffix: str) -> str:
 
 
 def _reason_for_binary(data: bytes, suffix: str) -> str:
+    for signature, (reason, kind) in _OLD_FILES.items():
+        if data.startswith(signature):
+            raise Opaque(reason, kind)
     if data.startswith((b"\x7fELF", b"MZ")):
         return "it is a program, not a document"
     if is_envelope(data):

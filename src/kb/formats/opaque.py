@@ -1,4 +1,4 @@
-"""Files whose text no reader gets out, but a program beside kb may: pictures, sound, scanned pages."""
+"""Files whose text no reader gets out, but a program beside kb may: pictures, sound, scanned pages, old documents."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import Final, Literal
 
 from kb.api.errors import Unreadable
 
-Kind = Literal["image", "audio", "video", "scan"]
+Kind = Literal["image", "audio", "video", "scan", "doc", "ppt", "wpd"]
 
 SUFFIXES: Final[dict[str, frozenset[str]]] = {
     "image": frozenset((".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")),
     "audio": frozenset((".aac", ".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wma")),
     "video": frozenset((".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".webm", ".wmv")),
     "scan": frozenset((".pdf",)),
+    "doc": frozenset((".doc", ".dot")),
+    "ppt": frozenset((".pot", ".pps", ".ppt")),
+    "wpd": frozenset((".wp", ".wp5", ".wp6", ".wpd", ".wpt")),
 }
 """How the names of such files end, by their kind; what one is, its content says."""
 

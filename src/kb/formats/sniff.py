@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _DELIMITERS: Final = ",;\t|"
 _SAMPLE: Final = 50  # rows
 _SAMPLE_CHARS: Final = 100_000
+_LONGEST_FIELD: Final = 2**31 - 1
+
+csv.field_size_limit(_LONGEST_FIELD)  # else one long remark makes a table unreadable
 
 
 def looks_delimited(content: str) -> bool:
@@ -26,9 +29,10 @@ def looks_delimited(content: str) -> bool:
     return len(widths) > 2 and len(set(widths)) == 1 and widths[0] > 2
 
 
-def parsed(content: str, delimiter: str) -> Iterator[list[str]]:
+def parsed(content: str, delimiter: str, *, has_quotes: bool = True) -> Iterator[list[str]]:
     """Yield the rows of a table; reading them raises `csv.Error` where the text is none."""
-    return csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, skipinitialspace=True)
+    quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
+    return csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, skipinitialspace=True, quoting=quoting)
 
 
 def delimiter_of(content: str) -> str:

@@ -6,7 +6,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.job_errors import NO_OCR
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kb.parser.extractors import Extractor, Extractors
+_ZIP: Final = b"PK\x03\x04"
 
 
 class ExtractingSandbox(Sandbox):
@@ -176,7 +177,7 @@ class ExtractingSandbox(Sandbox):
     def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
         """Return what the sandbox makes of what an extractor printed; files in it are none of its own."""
         with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
-            file.write(printed.replace(b"\f", b"\n").replace(b"\0", b""))
+            file.write(printed if printed.startswith(_ZIP) else printed.replace(b"\f", b"\n").replace(b"\0", b""))
             file.flush()
             with suppress(Opaque):
                 return super().extract(Path(file.name), name)

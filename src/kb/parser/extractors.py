@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import urlsplit
 
 from kb.formats.opaque import SUFFIXES, Kind
+from kb.parser.old_office import old_office_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FILE: Final = "{file}"
 """In a command, the path of the file; without it the file comes on standard input."""
+
+OFF: Final = "off"
 
 _NEXT: Final = re.compile(r"[;\n]")
 SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,20}", re.IGNORECASE | re.ASCII)
@@ -53,25 +56,26 @@ class Extractors:
 
     @classmethod
     def parse(cls, named: str, languages: str = "") -> Extractors:
-        """Return what the settings name.
+        """Return what the settings name, and what reads old documents among the programs that are there.
 
         Args:
-            named: entries such as `image=tesseract - -`, with semicolons or line ends between them.
+            named: entries such as `image=tesseract - -`, with semicolons or line ends between them; `doc=off` is none.
             languages: those in which Tesseract reads pictures and scans, as `eng+deu`; `1` is its own, `0` and nothing
                 are none.
 
         Raises:
             ValueError: an entry is none, or its program is not there; the message says so.
         """
-        by_type: dict[str, Extractor] = {}
+        by_type, named_types = dict[str, Extractor | None](), dict[str, Extractor | None]()
         if languages not in ("", "0"):
             by_type["image"] = _tesseract(languages)
         for entry in filter(None, map(str.strip, _NEXT.split(named))):
             types, _, target = entry.partition("=")
-            extractor = _extractor(target.strip())
+            extractor = None if target.strip() == OFF else _extractor(target.strip())
             for each in types.split(","):
-                by_type[_type(each.strip().lower())] = extractor
-        return cls(by_type)
+                named_types[_type(each.strip().lower())] = extractor
+        by_type = old_office() | by_type | named_types
+        return cls({each: extractor for each, extractor in by_type.items() if extractor})
 
     @property
     def suffixes(self) -> list[str]:
@@ -91,6 +95,12 @@ class Extractors:
             yield from SUFFIXES.get(each, (each,))
             if each == "image":  # the pages of a scan are pictures, too
                 yield from SUFFIXES["scan"]
+
+
+def old_office() -> dict[str, Extractor]:
+    """Return what reads documents of old office programs, by their kinds, as far as a program for them is installed."""
+    found = ((kind, old_office_command(kind)) for kind in get_args(Kind))
+    return {kind: Extractor(named[0], (_program("sh"), "-c", named[1], FILE)) for kind, named in found if named}
 
 
 def _type(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lxml import html
 from lxml.html.builder import H1, HEAD, HTML, META, TITLE, P
 from trafilatura import bare_extraction
+from trafilatura.metadata import extract_metadata
 from trafilatura.utils import decode_file
 
 from kb_cli.sync.web import decoded
@@ -36,6 +37,9 @@ LEAST_SHARE: Final = 0.05
 LEAST_OF_BOX: Final = 0.2
 MAIN_SHARE: Final = 0.9
 MOST_OF_LINKS: Final = 0.5
+MENU_SHARE: Final = 0.9
+"""A list is a menu if so much of it is links, and nothing else tells of a page what people come for."""
+
 LONG: Final = 25
 """Shorter texts, such as a menu's, may stand in others by chance."""
 
@@ -48,6 +52,11 @@ _META_CHARSET: Final = re.compile(rb"""(?i)<meta[^>]{0,256}?charset\s*=\s*["']?\
 _SPACES: Final = re.compile(r"\s+")
 _UNSEEN: Final = ("script", "style", "template", "noscript", "iframe")
 _SKIP_LINKS: Final = ".//a[starts-with(@href, '#') and (contains(@class, 'skip') or contains(@class, 'jump-link'))]"
+_ARTICLES: Final = (
+    ".//article[not(ancestor::article)]",
+    ".//main | .//*[@role='main'][not(ancestor-or-self::main)]",
+)
+_MENUS: Final = ".//nav | .//*[@role='navigation'] | .//*[@role='menu']"
 _LINKS: Final = {"a", "button"}
 _APART: Final = {"aside", "dialog", "footer", "form", "header", "nav"}
 _BOXES: Final = {
@@ -108,20 +117,41 @@ def _is_damaged_utf_8(text: str) -> bool:
 
 
 def readable(markup: str, address: str) -> str | None:
-    """Return a page with what people come for; None where too little of it is found."""
+    """Return a page with what people come for; None where neither that is found nor a menu to leave out.
+
+    What a page itself marks as its article is that, however short. A page too short to tell loses its menus alone.
+    """
     page = _parsed(markup)
     body, found = page.find("body"), _find(markup, address)
-    if found is None or body is None:
+    if body is None:
         return None
     declared = "\n".join(page.xpath(_DECLARATIONS))
     for unseen in [*page.iter(*_UNSEEN), *body.xpath(_SKIP_LINKS)]:
         unseen.drop_tree()
     pruning = _Pruning(found)
     share = pruning.measure(body)
-    if share.counted < max(LEAST_TEXT, LEAST_SHARE * share.shown):
+    if found is not None and share.counted >= max(LEAST_TEXT, LEAST_SHARE * share.shown):
+        pruning.prune(body)
+    elif not (_keep_article(body) or pruning.drop_menus(body)):
         return None
-    pruning.prune(body)
-    return _page(found, page, body, declared)
+    return _page(found or extract_metadata(markup, address), page, body, declared)
+
+
+def _keep_article(body: HtmlElement) -> bool:
+    """Leave of a page only what it marks as its article, without the menus in it; return whether there is one."""
+    for path in _ARTICLES:
+        if articles := [each for each in body.xpath(path) if _flat(each)]:
+            for article in articles:
+                for menu in [each for each in article.xpath(_MENUS) if each is not article]:
+                    menu.drop_tree()
+            for child in list(body):
+                body.remove(child)
+            body.text = None
+            for article in articles:
+                article.tail = None
+                body.append(article)
+            return True
+    return False
 
 
 def _parsed(markup: str) -> HtmlElement:
@@ -153,8 +183,8 @@ class _Share(NamedTuple):
 class _Pruning:
     """Takes out of a page the boxes around what was found in it, and within it those that only lead elsewhere."""
 
-    def __init__(self, found: Document) -> None:
-        bodies = [body for body in (found.body, found.commentsbody) if body is not None]
+    def __init__(self, found: Document | None) -> None:
+        bodies = [body for body in (found.body, found.commentsbody) if body is not None] if found else []
         self._texts = {_flat(element) for body in bodies for element in body.iter()}
         self._text = "\n".join(map(_flat, bodies))
         self._shares: dict[HtmlElement, _Share] = {}
@@ -181,6 +211,21 @@ class _Pruning:
                 block.drop_tree()
             else:
                 self.prune(block, within=within)
+
+    def drop_menus(self, body: HtmlElement) -> bool:
+        """Take the menus out of a page that was measured, if something else is left; return whether there were any."""
+        menus = [menu for menu in body.xpath(_MENUS) if menu in self._shares]
+        menus += [box for box in body.iter("ul", "ol") if self._is_menu(box)]
+        outer = [menu for menu in menus if not any(above in menus for above in menu.iterancestors())]
+        if not outer or sum(self._shares[menu].shown for menu in outer) >= self._shares[body].shown:
+            return False
+        for menu in outer:
+            menu.drop_tree()
+        return True
+
+    def _is_menu(self, box: HtmlElement) -> bool:
+        share = self._shares.get(box)
+        return share is not None and 0 < MENU_SHARE * share.shown <= share.linked
 
     def _is_around(self, box: HtmlElement, *, within: bool) -> bool:
         share = self._shares[box]

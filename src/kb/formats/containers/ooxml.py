@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kb.api.errors import Unreadable
 from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive
+from kb.formats.extracted import Attachment
 from kb.formats.text.dates import first_date
 from kb.formats.text.titles import meaningful
 
@@ -26,6 +27,7 @@ _TEMPLATES: Final = {
     *("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2006-08-16T00:00:00Z", "2006-09-16T00:00:00Z"),
     *("2015-06-05T18:17:20Z", "2015-06-05T18:19:34Z"),
 }
+_DOCUMENTS: Final = {".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xlsb", ".odt", ".ods", ".odp", ".pdf"}
 
 
 class Relation(NamedTuple):
@@ -61,6 +63,17 @@ class Package(Archive):
     def related_xml(self, part: str, kind: str) -> Iterator[etree._Element]:
         """Yield the roots of those parts."""
         return (root for name in self.related(part, kind) if (root := self.xml(name)) is not None)
+
+    def embedded(self, part: str) -> tuple[list[Attachment], int]:
+        """Return the documents that stand in `part` as objects, and how many other objects stand there."""
+        files, objects = list[Attachment](), 0
+        for relation in {each.target: each for each in self.relations(part)}.values():
+            name = posixpath.basename(relation.target)
+            if relation.kind == "package" and posixpath.splitext(name.lower())[1] in _DOCUMENTS:
+                files.append(Attachment(name, self.read(relation.target) or b""))
+            elif relation.kind in {"package", "oleObject"}:
+                objects += 1
+        return files, objects
 
     def properties(self) -> Properties:
         """Return what the document says of itself; its date is when it was created, else when it was changed last."""

@@ -15,7 +15,7 @@ from kb.api.errors import Unreadable
 from kb.formats.opaque import SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MAX_UNPACKED: Final = 512 * 1024 * 1024
 MAX_PICTURE: Final = 32 * 1024 * 1024
@@ -72,6 +72,39 @@ class Archive:
             raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
         except RuntimeError as error:
             raise Unreadable(_ENCRYPTED) from error
+
+    def blocks(self, name: str, size: int) -> Iterator[bytes]:
+        """Yield a part in blocks, without keeping it.
+
+        Raises:
+            Unreadable: it is damaged or encrypted.
+        """
+        try:
+            with self._zip.open(name) as part:
+                while block := part.read(size):
+                    yield block
+        except _DAMAGE as error:
+            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
+        except (RuntimeError, KeyError) as error:
+            raise Unreadable(_ENCRYPTED) from error
+
+    def elements(self, name: str, local: str) -> Iterator[etree._Element]:
+        """Yield the elements of a part that have this local name one by one, without keeping them.
+
+        Raises:
+            Unreadable: the part is damaged.
+        """
+        try:
+            with self._zip.open(name) as part:
+                for _, element in etree.iterparse(
+                    part, tag=f"{{*}}{local}", resolve_entities=False, no_network=True, huge_tree=False
+                ):
+                    yield element
+                    element.clear(keep_tail=False)
+                    while element.getprevious() is not None:
+                        del element.getparent()[0]
+        except _DAMAGE as error:
+            raise Unreadable(f"the document is damaged: {name} in it cannot be read") from error
 
     def picture(self, name: str) -> Callable[[], bytes] | None:
         """Return what reads a part, if it is a picture that was not asked for before."""

@@ -13,24 +13,46 @@ from kb.formats.text.encoding import decode
 from kb.formats.text.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def read(data: bytes) -> Extracted:
     """Read a table of values; one that breaks the rules of CSV is read as the text it is."""
     content = decode(data)
-    text = TextBuilder()
     try:
         if references := read_references(content):
             return references
         comments, table = _parts(content)
-        for comment in comments:
-            text.line(comment)
-        text.blank()
-        write_table(text, _rows(table), level=1)
+        try:
+            return _table(comments, _whole(_rows(table), table))
+        except _Unclosed:
+            return _table(comments, _rows(table, has_quotes=False))
     except csv.Error:
         return Extracted.of_text(content)
+
+
+class _Unclosed(Exception):
+    """A quotation mark opens a value that never ends: it is a mark like any other, such as that for inches."""
+
+
+def _table(comments: Iterable[str], rows: Iterable[list[str]]) -> Extracted:
+    text = TextBuilder()
+    for comment in comments:
+        text.line(comment)
+    text.blank()
+    write_table(text, rows, level=1)
     return text.build()
+
+
+def _whole(rows: Iterable[list[str]], table: str) -> Iterator[list[str]]:
+    """Yield rows; the last raises `_Unclosed` if it holds what should be other rows."""
+    last: list[str] = []
+    for row in rows:
+        yield last
+        last = row
+    if last and "\n" in last[-1].rstrip() and not table.rstrip().endswith('"'):
+        raise _Unclosed
+    yield last
 
 
 def _parts(content: str) -> tuple[list[str], str]:
@@ -53,8 +75,8 @@ def _names_columns(comment: str, table: str) -> bool:
     return len(names) == len(values) > 1 and not is_prose
 
 
-def _rows(content: str) -> Iterator[list[str]]:
+def _rows(content: str, *, has_quotes: bool = True) -> Iterator[list[str]]:
     first, _, rest = content.partition("\n")
     if first.lower().startswith("sep=") and len(first) == len("sep=;"):  # a line that Excel writes and hides
-        return parsed(rest, first[-1])
-    return parsed(content, delimiter_of(content))
+        return parsed(rest, first[-1], has_quotes=has_quotes)
+    return parsed(content, delimiter_of(content), has_quotes=has_quotes)

@@ -1,36 +1,57 @@
 """Word documents (.docx, .docm, .dotx): the body in order, then notes and comments, then headers and footers once.
 
-Insertions under revision are read, deletions are not.
+The body is read as Word shows it once all revisions are accepted: with the numbers that Word counts itself, and with the
+files that are shown as part of it (`altChunk`).
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
+from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import attribute, local_name
+from kb.formats.detect import detect
+from kb.formats.readers.docx_numbering import BULLET, Item, Numbering
+from kb.formats.readers.drawing import write_drawn
+from kb.formats.readers.eml import bodies as mail_bodies
+from kb.formats.readers.html import decode_html, expanded, write_fragment
+from kb.formats.readers.mail import write_body
 from kb.formats.readers.omml import linear
+from kb.formats.registry import reader_of
 from kb.formats.text.builder import TextBuilder
+from kb.formats.text.clauses import write_clause
 from kb.formats.text.encoding import one_line
 from kb.formats.text.margins import write_margins
+from kb.formats.text.symbols import symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lxml import etree
 
-    from kb.formats.extracted import Extracted
+    from kb.formats.extracted import Attachment, Extracted
 
 # Elements that only wrap others. Of AlternateContent's two versions of the same thing, Choice is the one.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
 _INLINE: Final = {"r", "hyperlink", "fldSimple", "dir", "bdo", "ruby", "rubyBase", "oMathPara"}
-_CHARACTERS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_CHARACTERS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _HEADING_NAME: Final = re.compile(r"(?i)heading ?([1-9])")
 _TITLE: Final = 0
 _BODY_TEXT: Final = 10
+_CHART: Final = 30  # deeper than any clause
+_DEEPEST: Final = 8
 _NOTES: Final = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
+
+_NO_CHUNK: Final = "a part of the document is missing, or of a kind that Word does not show"
+_MOST_CHUNKS: Final = 1000
+_DEEPEST_CHUNK: Final = 4
+_HEADERS: Final = re.compile(rb"(?i)\s*(?:mime-version|content-[a-z-]+|from|subject|date|x-[a-z-]+):")
 
 
 def read(data: bytes) -> Extracted:
@@ -39,19 +60,42 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the package is damaged, encrypted or too large.
     """
+    text = TextBuilder()
+    chunks = _Chunks()
+    title, date = _write_document(data, text, chunks)
+    return replace(text.build(title, date), attachments=tuple(chunks.files))
+
+
+def _write_document(data: bytes, text: TextBuilder, chunks: _Chunks) -> Properties:
+    """Write a document, and return its title, which may be its first heading, and its date."""
     package = Package(data)
     main = package.main_part()
-    writer = _Writer(_Styles(_first_part(package, main, "styles")), package, main)
+    styles = _Styles(_first_part(package, main, "styles"))
+    numbering = Numbering(_first_part(package, main, "numbering"), styles.numbers)
+    writer = _Writer(styles, numbering, package, main, text, chunks)
     root = package.xml(main)
     for body in root if root is not None else ():
         writer.blocks(body)
     title, date = package.properties()
-    title = title or writer.text.opening_title()
+    title = title or text.opening_title()
     for kind, heading in _NOTES.items():
         writer.notes(heading, _first_part(package, main, kind))
     margins = (root for kind in ("header", "footer") for root in package.related_xml(main, kind))
-    write_margins(writer.text, chain.from_iterable(map(_paragraphs, margins)))
-    return writer.text.build(title, date)
+    write_margins(text, chain.from_iterable(map(_paragraphs, margins)))
+    files, objects = package.embedded(main)
+    chunks.files += files
+    if objects:
+        text.omit("objects", objects)
+    return Properties(title, date)
+
+
+@dataclass(slots=True)
+class _Chunks:
+    """How many files may still be shown as part of a document, how deep they are inside each other, and other files."""
+
+    left: int = _MOST_CHUNKS
+    depth: int = 0
+    files: list[Attachment] = field(default_factory=list)
 
 
 def _first_part(package: Package, main: str, kind: str) -> etree._Element | None:
@@ -70,7 +114,8 @@ def _children(element: etree._Element) -> Iterator[tuple[str, etree._Element]]:
 
 class _Style(NamedTuple):
     level: int | None
-    is_list: bool = False
+    number: str | None = None  # of the list, "0" is none
+    depth: str | None = None  # in the list
     based_on: str | None = None
 
 
@@ -80,36 +125,49 @@ class _Styles:
     def __init__(self, root: etree._Element | None) -> None:
         styles = root.iterfind("{*}style") if root is not None else ()
         self._styles = {attribute(style, "styleId"): _style(style) for style in styles}
+        self.numbers = {name: style.number for name, style in self._styles.items() if name and style.number}
 
     def level(self, paragraph: etree._Element) -> int | None:
         """Return the heading level of a paragraph, 0 for the document's title, or None."""
         own = _outline_level(paragraph)
-        levels = [own, *(style.level for style in self._chain(paragraph))]
+        levels = [own, *(style.level for _, style in self._chain(paragraph))]
         level = next((level for level in levels if level is not None), _BODY_TEXT)
         return level if level < _BODY_TEXT else None
 
-    def is_list(self, paragraph: etree._Element) -> bool:
-        """Return whether a paragraph is an item of a list."""
-        number = attribute(paragraph.find("{*}pPr/{*}numPr/{*}numId"), "val")
-        return number != "0" if number else any(style.is_list for style in self._chain(paragraph))
+    def item(self, paragraph: etree._Element, numbering: Numbering) -> Item | None:
+        """Return which item of which list a paragraph is, if it is one."""
+        number, depth = _list_of(paragraph)
+        for name, style in () if number and depth else self._chain(paragraph):
+            if number is None and style.number:
+                number, depth = style.number, depth or style.depth or str(numbering.level_of_style(style.number, name))
+            depth = depth or style.depth
+        if not number or number == "0":
+            return None
+        return Item(number, min(int(depth), _DEEPEST) if depth and depth.isdecimal() else 0)
 
-    def _chain(self, paragraph: etree._Element) -> Iterator[_Style]:
+    def _chain(self, paragraph: etree._Element) -> Iterator[tuple[str, _Style]]:
         name = attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")
         seen: set[str] = set()
         while name and name not in seen:
             seen.add(name)
             style = self._styles.get(name) or _Style(_named_level(name))
-            yield style
+            yield name, style
             name = style.based_on
 
 
 def _style(style: etree._Element) -> _Style:
     named = _named_level(attribute(style.find("{*}name"), "val") or "")
-    return _Style(
-        named if named is not None else _outline_level(style),
-        style.find("{*}pPr/{*}numPr") is not None,
-        attribute(style.find("{*}basedOn"), "val"),
-    )
+    number, depth = _list_of(style)
+    based_on = attribute(style.find("{*}basedOn"), "val")
+    return _Style(named if named is not None else _outline_level(style), number, depth, based_on)
+
+
+def _list_of(owner: etree._Element) -> tuple[str | None, str | None]:
+    """Return the list that a paragraph or a style names, and how deep in it."""
+    numbers = owner.find("{*}pPr/{*}numPr")
+    if numbers is None:
+        return None, None
+    return attribute(numbers.find("{*}numId"), "val"), attribute(numbers.find("{*}ilvl"), "val")
 
 
 def _named_level(name: str) -> int | None:
@@ -126,73 +184,141 @@ def _outline_level(owner: etree._Element) -> int | None:
 
 
 class _Writer:
-    def __init__(self, styles: _Styles, package: Package, part: str) -> None:
-        self.text = TextBuilder()
+    def __init__(
+        self, styles: _Styles, numbering: Numbering, package: Package, part: str, text: TextBuilder, chunks: _Chunks
+    ) -> None:
+        self._text = text
         self._styles = styles
+        self._numbering = numbering
         self._package = package
-        self._targets = {relation.id: relation.target for relation in package.relations(part)}
+        self._part = part
+        self._relations = {relation.id: relation for relation in package.relations(part)}
+        self._chunks = chunks
+        self._carried = ""  # of paragraphs whose end was deleted: the next one goes on from it
 
     def blocks(self, container: etree._Element) -> None:
-        """Write the paragraphs and tables of `container`."""
+        """Write the paragraphs and tables of `container`, and the files that are shown between them."""
         for name, child in _children(container):
             if name == "p":
                 self._paragraph(child)
             elif name == "tbl":
                 self._table(child)
+            elif name == "altChunk":
+                self._chunk(child)
 
     def notes(self, heading: str, part: etree._Element | None) -> None:
         """Write the footnotes, endnotes or comments under a heading of their own."""
         notes = [_note(note) for note in part if attribute(note, "type") is None] if part is not None else []
         if any(notes):
-            self.text.heading(1, heading)
+            self._text.heading(1, heading)
         for note in filter(None, notes):
-            self.text.line(f"- {note}")
+            self._text.line(f"- {note}")
 
     def _paragraph(self, paragraph: etree._Element) -> None:
-        text = _inline(paragraph).strip()
-        level = self._styles.level(paragraph)
-        if text and level is not None:
-            self.text.heading(level, text)
-        elif text and self._styles.is_list(paragraph):
-            self.text.line(f"{_indent(paragraph)}- {text}")
-        elif text:
-            self.text.paragraph(text)
+        text = self._carried + _inline(paragraph)
+        is_joined = paragraph.find("{*}pPr/{*}rPr/{*}del") is not None
+        self._carried = text if is_joined else ""
+        if not is_joined:
+            self._write(paragraph, text.strip())
         for box in _text_boxes(paragraph):
             self.blocks(box)
-        self._pictures(paragraph)
+        self._drawings(paragraph)
 
-    def _pictures(self, element: etree._Element) -> None:
-        for picture in element.iter("{*}blip", "{*}imagedata"):
-            relation = attribute(picture, "embed") or attribute(picture, "id") or ""
-            self.text.picture(self._package.picture(self._targets.get(relation, "")))
+    def _write(self, paragraph: etree._Element, text: str) -> None:
+        level, item = self._styles.level(paragraph), self._styles.item(paragraph, self._numbering)
+        mark = self._numbering.mark(item) if item else ""
+        if not text:
+            return
+        if level is not None:
+            self._text.heading(level, text if mark == BULLET else f"{mark} {text}".lstrip())
+        elif item and mark and self._numbering.is_clause(item):
+            write_clause(self._text, item.level, mark, text)
+        elif item:
+            self._text.line(f"{'  ' * item.level}{f'{mark} {text}'.lstrip()}")
+        else:
+            self._text.paragraph(text)
+
+    def _drawings(self, element: etree._Element) -> None:
+        """Write what is drawn: words bent to a shape, charts, diagrams; pictures may have words, too."""
+        for drawn in element.iter("{*}blip", "{*}imagedata", "{*}textpath", "{*}graphicData"):
+            name = local_name(drawn)
+            if name == "textpath":
+                self._text.paragraph(attribute(drawn, "string") or "")
+            elif name == "graphicData":
+                for child in drawn:
+                    for relation in filter(None, map(self._relations.get, child.attrib.values())):
+                        write_drawn(relation, self._package, self._text, level=_CHART)
+            else:
+                found = self._relations.get(attribute(drawn, "embed") or attribute(drawn, "id") or "")
+                self._text.picture(self._package.picture(found.target if found else ""))
 
     def _table(self, table: etree._Element) -> None:
-        self.text.blank()
+        self._text.blank()
         is_layout = any(self._is_layout(cell) for cell in table.iter("{*}tc"))
-        for row in (child for name, child in _children(table) if name == "tr"):
+        rows = (child for name, child in _children(table) if name == "tr")
+        for row in (row for row in rows if row.find("{*}trPr/{*}del") is None):
             cells = [child for name, child in _children(row) if name == "tc"]
             if is_layout or len(cells) == 1:
                 for cell in cells:
                     self.blocks(cell)
-            elif any(values := [_cell(cell) for cell in cells]):
-                self.text.line(" | ".join(values))
-        self._pictures(table)
-        self.text.blank()
+            elif any(values := [self._cell(cell) for cell in cells]):
+                self._text.line(" | ".join(values))
+        self._drawings(table)
+        self._text.blank()
 
     def _is_layout(self, cell: etree._Element) -> bool:
         """Return whether a cell holds a part of the document rather than a value."""
         return any(
-            name == "tbl" or (name == "p" and self._styles.level(child) is not None) for name, child in _children(cell)
+            name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
+            for name, child in _children(cell)
         )
 
+    def _cell(self, cell: etree._Element) -> str:
+        return one_line(" ".join(self._numbered(cell)))
 
-def _indent(paragraph: etree._Element) -> str:
-    depth = attribute(paragraph.find("{*}pPr/{*}numPr/{*}ilvl"), "val") or ""
-    return "  " * min(int(depth), 8) if depth.isdecimal() else ""
+    def _numbered(self, cell: etree._Element) -> Iterator[str]:
+        """Yield the paragraphs of a cell with their numbers, which may be all that they show."""
+        for name, child in _children(cell):
+            if name != "p":
+                continue
+            item = self._styles.item(child, self._numbering)
+            mark = self._numbering.mark(item) if item else ""
+            yield f"{'' if mark == BULLET else mark} {_inline(child)}"
+            for box in _text_boxes(child):
+                yield from _paragraphs(box)
 
+    def _chunk(self, chunk: etree._Element) -> None:
+        """Write a file that is shown in the place of an element."""
+        relation = self._relations.get(attribute(chunk, "id") or "")
+        self._text.blank()
+        try:
+            if relation is None or relation.target == self._part or not self._chunks.left:
+                raise Unreadable(_NO_CHUNK)
+            self._chunks.left -= 1
+            self._write_chunk(self._package.read(relation.target) or b"", relation.target)
+        except Unreadable:
+            self._text.omit("parts")
+        self._text.blank()
 
-def _cell(cell: etree._Element) -> str:
-    return one_line(" ".join(_paragraphs(cell)))
+    def _write_chunk(self, data: bytes, name: str) -> None:
+        if _HEADERS.match(data):
+            for body in mail_bodies(data):
+                write_body(body, self._text)
+            return
+        doc_type = detect(data, name)
+        if doc_type == "html":
+            write_fragment(expanded(decode_html(data)), self._text, below=0)
+        elif doc_type == "docx" and self._chunks.depth < _DEEPEST_CHUNK:
+            self._chunks.depth += 1
+            try:
+                _write_document(data, self._text, self._chunks)
+            finally:
+                self._chunks.depth -= 1
+        elif doc_type in {"rtf", "text"}:
+            for line in import_module(reader_of(doc_type, "")).read(data).text.strip("\n").split("\n"):
+                self._text.line(line)
+        else:
+            raise Unreadable(_NO_CHUNK)
 
 
 def _note(note: etree._Element) -> str:
@@ -225,6 +351,23 @@ def _pieces(element: etree._Element) -> Iterator[str]:
             yield _CHARACTERS[name]
         elif name in _INLINE:
             yield from _pieces(child)
+        elif name == "sym":
+            yield symbol(attribute(child, "font") or "", attribute(child, "char") or "")
+        elif name == "fldChar":
+            yield _chosen(child)
+
+
+def _chosen(field: etree._Element) -> str:
+    """Return what a field of a form shows that stands in no text: the chosen entry of a list, a box ticked or not."""
+    if (entries := field.find("{*}ffData/{*}ddList")) is not None:
+        chosen = attribute(entries.find("{*}result"), "val") or attribute(entries.find("{*}default"), "val") or "0"
+        names = [attribute(entry, "val") or "" for entry in entries.iterfind("{*}listEntry")]
+        return names[int(chosen)] if chosen.isdecimal() and int(chosen) < len(names) else ""
+    if (box := field.find("{*}ffData/{*}checkBox")) is not None:
+        state = box.find("{*}checked")
+        state = box.find("{*}default") if state is None else state
+        return "☒" if state is not None and attribute(state, "val") not in {"0", "false"} else "☐"
+    return ""
 
 
 def _text_boxes(element: etree._Element) -> Iterator[etree._Element]:

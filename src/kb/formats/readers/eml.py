@@ -91,6 +91,13 @@ def read(data: bytes) -> Extracted:
     return render(mail)
 
 
+def bodies(data: bytes) -> list[Body]:
+    """Return what a message says, without its headers and the files in it, such as a page that a browser saved."""
+    mail = Mail({})
+    _collect(message_from_bytes(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n"), policy=POLICY), mail)
+    return [body for body in mail.bodies if body]
+
+
 def header_text(message: Message, name: str) -> str:
     """Return what the headers of this name say."""
     values = (value for key, value in message.raw_items() if key.lower() == name.lower())

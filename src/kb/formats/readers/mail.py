@@ -101,7 +101,7 @@ def render(mail: Mail) -> Extracted:
     _write_header("Attachments without text", ", ".join(mail.textless), text)
     for body in bodies:
         text.blank()
-        _write(body, text)
+        write_body(body, text)
     for picture in mail.pictures:
         text.picture(partial(bytes, picture.data), picture.filename)
     subject = one_line(clean(mail.headers.get("Subject", ""))) or None
@@ -126,7 +126,8 @@ def _write_header(name: str, value: str, text: TextBuilder) -> None:
         text.line(f"{name}: {line}")
 
 
-def _write(body: Body, text: TextBuilder) -> None:
+def write_body(body: Body, text: TextBuilder) -> None:
+    """Add what a part of a message says."""
     if body.kind == "html":
         write_fragment(expanded(body.text), text, below=0)
     else:

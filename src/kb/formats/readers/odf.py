@@ -5,21 +5,25 @@ Deletions under revision are left out.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.containers.properties import Properties
 from kb.formats.containers.zip import Archive, attribute, local_name
+from kb.formats.readers.odf_numbering import BULLET, Counting, Numbering
 from kb.formats.text.builder import TextBuilder, paged
+from kb.formats.text.clauses import write_clause
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import one_line
+from kb.formats.text.layout import Box, around, in_reading_order
 from kb.formats.text.margins import write_margins
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml import etree
 
@@ -30,10 +34,23 @@ _UNSEEN: Final = {
     *("settings", "table-header-columns", "table-column", "date-time-decl", "footer-decl", "header-decl"),
 }
 _CHARACTERS: Final = {"tab": "\t", "line-break": "\n"}
-_BESIDE: Final = {"note", "annotation", "frame", "text-box", "custom-shape", "ruby-text", *_UNSEEN}
+_SHAPES: Final = {
+    *("text-box", "custom-shape", "rect", "ellipse", "circle", "line", "polygon", "polyline", "path", "connector"),
+    *("caption", "regular-polygon", "measure"),
+}
+_BESIDE: Final = {"note", "annotation", "frame", "ruby-text", "g", *_SHAPES, *_UNSEEN}
+_TEXTS: Final = {"p", "h", "list", "table"}
+_HANGING: Final = (
+    *("{*}note-body", "{*}annotation", "{*}image", "{*}object"),
+    *(f"{{*}}{name}" for name in sorted(_SHAPES)),
+)
 _SPACES: Final = re.compile(r"[ \t\r\n]+")
+_LENGTH: Final = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
+_UNITS: Final = {"cm": 28.35, "mm": 2.835, "in": 72.0, "pc": 12.0, "px": 0.75}
+_TRANSLATED: Final = re.compile(r"translate\s*\(\s*([^\s,()]{1,30})[\s,]+([^\s,()]{1,30})\s*\)")
 _TITLE: Final = 0
-_TABLE: Final = 9
+_TABLE: Final = 30  # deeper than any clause
+_DEEPEST: Final = 8
 _SLIDE: Final = 1
 
 
@@ -54,17 +71,22 @@ def read(data: bytes) -> Extracted:
     if local_name(body) == "presentation":
         slides = [_slide(page, archive) for page in body.iterfind("{*}page")]
         return paged(title or (slides[0].opening_title() if slides else None), slides, date)
-    writer = _Writer(_title_styles(content), archive)
+    styles = archive.xml("styles.xml")
+    numbering = Numbering([content, styles] if styles is not None else [content])
+    writer = _Writer(_title_styles(content), archive, numbering)
     writer.blocks(body)
     title = title or writer.text.opening_title()
     writer.notes()
-    write_margins(writer.text, _margins(archive))
+    write_margins(writer.text, _margins(styles))
     return writer.text.build(title, date)
 
 
 def properties(archive: Archive) -> Properties:
     """Return what a document says of itself; its date is when it was created, else when it was changed last."""
-    meta = archive.xml("meta.xml")
+    try:
+        meta = archive.xml("meta.xml")
+    except Unreadable:  # the text is there without it
+        meta = None
     if meta is None:
         return Properties()
     dates = (meta.findtext(f"{{*}}meta/{{*}}{name}") for name in ("creation-date", "date"))
@@ -78,18 +100,43 @@ def _title_styles(content: etree._Element) -> set[str]:
     return {"Title", *filter(None, derived)}
 
 
-def _margins(archive: Archive) -> Iterator[str]:
+def _margins(styles: etree._Element | None) -> Iterator[str]:
     """Yield the lines of the headers and footers that are shown."""
-    styles = archive.xml("styles.xml")
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
             yield from _paragraphs(part)
 
 
+def text_lines(container: etree._Element) -> list[str]:
+    """Return the paragraphs in an element that say anything, each on one line."""
+    return [*filter(None, map(one_line, _paragraphs(container)))]
+
+
+def chart_of(archive: Archive, drawn: etree._Element) -> etree._Element | None:
+    """Return the chart that an object shows, if it is one."""
+    root = _object(archive, drawn)
+    return root.find("{*}body/{*}chart/{*}chart") if root is not None else None
+
+
+def chart_titles(chart: etree._Element) -> list[str]:
+    """Return what stands above a chart, below it, and at its axes."""
+    places = ("{*}title", "{*}subtitle", "{*}footer", "{*}plot-area/{*}axis/{*}title")
+    return [line for place in places for title in chart.iterfind(place) for line in text_lines(title)]
+
+
+def _object(archive: Archive, drawn: etree._Element) -> etree._Element | None:
+    """Return the root of what an object shows; None where that is not XML in the file."""
+    name = posixpath.normpath(f"{attribute(drawn, 'href') or ''}/content.xml")
+    try:
+        return archive.xml(name)
+    except Unreadable:
+        return None
+
+
 def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
     """Return a slide: its title, the other frames, the notes."""
-    writer = _Writer(set(), archive)
-    frames = [child for child in page if local_name(child) != "notes"]
+    writer = _Writer(set(), archive, Numbering([]))
+    frames = in_reading_order([child for child in page if local_name(child) != "notes"], _box)
     for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
         if attribute(frame, "class") == "title":
             title = one_line(" ".join(_inline(paragraph) for paragraph in frame.iter("{*}p")))
@@ -105,14 +152,32 @@ def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
     return writer.text
 
 
+def _box(shape: etree._Element) -> Box | None:
+    """Return where a shape of a slide stands; a group of shapes is where they are."""
+    if local_name(shape) == "g":
+        return around(filter(None, map(_box, shape)))
+    x, y, width, height = (_points(attribute(shape, name)) for name in ("x", "y", "width", "height"))
+    if x is None and (moved := _TRANSLATED.search(attribute(shape, "transform") or "")):
+        x, y = _points(moved[1]), _points(moved[2])
+    if x is None and (ends := [_points(attribute(shape, name)) for name in ("x1", "y1")])[0] is not None:
+        x, y = ends
+    return Box(x, y, width or 0.0, height or 0.0) if x is not None and y is not None else None
+
+
+def _points(length: str | None) -> float | None:
+    found = _LENGTH.fullmatch(length or "")
+    return float(found[1]) * _UNITS.get(found[2], 1.0) if found else None
+
+
 class _Writer:
-    def __init__(self, title_styles: set[str], archive: Archive) -> None:
+    def __init__(self, title_styles: set[str], archive: Archive, numbering: Numbering) -> None:
         self.text = TextBuilder()
+        self._numbering = numbering
         self._archive = archive
         self._title_styles = title_styles
         self._notes: list[tuple[str, str]] = []
 
-    def blocks(self, container: etree._Element, depth: int = 0) -> None:
+    def blocks(self, container: Iterable[etree._Element], depth: int = 0) -> None:
         """Write what stands in `container`, `depth` lists deep."""
         for child in container:
             name = local_name(child)
@@ -121,13 +186,16 @@ class _Writer:
             elif name == "p":
                 self._paragraph(child, depth)
             elif name == "list":
-                self._list(child, depth + 1)
+                self._list(child, depth + 1, self._numbering.begin(child))
             elif name == "table":
                 self._table(child)
             elif name not in _UNSEEN:
                 if name == "image":
                     self._picture(child)
-                self.blocks(child, depth)  # what stands on a picture, too
+                elif name == "object":
+                    self._embedded(child)
+                inner = in_reading_order(list(child), _box) if name == "g" else child
+                self.blocks(inner, depth)  # what stands on a picture, too
 
     def notes(self) -> None:
         """Write the footnotes and comments under headings of their own."""
@@ -138,10 +206,13 @@ class _Writer:
             for note in notes:
                 self.text.line(f"- {note}")
 
-    def _heading(self, heading: etree._Element) -> None:
+    def _heading(self, heading: etree._Element, number: str | None = None) -> None:
+        """Write a heading, with its number in a list if it is an item of one."""
         level = attribute(heading, "outline-level") or ""
+        depth = int(level) if level.isdecimal() else 1
+        number = self._numbering.heading(heading, depth) if number is None else number
         if title := _inline(heading).strip():
-            self.text.heading(int(level) if level.isdecimal() else 1, title)
+            self.text.heading(depth, title if number == BULLET else f"{number} {title}".lstrip())
         self._beside(heading)
 
     def _paragraph(self, paragraph: etree._Element, depth: int) -> None:
@@ -156,33 +227,63 @@ class _Writer:
 
     def _beside(self, paragraph: etree._Element) -> None:
         """What hangs on a paragraph without being part of its line: notes, comments, text frames, pictures."""
-        for element in paragraph.iter("{*}note-body", "{*}annotation", "{*}text-box"):
+        for element in paragraph.iter(*_HANGING):
             name = local_name(element)
-            if name == "text-box":
-                self.blocks(element)
+            if name == "image":
+                self._picture(element)
+            elif name == "object":
+                self._embedded(element)
+            elif name in _SHAPES:
+                self.blocks(each for each in element if local_name(each) in _TEXTS)
             else:
                 kind = "Footnotes" if name == "note-body" else "Comments"
                 self._notes.append((kind, one_line(" ".join(_paragraphs(element)))))
-        for image in paragraph.iter("{*}image"):
-            self._picture(image)
+
+    def _embedded(self, drawn: etree._Element) -> None:
+        """Write an object that is kept in a file of its own: a chart as the table it was drawn from, or an equation."""
+        root = _object(self._archive, drawn)
+        chart = root.find("{*}body/{*}chart/{*}chart") if root is not None else None
+        if chart is not None:
+            for title in chart_titles(chart):
+                self.text.line(title)
+            for table in chart.iterfind("{*}table"):
+                self._table(table)
+        elif root is not None and local_name(root) == "math":
+            written = root.findtext(".//{*}annotation")
+            self.text.line(one_line(written or "".join(root.itertext())))
+        else:
+            self.text.omit("objects")
 
     def _picture(self, image: etree._Element) -> None:
         self.text.picture(self._archive.picture(attribute(image, "href") or ""))
 
-    def _list(self, items: etree._Element, depth: int) -> None:
+    def _list(self, items: etree._Element, depth: int, counting: Counting, style: str = "") -> None:
+        style = attribute(items, "style-name") or style or counting.style
         for item in items:
+            mark = self._numbering.mark(counting, style, depth, item) if _holds_words(item) else ""
             for child in item:
                 name = local_name(child)
                 if name == "list":
-                    self._list(child, depth + 1)
-                elif name in {"p", "h"}:
-                    if text := one_line(_inline(child)):
-                        self.text.line(f"{'  ' * min(depth - 1, 8)}- {text}")
-                    self._beside(child)
+                    self._list(child, depth + 1, counting, style)
+                elif name == "h":
+                    self._heading(child, mark)
+                    mark = ""
+                elif name == "p":
+                    self._item(child, depth, mark, is_clause=self._numbering.is_clause(style, depth))
+                    mark = ""
                 else:
                     self.blocks(child, depth)
         if depth == 1:
             self.text.blank()
+
+    def _item(self, paragraph: etree._Element, depth: int, mark: str, *, is_clause: bool) -> None:
+        """Write a paragraph of a list; only the first of an item has a mark."""
+        if text := one_line(_inline(paragraph)):
+            if is_clause and mark not in {"", BULLET}:
+                write_clause(self.text, min(depth - 1, _DEEPEST), mark, text)
+            else:
+                self.text.line(f"{'  ' * min(depth - 1, _DEEPEST)}{f'{mark} {text}'.lstrip()}")
+        self._beside(paragraph)
 
     def _table(self, table: etree._Element) -> None:
         self.text.blank()
@@ -193,6 +294,11 @@ class _Writer:
                 self.blocks(cell)
         else:
             write_table(self.text, [[" ".join(_paragraphs(cell)) for cell in row] for row in cells], level=_TABLE)
+
+
+def _holds_words(item: etree._Element) -> bool:
+    """Return whether an item has a line of its own, and not only another list in it."""
+    return any(local_name(child) in {"p", "h"} for child in item)
 
 
 def _paragraphs(container: etree._Element) -> Iterator[str]:

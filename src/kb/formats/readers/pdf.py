@@ -15,6 +15,7 @@ from kb.api.errors import Unreadable
 from kb.api.job_errors import NO_OCR
 from kb.formats.extracted import Extracted, Scan, Section
 from kb.formats.opaque import Opaque
+from kb.formats.readers.pdf_files import FREE_ROOM, ROOM_RATIO, Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading
 from kb.formats.text.dates import first_date
@@ -43,6 +44,7 @@ class _Pdf(NamedTuple):
     pages: list[str]
     outline: list[Heading]  # each `start` is a page's index
     scans: list[int]  # indexes of pages, too
+    files: Files
 
 
 def read(data: bytes) -> Extracted:
@@ -52,12 +54,20 @@ def read(data: bytes) -> Extracted:
         Unreadable: the file is damaged or encrypted, or its pages hold no text.
     """
     with PDFIUM, opened(data) as document:
-        pdf = _content(document)
+        pdf = _content(document, Files(room=ROOM_RATIO * len(data) + FREE_ROOM))
     vocabulary = vocabulary_of(pdf.pages)
     pages = [join_words(page, vocabulary) for page in pdf.pages]
     paths = list(_paths(pdf.outline, len(pages)))
     scans = tuple(Scan(index + 1, paths[index]) for index in pdf.scans)
-    return Extracted(pdf.title, "".join(pages), tuple(_sections(pages, paths)), date=pdf.date, scans=scans)
+    return Extracted(
+        pdf.title,
+        "".join(pages),
+        tuple(_sections(pages, paths)),
+        tuple(pdf.files.found),
+        date=pdf.date,
+        scans=scans,
+        omitted=pdf.files.omitted(),
+    )
 
 
 def opened(data: bytes) -> pypdfium2.PdfDocument:
@@ -72,19 +82,25 @@ def opened(data: bytes) -> pypdfium2.PdfDocument:
         raise Unreadable(_REASONS.get(error.err_code, _DAMAGED)) from error
 
 
-def _content(document: pypdfium2.PdfDocument) -> _Pdf:
+def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:
     name, *dates = (_string(partial(document.get_metadata_value, key)) for key in ("Title", "CreationDate", "ModDate"))
     title = meaningful(name)
-    pages = [read_page(document, index, with_heading=index == 0 and title is None) for index in range(len(document))]
-    if not any(page and page.text for page in pages):
+    add_attached(document, files)
+    pages = [
+        read_page(document, index, files, with_heading=index == 0 and title is None) for index in range(len(document))
+    ]
+    if not (files.found or any(page and page.text for page in pages)):
         raise _no_text(document, pages)
     texts = [
         f"[page {number} is damaged and could not be read]" if page is None else page.text
         for number, page in enumerate(pages, start=1)
     ]
+    if files.found and texts:
+        names = ", ".join(file.filename for file in files.found)
+        texts[-1] = f"{texts[-1]}\nAttachments: {names}".lstrip()
     title = title or (pages[0].heading if pages[0] else None)
     scans = [index for index, page in enumerate(pages) if page and page.is_scan]
-    return _Pdf(title, first_date(*map(_iso, dates)), texts, list(_outline(document)), scans)
+    return _Pdf(title, first_date(*map(_iso, dates)), texts, list(_outline(document)), scans, files)
 
 
 def _iso(date: str) -> str:

@@ -12,6 +12,7 @@ from unicodedata import normalize
 import pypdfium2
 from pypdfium2 import raw
 
+from kb.formats.readers.pdf_files import Files, add_pinned
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.hyphens import BREAK
 from kb.formats.text.titles import names_chapter
@@ -28,6 +29,12 @@ _LONGEST_TITLE: Final = 200
 _LONGEST_STAMP: Final = 100  # characters that an archive or a court prints on each page of a scan
 _MUCH_OF_PAGE, _MOST_OF_PAGE = 0.4, 0.8
 _BLEED: Final = 2.0  # points that text may stand over the edge of its page
+_LINE_END: Final = re.compile(r"(?<=\S)( ?)\r\n( ?)(?=\S)")
+_ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")  # PDFium counts these twice
+_STEP: Final = 0.87  # of the larger letters' height at most is that of letters set higher or lower
+_OVERLAP, _IN_LINE = 0.25, 0.8
+_TOUCHING, _NEAR = 0.3, 1.3
+_BLANK: Final = 0.2
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f\uffff]")
 _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
@@ -41,23 +48,31 @@ class Page(NamedTuple):
     is_scan: bool = False
 
 
-def read_page(document: pypdfium2.PdfDocument, index: int, *, with_heading: bool = False) -> Page | None:
-    """Return a page, its heading only if that is asked for; None if the page is damaged."""
+def read_page(
+    document: pypdfium2.PdfDocument, index: int, files: Files, *, with_heading: bool = False
+) -> Page | None:
+    """Return a page, its heading only if that is asked for; None if the page is damaged.
+
+    The files that are pinned to it are added to `files`.
+    """
     try:
         with closing(document[index]) as page:
             box = _Box(*page.get_bbox())
+            comments = add_pinned(document, page, files)
             if not draw_annotations(page):
-                return _page(page, box, with_heading=with_heading)
+                return _page(page, box, comments, with_heading=with_heading)
         with closing(document[index]) as page:
-            return _page(page, box, with_heading=with_heading)
+            return _page(page, box, comments, with_heading=with_heading)
     except pypdfium2.PdfiumError:
         return None
 
 
-def _page(page: pypdfium2.PdfPage, box: _Box, *, with_heading: bool) -> Page:
+def _page(page: pypdfium2.PdfPage, box: _Box, comments: list[str], *, with_heading: bool) -> Page:
     with closing(page.get_textpage()) as text:
         shown = _visible_text(text, box)
-        return Page(shown, _heading(text, box) if with_heading else None, _is_scan(page, len(shown)))
+        heading = _heading(text, box) if with_heading else None
+        written = "\n".join(filter(None, (shown, *(f"Comment: {comment}" for comment in comments))))
+        return Page(written, heading, _is_scan(page, len(shown)))
 
 
 def _is_scan(page: pypdfium2.PdfPage, characters: int) -> bool:
@@ -123,7 +138,36 @@ def _visible_text(text: pypdfium2.PdfTextPage, box: _Box) -> str:
     """Return the text within the page's box: two pages that were cut from one spread share a content stream."""
     rects = (_Box(*text.get_rect(index)) for index in range(text.count_rects()))
     is_whole = box.is_empty() or all(map(box.holds, rects))
-    return tidy(text.get_text_range() if is_whole else _cropped(text, box))
+    return tidy(_in_lines(text) if is_whole else _cropped(text, box))
+
+
+def _in_lines(text: pypdfium2.PdfTextPage) -> str:
+    """Return the text of a page, without the line ends that PDFium sees before and after what is set higher or lower."""
+    written = text.get_text_range()
+    return written if _ASTRAL.search(written) else _LINE_END.sub(lambda found: _between(text, found), written)
+
+
+def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
+    """Return what stands between two lines: nothing or a blank where one goes on beside the other, maybe a step higher."""
+    index_of = raw.FPDFText_GetCharIndexFromTextIndex
+    before, after = (_loose_box(text, index_of(text, place)) for place in (end.start() - 1, end.end()))
+    if before is None or after is None:
+        return end[0]
+    heights = before.top - before.bottom, after.top - after.bottom
+    gap, overlap = after.left - before.right, min(before.top, after.top) - max(before.bottom, after.bottom)
+    is_step = min(heights) <= _STEP * max(heights)
+    is_beside = overlap >= (_OVERLAP if is_step else _IN_LINE) * min(heights)
+    if not is_beside or not -_TOUCHING <= gap / max(heights) <= _NEAR:
+        return end[0]
+    return " " if end[1] or end[2] or gap > _BLANK * max(heights) else ""
+
+
+def _loose_box(text: pypdfium2.PdfTextPage, index: int) -> _Box | None:
+    rect = raw.FS_RECTF()
+    if raw.FPDFText_GetCharAngle(text, index) or not raw.FPDFText_GetLooseCharBox(text, index, rect):
+        return None
+    box = _Box(rect.left, rect.bottom, rect.right, rect.top)
+    return None if box.is_empty() else box
 
 
 def _heading(text: pypdfium2.PdfTextPage, box: _Box) -> str | None:
@@ -145,11 +189,8 @@ def _heading(text: pypdfium2.PdfTextPage, box: _Box) -> str | None:
 
 def _height(text: pypdfium2.PdfTextPage, index: int, box: _Box) -> float:
     """Return how high a character stands, 0 for one that is turned or not on the page."""
-    rect = raw.FS_RECTF()
-    if raw.FPDFText_GetCharAngle(text, index) or not raw.FPDFText_GetLooseCharBox(text, index, rect):
-        return 0.0
-    place = _Box(rect.left, rect.bottom, rect.right, rect.top)
-    return rect.top - rect.bottom if box.is_empty() or box.holds(place.centre()) else 0.0
+    place = _loose_box(text, index)
+    return place.top - place.bottom if place and (box.is_empty() or box.holds(place.centre())) else 0.0
 
 
 def _cropped(text: pypdfium2.PdfTextPage, box: _Box) -> str:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name
-from kb.formats.readers.omml import linear
+from kb.formats.readers.drawing import inline, paragraphs, write_drawn
 from kb.formats.text.builder import TextBuilder, paged
 from kb.formats.text.encoding import one_line
+from kb.formats.text.layout import Box, in_reading_order
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from lxml import etree
 
-    from kb.formats.containers.ooxml import Relation
-    from kb.formats.extracted import Extracted
+    from kb.formats.extracted import Attachment, Extracted
 
 _TITLES: Final = {"title", "ctrTitle"}
 _FURNITURE: Final = {"dt", "ftr", "hdr", "sldNum", "sldImg"}
 _SLIDE: Final = 1
+_Places = dict[tuple[str, str], Box]
+_PLACE: Final = (("off", "x"), ("off", "y"), ("ext", "cx"), ("ext", "cy"))
 
 
 def read(data: bytes) -> Extracted:
@@ -33,9 +38,12 @@ def read(data: bytes) -> Extracted:
     """
     package = Package(data)
     main = package.main_part()
-    slides = [_Slide(package, name).render() for name in _slide_names(package, main)]
+    layouts: dict[str, _Places] = {}
+    slides = [_Slide(package, name, layouts) for name in _slide_names(package, main)]
+    texts = [slide.render() for slide in slides]
     title, date = package.properties()
-    return paged(title or (slides[0].opening_title() if slides else None), slides, date)
+    document = paged(title or (texts[0].opening_title() if texts else None), texts, date)
+    return replace(document, attachments=tuple(file for slide in slides for file in slide.files))
 
 
 def _slide_names(package: Package, main: str) -> Iterator[str]:
@@ -49,11 +57,13 @@ def _slide_names(package: Package, main: str) -> Iterator[str]:
 
 
 class _Slide:
-    def __init__(self, package: Package, name: str) -> None:
+    def __init__(self, package: Package, name: str, layouts: dict[str, _Places]) -> None:
+        self._layouts = layouts
         self._package = package
         self._targets = {relation.id: relation for relation in package.relations(name)}
         self._name = name
         self._text = TextBuilder()
+        self.files: Sequence[Attachment] = ()
 
     def render(self) -> TextBuilder:
         """Return the slide's text: its title first, wherever that stands among the shapes."""
@@ -61,16 +71,43 @@ class _Slide:
         tree = root.find("{*}cSld/{*}spTree") if root is not None else None
         if tree is not None:
             shapes = list(_shapes(tree))
-            for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
+            titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
+            others = [shape for shape in shapes if _placeholder(shape) not in _TITLES | _FURNITURE]
+            for shape in (*titles, *self._in_order(others)):
                 self._shape(shape)
         self._notes()
         self._comments()
+        self.files, objects = self._package.embedded(self._name)
+        if objects:
+            self._text.omit("objects", objects)
         return self._text
+
+    def _in_order(self, shapes: Sequence[etree._Element]) -> Iterator[etree._Element]:
+        """Yield the shapes of a slide one by one as people read them; those of a group stay together."""
+        for shape in in_reading_order(shapes, self._place) if len(shapes) > 1 else shapes:
+            if local_name(shape) == "grpSp":
+                yield from self._in_order(list(_shapes(shape)))
+            else:
+                yield shape
+
+    def _place(self, shape: etree._Element) -> Box | None:
+        """Return where a shape stands; one that fills a place of its layout stands there."""
+        return _box(shape) or self._places.get(_role(shape)) or self._places.get((_placeholder(shape), ""))
+
+    @cached_property
+    def _places(self) -> _Places:
+        """Where the slide's layout, and the master of that, have the places for texts."""
+        layout = next(self._package.related(self._name, "slideLayout"), "")
+        if layout not in self._layouts:
+            master = next(self._package.related(layout, "slideMaster"), "") if layout else ""
+            places = _places(self._package, master) if master else {}
+            self._layouts[layout] = places | (_places(self._package, layout) if layout else {})
+        return self._layouts[layout]
 
     def _shape(self, shape: etree._Element) -> None:
         role = _placeholder(shape)
         if role in _TITLES:
-            if title := one_line(" ".join(_paragraphs(shape))):
+            if title := one_line(" ".join(paragraphs(shape))):
                 self._text.heading(_SLIDE, title)
         elif role not in _FURNITURE:
             self._text.blank()
@@ -91,50 +128,64 @@ class _Slide:
     def _frame(self, frame: etree._Element) -> None:
         """What a graphic frame shows: a table, or a chart or diagram in a part of its own."""
         for table in frame.iterfind("{*}graphic/{*}graphicData/{*}tbl"):
-            rows = ([" ".join(_paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
+            rows = ([" ".join(paragraphs(cell)) for cell in row.iterfind("{*}tc")] for row in table.iterfind("{*}tr"))
             write_table(self._text, rows, level=_SLIDE + 1)
         for data in frame.iterfind("{*}graphic/{*}graphicData/*"):
             for relation in filter(None, map(self._targets.get, data.attrib.values())):
-                self._drawing(relation)
-
-    def _drawing(self, relation: Relation) -> None:
-        """What a part draws; embedded objects are parts that are no XML."""
-        if relation.kind not in {"chart", "diagramData"}:
-            return
-        root = self._package.xml(relation.target)
-        if root is not None and relation.kind == "chart":
-            _write_chart(root, self._text)
-        elif root is not None:
-            self._lines_of(root)
-
-    def _lines_of(self, root: etree._Element) -> None:
-        for line in _paragraphs(root):
-            if line.strip():
-                self._text.line(one_line(line))
+                write_drawn(relation, self._package, self._text, level=_SLIDE + 1)
 
     def _notes(self) -> None:
         for root in self._package.related_xml(self._name, "notesSlide"):
             bodies = [shape for shape in root.iter("{*}sp") if _placeholder(shape) not in _FURNITURE]
-            notes = [one_line(line) for body in bodies for line in _paragraphs(body)]
+            notes = [one_line(line) for body in bodies for line in paragraphs(body)]
             if any(notes):
                 self._text.paragraph("Notes:\n" + "\n".join(filter(None, notes)))
 
     def _comments(self) -> None:
         for root in self._package.related_xml(self._name, "comments"):
             for comment in root:
-                words = [element.text or "" for element in comment.iter("{*}text")] or list(_paragraphs(comment))
+                words = [element.text or "" for element in comment.iter("{*}text")] or list(paragraphs(comment))
                 if text := one_line(" ".join(words)):
                     self._text.line(f"Comment: {text}")
 
 
+def _places(package: Package, part: str) -> _Places:
+    """Return where a layout has its places, by their roles with their numbers and without."""
+    found: _Places = {}
+    root = package.xml(part)
+    for shape in root.iterfind("{*}cSld/{*}spTree/{*}sp") if root is not None else ():
+        if (box := _box(shape)) and _placeholder(shape) != "none":
+            found.setdefault(_role(shape), box)
+            found.setdefault((_placeholder(shape), ""), box)
+    return found
+
+
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
-    """Yield the shapes of a slide one by one, those in groups included."""
+    """Yield the shapes and groups of shapes that stand in `tree` itself."""
     for child in tree:
         name = local_name(child)
-        if name in {"grpSp", "AlternateContent", "Choice"}:
+        if name in {"AlternateContent", "Choice"}:
             yield from _shapes(child)
-        elif name in {"sp", "pic", "graphicFrame", "cxnSp"}:
+        elif name in {"sp", "pic", "graphicFrame", "cxnSp", "grpSp"}:
             yield child
+
+
+def _box(shape: etree._Element) -> Box | None:
+    """Return where a shape says that it stands; within a group all measure in the same way."""
+    place = next(chain(shape.iterfind("*/{*}xfrm"), shape.iterfind("{*}xfrm")), None)
+    if place is None:
+        return None
+    numbers = [attribute(place.find(f"{{*}}{part}"), name) or "" for part, name in _PLACE]
+    try:
+        return Box(*map(float, numbers))
+    except ValueError:
+        return None
+
+
+def _role(shape: etree._Element) -> tuple[str, str]:
+    """Return the role of a shape in its layout, and its number among those of the same role."""
+    found = next(shape.iterfind("*/{*}nvPr/{*}ph"), None)
+    return _placeholder(shape), attribute(found, "idx") or ""
 
 
 def _placeholder(shape: etree._Element) -> str:
@@ -145,49 +196,7 @@ def _placeholder(shape: etree._Element) -> str:
 
 def _lines(shape: etree._Element) -> Iterator[str]:
     for paragraph in shape.iterfind("{*}txBody/{*}p"):
-        if text := _inline(paragraph).strip():
+        if text := inline(paragraph).strip():
             depth = attribute(paragraph.find("{*}pPr"), "lvl") or ""
             level = min(int(depth), 8) if depth.isdecimal() else 0
             yield f"{'  ' * (level - 1)}- {text}" if level else text
-
-
-def _paragraphs(element: etree._Element) -> Iterator[str]:
-    for paragraph in element.iter("{*}p"):
-        yield _inline(paragraph)
-
-
-def _inline(paragraph: etree._Element) -> str:
-    return "".join(_pieces(paragraph))
-
-
-def _pieces(element: etree._Element) -> Iterator[str]:
-    for child in element:
-        name = local_name(child)
-        if name == "t":
-            yield child.text or ""
-        elif name == "br":
-            yield "\n"
-        elif name == "oMath":
-            yield one_line(linear(child))
-        elif name in {"r", "fld", "m", "oMathPara", "AlternateContent", "Choice"}:
-            yield from _pieces(child)
-
-
-def _write_chart(root: etree._Element, text: TextBuilder) -> None:
-    """A chart as the table it was drawn from: its title, then a row for each category."""
-    for title in root.iterfind("{*}chart/{*}title"):
-        text.line(one_line(" ".join(_paragraphs(title))))
-    series = list(root.iterfind("{*}chart/{*}plotArea/*/{*}ser"))
-    categories = next(filter(None, (_points(one, "cat", "xVal") for one in series)), {})
-    columns = [_points(one, "val", "yVal") for one in series]
-    indexes = sorted(set(categories).union(*columns))
-    names = ["", *(" ".join(_points(one, "tx").values()) for one in series)]
-    rows = ([categories.get(index, ""), *(column.get(index, "") for column in columns)] for index in indexes)
-    write_table(text, [names, *rows], level=_SLIDE + 1)
-
-
-def _points(series: etree._Element, *names: str) -> dict[int, str]:
-    """Return the values of a series by their number, as the file keeps them for when the workbook is away."""
-    found = next((part for name in names for part in series.iterfind(f"{{*}}{name}")), None)
-    points = found.iter("{*}pt") if found is not None else ()
-    return {int(point.get("idx", "0")): point.findtext("{*}v") or "" for point in points}

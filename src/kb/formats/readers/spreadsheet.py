@@ -1,9 +1,14 @@
-"""Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section a sheet, a row a line, formulas by their last values."""
+"""Spreadsheets (.xlsx, .xlsm, .xlsb, .xls, .ods): a section a sheet, a row a line, formulas by their last values.
+
+Notes follow the row of their cell, text boxes the sheet. A formula that no program computed is shown as it is.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import io
+from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -13,11 +18,15 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.ole import OLE_SIGNATURE, is_encrypted_workbook, ole_properties, open_ole
 from kb.formats.containers.ooxml import Package
 from kb.formats.readers.odf import properties as opendocument_properties
+from kb.formats.readers.sheet_extras import SheetExtras
+from kb.formats.readers.sheet_ods import ods_extras
+from kb.formats.readers.sheet_xls import xls_extras
+from kb.formats.readers.sheet_xlsx import xlsx_extras
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.tables import write_table
+from kb.formats.text.tables import Row, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kb.formats.containers.properties import Properties
     from kb.formats.extracted import Extracted
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
 _SHEET: Final = 1
 _COLUMNS: Final = 2
 _LONGEST_LABEL: Final = 80
+_NOTHING: Final = SheetExtras()
 _ENCRYPTED: Final = "the spreadsheet is encrypted: it needs a password to be read"
 
 
@@ -39,15 +49,22 @@ def read(data: bytes) -> Extracted:
     text = TextBuilder()
     if _is_encrypted(data):
         raise Unreadable(_ENCRYPTED)
+    (title, date), extras = _beside(data)
     try:
-        for name, rows in _sheets(data):
+        for name, rows, boxes in _sheets(data, extras):
             text.heading(_SHEET, name)
             write_table(text, rows, level=_COLUMNS)
+            for line in boxes:
+                text.line(line)
     except PasswordError as error:
         raise Unreadable(_ENCRYPTED) from error
     except CalamineError as error:
         raise Unreadable(f"the spreadsheet is damaged: {error}") from error
-    return text.build(*_properties(data))
+    for each in extras.values():
+        for kind, count in each.omitted():
+            text.omit(kind, count)
+    files = tuple(file for each in extras.values() for file in each.files)
+    return replace(text.build(title, date), attachments=files)
 
 
 def _is_encrypted(data: bytes) -> bool:
@@ -58,32 +75,63 @@ def _is_encrypted(data: bytes) -> bool:
         return is_encrypted_workbook(ole)
 
 
-def _properties(data: bytes) -> Properties:
+def _beside(data: bytes) -> tuple[Properties, dict[str, SheetExtras]]:
+    """Return what the file says of itself, and what its sheets have beside their values, as far as that can be read."""
     if data.startswith(OLE_SIGNATURE):
         with open_ole(data) as ole:
-            return ole_properties(ole)
+            return ole_properties(ole), dict(xls_extras(ole))
     package = Package(data)
-    return package.properties() if "[Content_Types].xml" in package.names else opendocument_properties(package)
+    is_excel = "[Content_Types].xml" in package.names
+    extras = dict[str, SheetExtras]()
+    with suppress(Unreadable):
+        extras.update(xlsx_extras(package) if is_excel else ods_extras(package))
+    return package.properties() if is_excel else opendocument_properties(package), extras
 
 
-def _sheets(data: bytes) -> Iterator[tuple[str, Iterator[list[str]]]]:
+def _sheets(data: bytes, extras: Mapping[str, SheetExtras]) -> Iterator[tuple[str, Iterator[Row], Sequence[str]]]:
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
     for sheet in workbook.sheets_metadata:
-        if sheet.typ is SheetTypeEnum.WorkSheet:
-            rows = workbook.get_sheet_by_name(sheet.name)
-            if rows.height:
-                yield sheet.name, _filled(rows)
+        extra = extras.get(sheet.name, _NOTHING)
+        rows = workbook.get_sheet_by_name(sheet.name) if sheet.typ is SheetTypeEnum.WorkSheet else None
+        if rows is not None and rows.height:
+            yield sheet.name, _filled(rows, extra), extra.boxes
+        elif extra.boxes or extra.rows():
+            yield sheet.name, _rows_beside(extra, -1, 0), extra.boxes
 
 
-def _filled(sheet: CalamineSheet) -> Iterator[list[str]]:
+def _filled(sheet: CalamineSheet, extra: SheetExtras) -> Iterator[Row]:
     """The rows with a value in them, gaps as one empty row: one stray value far below makes a million of them."""
     merged = _Merged(sheet)
-    rows = enumerate(sheet.iter_rows())
-    for is_empty, block in groupby(rows, key=lambda row: row[1].count("") == len(row[1])):
+    beside = set(extra.rows())
+    _, left = sheet.start or (0, 0)
+    first = min([left, *(column for cells in extra.cells.values() for column in cells)])
+    index, rows = -1, enumerate(sheet.iter_rows())
+    for is_empty, block in groupby(rows, key=lambda row: row[1].count("") == len(row[1]) and row[0] not in beside):
         if is_empty:
-            yield []
-        else:
-            yield from (merged.filled(index, [_shown(value) for value in row]) for index, row in block)
+            yield Row()
+            continue
+        for index, row in block:
+            values = merged.filled(index, [_shown(value) for value in row])
+            yield _with_beside([""] * (left - first) + values, extra, index, first) if beside else Row(values)
+    yield from _rows_beside(extra, index, first)
+
+
+def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
+    """Yield the rows below all values that have something nevertheless."""
+    for index in (each for each in extra.rows() if each > after):
+        if index > after + 1:
+            yield Row()
+        yield _with_beside([], extra, index, first)
+        after = index
+
+
+def _with_beside(values: list[str], extra: SheetExtras, index: int, first: int) -> Row:
+    """Return a row with its formulas in the places that have no value, and with its notes."""
+    for column, shown in sorted(extra.cells.get(index, {}).items()):
+        place = column - first
+        values += [""] * (place + 1 - len(values))
+        values[place] = shown  # where programs computed nothing, a 0 is no value either
+    return Row(values, extra.notes.get(index, ()))
 
 
 class _Merged:
@@ -122,7 +170,17 @@ def _shown(value: Value) -> str:
         return moment.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, dt.timedelta):
         return _duration(value)
+    if isinstance(value, str) and "\0" in value:
+        return _rejoined(value)
     return value.isoformat("seconds") if isinstance(value, dt.time) else str(value)
+
+
+def _rejoined(value: str) -> str:
+    """Return a text of two bytes a character whose bytes were taken for characters."""
+    try:
+        return value.encode("latin-1").decode("utf-16-le")
+    except UnicodeError:
+        return value.replace("\0", "")
 
 
 def _duration(value: dt.timedelta) -> str:

@@ -13,14 +13,28 @@ if TYPE_CHECKING:
 
     from kb.formats.text.builder import TextBuilder
 
-    Row = list[str]
-
 _HEAD: Final = 30  # rows in which a table's names are looked for
 _LONGEST_ROW: Final = 600  # characters; more does not fit a chunk
 _LONGEST_LINE: Final = 250  # characters of a row that is cut into several lines
+_LONGEST_BARE: Final = 400  # the same where there is no room for all names, and what such a line begins with
+_BARE_KEY: Final = 40
 _LONGEST_LABEL: Final = 60
+_BAR: Final = " | "
 _KEY_CELLS: Final = 3  # among the first so many cells is what a row is called
-_MOST_GROWTH: Final = 3
+_MOST_GROWTH, _FREE_GROWTH = 1.5, 30_000
+"""How much longer than its values a table may become by the names of its columns: so many times, and so many characters."""
+
+
+class Row(list[str]):
+    """The cells of a row, and what was noted on them, which stands below it."""
+
+    def __init__(self, cells: Iterable[str] = (), notes: Sequence[str] = ()) -> None:
+        super().__init__(cells)
+        self.notes = notes
+
+    def after(self, margin: int) -> Row:
+        """Return the row without so many of its first cells."""
+        return Row(self[margin:], self.notes) if margin else self
 
 
 class _Header(NamedTuple):
@@ -40,6 +54,8 @@ def write_table(text: TextBuilder, rows: Iterable[Sequence[str]], *, level: int)
     for is_filled, block in groupby(map(_cells, rows), key=any):
         if is_filled:
             writer.write(block)
+        else:
+            writer.write_notes(block)
     writer.end()
 
 
@@ -47,20 +63,22 @@ class _TableWriter:
     def __init__(self, text: TextBuilder, level: int) -> None:
         self._text = text
         self._level = level
-        self._names: Row = []
+        self._names: Row = Row()
         self._margin = 0  # empty columns on the left
         self._is_wide = False
+        self._room = float(_FREE_GROWTH)
         self._waiting: list[Row] = []  # single cells, which may be the title of the table below
 
     def write(self, block: Iterator[Row]) -> None:
         """Add rows that no empty one separates."""
         rows = list(islice(block, _HEAD))
         margin = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
-        head = [row[margin:] for row in rows]
+        head = [row.after(margin) for row in rows]
         header = _header(head, must_contrast=bool(self._names))
         if header:
-            self._begin(header, self._waiting + head[: header.start], head[header.start : header.end])
-            self._waiting, rows = [], rows[header.end :]
+            titles, self._waiting = self._waiting + head[: header.start], []
+            self._begin(header, titles, head[header.start : header.end])
+            rows = rows[header.end :]
         elif len(self._waiting) + len(head) < _HEAD and all(len(row) == 1 for row in head):
             self._waiting += head
             return
@@ -68,7 +86,13 @@ class _TableWriter:
             self._margin = margin
         self._write_waiting()
         for row in chain(rows, block):
-            self._write_row(row[self._margin :] if self._margin and not any(row[: self._margin]) else row)
+            self._write_row(row.after(self._margin) if self._margin and not any(row[: self._margin]) else row)
+
+    def write_notes(self, rows: Iterable[Row]) -> None:
+        """Add what was noted on the cells of rows."""
+        for note in chain.from_iterable(row.notes for row in rows):
+            self._write_waiting()
+            self._text.line(note)
 
     def end(self) -> None:
         """Add what waited for a table to come."""
@@ -80,43 +104,57 @@ class _TableWriter:
     def _begin(self, header: _Header, titles: list[Row], rows: list[Row]) -> None:
         level, names = self._level, header.names
         if titles and len(titles[0]) == 1:
-            self._text.heading(level, titles.pop(0)[0])
+            title = titles.pop(0)
+            self._text.heading(level, title[0])
+            self.write_notes([title])
             level += 1
         for row in titles:
             self._text.line(_line(row))
+            self.write_notes([row])
         self._names, self._is_wide = names, len(_line(names)) > LONGEST_HEADING
         heading = f"{_line(names[:_KEY_CELLS])} | … ({len(names)} columns)" if self._is_wide else _line(names)
         self._text.headed_rows(level, heading, [_line(row) for row in rows])
+        self.write_notes(rows)
 
     def _write_waiting(self) -> None:
-        for row in self._waiting:
+        waiting, self._waiting = self._waiting, []
+        for row in waiting:
             self._text.line(_line(row))
-        self._waiting = []
+            self.write_notes([row])
 
     def _write_row(self, row: Row) -> None:
         line = _line(row)
         if self._names and (self._is_wide or len(line) > _LONGEST_ROW):
-            for part in _labelled(row, self._names, _MOST_GROWTH * len(line)):
+            pairs = _pairs(row, self._names)
+            more = max(0.0, sum(len(pair) + len(_BAR) for pair, _ in pairs) - _MOST_GROWTH * len(line))
+            names_all = more <= self._room
+            self._room -= more if names_all else 0
+            for part in _labelled(row, pairs, names_all=names_all):
                 self._text.line(part)
         else:
             self._text.line(line)
+        self.write_notes([row])
 
 
-def _labelled(row: Row, names: Row, room: int) -> Iterator[str]:
+def _pairs(row: Row, names: Row) -> list[tuple[str, str]]:
+    """Return the values of a row, each with the name of its column and alone."""
+    named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
+    return [(f"{name}: {cell}" if name else cell, cell) for name, cell in named]
+
+
+def _labelled(row: Row, pairs: Sequence[tuple[str, str]], *, names_all: bool) -> Iterator[str]:
     """Yield a long row on several lines, each with what the row is called and the names of the columns.
 
-    Where the names of all the columns take more than `room`, each line has that of its first.
+    Unless `names_all`, each line has that of its first alone.
     """
-    named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
-    pairs = [f"{name}: {cell}" if name else cell for name, cell in named]
-    is_roomy = sum(map(len, pairs)) < room
-    line, key = "", _key(row)
-    for pair, (_, cell) in zip(pairs, named, strict=True):
-        if line and len(line) + len(pair) > _LONGEST_LINE:
+    line, key, longest = "", _key(row), _LONGEST_LINE if names_all else _LONGEST_BARE
+    key = key if names_all else key[:_BARE_KEY]
+    for pair, cell in pairs:
+        if line and len(line) + len(pair if names_all else cell) > longest:
             yield line
-            line = f"{key} | {pair}"
+            line = f"{key}{_BAR}{pair}"
         elif line:
-            line += f" | {pair if is_roomy else cell}"
+            line += f"{_BAR}{pair if names_all else cell}"
         else:
             line = pair
     yield line
@@ -132,8 +170,8 @@ def _key(row: Row) -> str:
 def _header(head: list[Row], *, must_contrast: bool) -> _Header | None:
     """Return what names the columns: the first row as wide as the table, if it looks like names."""
     width = _width(head)
-    for index, (cells, below) in enumerate(zip(head, [*head[1:], []], strict=True)):
-        after = head[index + 2] if index + 2 < len(head) else []
+    for index, (cells, below) in enumerate(zip(head, [*head[1:], Row()], strict=True)):
+        after = head[index + 2] if index + 2 < len(head) else Row()
         if width > 1 and (names := _grouped_names(cells, below, after)):
             return _Header(index, index + 2, names)
         if _spans(cells, width):
@@ -171,10 +209,10 @@ def _grouped_names(upper: Row, lower: Row, below: Row) -> Row | None:
     has_gap = not all(upper) or not all(lower) or not _are_distinct(under)
     counts_further = len(under) > len(above) or not _are_distinct(above)
     groups: Iterator[str] = accumulate((group for group, _ in pairs), lambda last, group: group or last)
-    names = [
+    names = Row(
         " ".join(dict.fromkeys(filter(None, (group if name else own, name))))
         for (own, name), group in zip(pairs, groups, strict=True)
-    ]
+    )
     return names if has_gap and counts_further and _are_distinct([*filter(None, names)]) else None
 
 
@@ -192,7 +230,8 @@ def _is_year(cell: str) -> bool:
 
 
 def _has_word(cell: str) -> bool:
-    return any(map(str.isalpha, cell))
+    """Return whether a cell has letters, other than those of a formula."""
+    return any(map(str.isalpha, cell)) and not cell.startswith("=")
 
 
 def _are_distinct(cells: Sequence[str]) -> bool:
@@ -200,11 +239,11 @@ def _are_distinct(cells: Sequence[str]) -> bool:
 
 
 def _cells(row: Sequence[str]) -> Row:
-    cells = [one_line(cell) for cell in row]
+    cells = Row(map(one_line, row), row.notes if isinstance(row, Row) else ())
     while cells and not cells[-1]:
         cells.pop()
     return cells
 
 
-def _line(cells: Row) -> str:
-    return " | ".join(cells)
+def _line(cells: Sequence[str]) -> str:
+    return _BAR.join(cells)

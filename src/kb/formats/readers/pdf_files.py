@@ -1,0 +1,107 @@
+"""What people put into a PDF beside its text: files, for the whole of it or pinned to a page, and comments."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pypdfium2
+from pypdfium2 import raw
+
+from kb.formats.extracted import Attachment
+from kb.formats.text.encoding import clean, one_line
+from kb.formats.text.parts import MAX_PARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOM_RATIO, FREE_ROOM = 2, 1 << 20
+"""How many bytes the files in one may have together: so many times its own, and these; it is what mail may bring."""
+
+_MOST_ANNOTATIONS: Final = 10_000
+"""How many of those on one page are looked at."""
+
+_COMMENTS: Final = frozenset(
+    {
+        *(raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_HIGHLIGHT, raw.FPDF_ANNOT_UNDERLINE, raw.FPDF_ANNOT_SQUIGGLY),
+        *(raw.FPDF_ANNOT_STRIKEOUT, raw.FPDF_ANNOT_SQUARE, raw.FPDF_ANNOT_CIRCLE, raw.FPDF_ANNOT_POLYGON),
+        *(raw.FPDF_ANNOT_POLYLINE, raw.FPDF_ANNOT_LINE, raw.FPDF_ANNOT_INK, raw.FPDF_ANNOT_CARET),
+    }
+)
+_CONTENTS: Final = b"Contents"
+
+
+@dataclass(slots=True)
+class Files:
+    """The files of a PDF, as many as one may have and as far as there is room for them; the others are counted."""
+
+    room: int
+    found: list[Attachment] = field(default_factory=list)
+    left_out: int = 0
+
+    def add(self, file: pypdfium2.PdfAttachment) -> None:
+        """Add a file unless it is there already."""
+        try:
+            name, data = one_line(clean(file.get_name())), self._data(file)
+        except (pypdfium2.PdfiumError, UnicodeDecodeError):
+            self.left_out += 1
+            return
+        if data is None:
+            self.left_out += 1
+        elif data and (same := Attachment(name or "attachment", data)) not in self.found:
+            self.room -= len(data)
+            self.found.append(same)
+
+    def omitted(self) -> dict[str, int]:
+        """Return the number of files that are left out, if any."""
+        return {"files": self.left_out} if self.left_out else {}
+
+    def _data(self, file: pypdfium2.PdfAttachment) -> bytes | None:
+        """Return what a file holds; None if there is no room for it."""
+        if len(self.found) >= MAX_PARTS:
+            return None
+        size = ctypes.c_ulong()
+        raw.FPDFAttachment_GetFile(file, None, 0, size)
+        if size.value > self.room:
+            return None
+        return bytes(file.get_data()) if size.value else b""
+
+
+def add_attached(document: pypdfium2.PdfDocument, files: Files) -> None:
+    """Add the files of the whole document."""
+    count = max(0, document.count_attachments())
+    for index in range(min(count, MAX_PARTS)):
+        files.add(document.get_attachment(index))
+    files.left_out += max(0, count - MAX_PARTS)
+
+
+def add_pinned(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, files: Files) -> list[str]:
+    """Add the files that are pinned to a page, and return the comments on it."""
+    comments = list[str]()
+    for annotation in _annotations(page):
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        if kind == raw.FPDF_ANNOT_FILEATTACHMENT:
+            if found := raw.FPDFAnnot_GetFileAttachment(annotation):
+                files.add(pypdfium2.PdfAttachment(found, document))
+            else:
+                files.left_out += 1
+        elif kind in _COMMENTS and (words := _contents(annotation)):
+            comments.append(words)
+    return list(dict.fromkeys(comments))
+
+
+def _annotations(page: pypdfium2.PdfPage) -> Iterator[raw.FPDF_ANNOTATION]:
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        if annotation := raw.FPDFPage_GetAnnot(page, index):
+            yield annotation
+            raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _contents(annotation: raw.FPDF_ANNOTATION) -> str:
+    size = raw.FPDFAnnot_GetStringValue(annotation, _CONTENTS, None, 0)
+    if size <= 2:  # an empty string has its end
+        return ""
+    buffer = (raw.FPDF_WCHAR * (size // 2))()
+    raw.FPDFAnnot_GetStringValue(annotation, _CONTENTS, buffer, size)
+    return one_line(clean(bytes(buffer)[:-2].decode("utf-16-le", "replace")))

@@ -1,0 +1,116 @@
+"""What stands in a sheet beside the values that calamine gives: formulas nobody computed, errors, notes, text boxes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kb.formats.text.encoding import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kb.formats.extracted import Attachment
+
+_REFERENCE: Final = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})")
+_LETTERS: Final = 26
+
+
+@dataclass(slots=True)
+class SheetExtras:
+    """What a sheet has beside its values; rows and columns are counted from 0.
+
+    Args:
+        cells: by row and column, what cells show that have no value: a formula, or an error.
+        formulas: how many of these are formulas.
+        notes: by row, what was noted on cells, each with its cell.
+        boxes: the lines of text boxes and of other drawings.
+        files: the files in it.
+        objects: how many objects in it are not read.
+        comments: how many notes in it are not read.
+    """
+
+    cells: dict[int, dict[int, str]] = field(default_factory=dict)
+    formulas: int = 0
+    notes: dict[int, list[str]] = field(default_factory=dict)
+    boxes: list[str] = field(default_factory=list)
+    files: list[Attachment] = field(default_factory=list)
+    objects: int = 0
+    comments: int = 0
+
+    def add_formula(self, row: int, column: int, formula: str) -> None:
+        """Add a formula without a value."""
+        self.cells.setdefault(row, {})[column] = f"={one_line(formula)}"
+        self.formulas += 1
+
+    def add_error(self, row: int, column: int, error: str) -> None:
+        """Add what stands in a cell whose formula has no result, such as #DIV/0!."""
+        if words := one_line(error):
+            self.cells.setdefault(row, {})[column] = words
+
+    def add_note(self, row: int, column: int, note: str) -> None:
+        """Add what someone noted on a cell."""
+        if words := one_line(note):
+            self.notes.setdefault(row, []).append(f"Note on {cell_name(row, column)}: {words}")
+
+    def rows(self) -> list[int]:
+        """Return the rows that have any of these, in order."""
+        return sorted({*self.cells, *self.notes})
+
+    def omitted(self) -> Iterator[tuple[str, int]]:
+        """Yield the kinds of what is not read, as in `kb.api.omitted`, each with its number."""
+        counts = {
+            "formulas": self.formulas,
+            "objects": self.objects,
+            "comments": self.comments,
+        }
+        yield from ((kind, count) for kind, count in counts.items() if count)
+
+
+def cell_name(row: int, column: int) -> str:
+    """Return what people call a cell: B2."""
+    name, column = "", column + 1
+    while column > 0:
+        column, letter = divmod(column - 1, _LETTERS)
+        name = chr(ord("A") + letter) + name
+    return f"{name}{row + 1}"
+
+
+def cell_place(name: str) -> tuple[int, int] | None:
+    """Return the row and the column of a cell; None if that is no cell."""
+    found = _REFERENCE.fullmatch(name)
+    return (int(found[2]) - 1, _column(found[1])) if found and int(found[2]) else None
+
+
+def moved(formula: str, rows: int, columns: int) -> str:
+    """Return a formula as it is in a cell so many rows and columns further; what `$` fixes stays."""
+    return "".join(_moved_pieces(formula, rows, columns))
+
+
+_PIECE: Final = re.compile(
+    r"""(?P<kept>"[^"]*"|'[^']*'!?|[A-Za-z_\\][\w.]*\()|(?<![\w.$])(?P<c>\$?)(?P<column>[A-Z]{1,3})(?P<r>\$?)(?P<row>\d{1,7})(?![\w(.!])"""
+)
+
+
+def _moved_pieces(formula: str, rows: int, columns: int) -> Iterator[str]:
+    place = 0
+    for found in _PIECE.finditer(formula):
+        yield formula[place : found.start()]
+        place = found.end()
+        if found["kept"]:
+            yield found["kept"]
+            continue
+        column = _column(found["column"]) + (0 if found["c"] else columns)
+        row = int(found["row"]) - 1 + (0 if found["r"] else rows)
+        name = cell_name(max(row, 0), max(column, 0))
+        letters = name.rstrip("0123456789")
+        yield f"{found['c']}{letters}{found['r']}{name[len(letters) :]}"
+    yield formula[place:]
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * _LETTERS + ord(letter) - ord("A") + 1
+    return number - 1

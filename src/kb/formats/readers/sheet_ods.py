@@ -1,0 +1,88 @@
+"""What sheets of OpenDocument spreadsheets (.ods) have beside the values of their cells."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from kb.formats.containers.zip import Archive, attribute, local_name
+from kb.formats.readers.odf import chart_titles, chart_of, text_lines
+from kb.formats.readers.sheet_extras import SheetExtras
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml import etree
+
+_BESIDE: Final = re.compile(rb"<office:annotation\b|<draw:|<table:table-cell(?=[^>]*\stable:formula=)(?![^>]*:value-type=)")
+_BLOCK: Final = 1 << 20
+_OVERLAP: Final = 2000
+_MOST_REPEATS: Final = 1 << 20
+_MOST_FORMULAS: Final = 100_000
+_PREFIX: Final = re.compile(r"^\w+:=")
+_REFERENCE: Final = re.compile(r"\[\.?([^\]]*)\]")
+
+
+def ods_extras(archive: Archive) -> Iterator[tuple[str, SheetExtras]]:
+    """Yield the names of a spreadsheet's tables, each with what it has beside its values.
+
+    Raises:
+        Unreadable: the file is damaged.
+    """
+    if not _has_any(archive):
+        return
+    left = _MOST_FORMULAS
+    for table in archive.elements("content.xml", "table"):
+        if local_name(table.getparent()) != "spreadsheet":
+            continue
+        extras = SheetExtras()
+        for row, column, cell in _cells(table):
+            if _lacks_value(cell) and left:
+                extras.add_formula(row, column, _formula(attribute(cell, "formula") or ""))
+                left -= 1
+            for note in cell.iterfind("{*}annotation"):
+                extras.add_note(row, column, " ".join(text_lines(note)))
+        for box in table.iter("{*}text-box", "{*}custom-shape"):
+            extras.boxes += text_lines(box)
+        for drawn in table.iter("{*}object"):
+            chart = chart_of(archive, drawn)
+            extras.objects += chart is None
+            extras.boxes += chart_titles(chart) if chart is not None else []
+        yield attribute(table, "name") or "", extras
+
+
+def _has_any(archive: Archive) -> bool:
+    """Return whether there may be anything: a look at the bytes, which costs little."""
+    before = b""
+    for block in archive.blocks("content.xml", _BLOCK):
+        if _BESIDE.search(before + block):
+            return True
+        before = block[-_OVERLAP:]
+    return False
+
+
+def _cells(table: etree._Element) -> Iterator[tuple[int, int, etree._Element]]:
+    """Yield the cells with their rows and columns; of those that repeat, the first."""
+    row = 0
+    for element in table.iter("{*}table-row"):
+        column = 0
+        for cell in element:
+            if local_name(cell) in {"table-cell", "covered-table-cell"}:
+                yield row, column, cell
+                column += _repeats(cell, "number-columns-repeated")
+        row += _repeats(element, "number-rows-repeated")
+
+
+def _repeats(element: etree._Element, name: str) -> int:
+    count = attribute(element, name) or ""
+    return min(int(count), _MOST_REPEATS) if count.isdecimal() and int(count) else 1
+
+
+def _lacks_value(cell: etree._Element) -> bool:
+    is_shown = attribute(cell, "value-type") is not None or cell.find("{*}p") is not None
+    return not is_shown and attribute(cell, "formula") is not None
+
+
+def _formula(formula: str) -> str:
+    """Return a formula as people see it: `of:=SUM([.A1:.A2])` is SUM(A1:A2)."""
+    return _REFERENCE.sub(lambda found: found[1].replace(":.", ":").lstrip("."), _PREFIX.sub("", formula).lstrip("="))

@@ -1,0 +1,126 @@
+"""What sheets of Excel 97-2003 workbooks (.xls) have beside the values of their cells: notes and text boxes ([MS-XLS])."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from kb.formats.containers.ole import WORKBOOKS, is_stream
+from kb.formats.readers.sheet_extras import SheetExtras
+from kb.formats.text.encoding import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from olefile import OleFileIO
+
+_RECORD: Final = struct.Struct("<HH")
+_BEGIN, _END, _CONTINUE, _NOTE, _OBJECT, _SHEET, _TEXT = 0x0809, 0x0A, 0x3C, 0x1C, 0x5D, 0x85, 0x1B6
+_FORMULAS, _BOOLEAN_OR_ERROR = (0x06, 0x0206, 0x0406), 0x0205
+_BIFF8: Final = 0x0600
+_ERRORS: Final = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A"}
+_MOST_ERRORS: Final = 100_000
+_IS_NOTE, _IS_WIDE, _IS_ERROR = 0x19, 1, 2
+_NOTE_HEAD, _GOES_ON = 6, 0xFFFF
+
+
+def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
+    """Yield the names of a workbook's sheets, each with its notes and text boxes, as far as they can be read."""
+    name = next((each for each in WORKBOOKS if is_stream(ole, each)), None)
+    if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:
+        return
+    with ole.openstream(name) as stream:
+        data = stream.read()
+    with suppress(struct.error, IndexError):
+        version = _version(data)
+        for sheet, start in list(_sheets(data, version)):
+            yield sheet, _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
+
+
+def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the records from a place on, each with its content, up to the end of what begins there."""
+    depth = 0
+    while place + _RECORD.size <= len(data):
+        kind, size = _RECORD.unpack_from(data, place)
+        place += _RECORD.size
+        yield kind, data[place : place + size]
+        depth += (kind == _BEGIN) - (kind == _END)
+        if not depth:
+            return
+        place += size
+
+
+def _version(data: bytes) -> int:
+    return int(struct.unpack_from("<H", data, _RECORD.size)[0])
+
+
+def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:
+    """Yield the sheets by their names, each with where it begins."""
+    for kind, content in _records(data, 0):
+        if kind == _SHEET:
+            (start,) = struct.unpack_from("<I", content)
+            length, text = content[6], content[7:]
+            is_wide = version == _BIFF8 and text[0] & _IS_WIDE
+            if version == _BIFF8:
+                text = text[1:]
+            yield _decoded(text[: length * (2 if is_wide else 1)], is_wide=bool(is_wide)), start
+
+
+def _extras(data: bytes, start: int) -> SheetExtras:
+    extras, texts, pinned = SheetExtras(), dict[int, str](), set[int]()
+    notes, shape, wanted = list[tuple[int, int, int]](), (0, 0), 0
+    for kind, content in _records(data, start):
+        if kind == _OBJECT and len(content) >= 8:
+            shape = struct.unpack_from("<HH", content, 4)
+        elif kind == _TEXT and len(content) >= 12:
+            (wanted,) = struct.unpack_from("<H", content, 10)
+            texts[shape[1]] = ""
+        elif kind == _CONTINUE and wanted and content:
+            is_wide = content[0] & _IS_WIDE
+            piece = _decoded(content[1 : 1 + wanted * (2 if is_wide else 1)], is_wide=bool(is_wide))
+            texts[shape[1]] += piece
+            wanted -= len(piece)
+        elif kind == _NOTE and len(content) >= 8:
+            notes.append(struct.unpack_from("<HH2xH", content))
+        else:
+            _add_error(kind, content, extras)
+        if kind == _TEXT and shape[0] == _IS_NOTE:
+            pinned.add(shape[1])
+    for row, column, number in notes:
+        extras.add_note(row, column, texts.get(number, ""))
+        pinned.add(number)
+    extras.boxes += filter(None, (one_line(text) for number, text in texts.items() if number not in pinned))
+    return extras
+
+
+def _extras_of_five(data: bytes, start: int) -> SheetExtras:
+    """Return what a sheet of Excel 5 or 95 has, whose notes are in one or several records each."""
+    extras, place, text, left = SheetExtras(), (0, 0), b"", 0
+    for kind, content in _records(data, start):
+        if kind == _NOTE and len(content) > _NOTE_HEAD:
+            row, column, size = struct.unpack_from("<HHH", content)
+            if row != _GOES_ON:
+                place, text, left = (row, column), b"", size
+            text += content[_NOTE_HEAD:][:left]
+            left -= len(content) - _NOTE_HEAD
+            if left <= 0:
+                extras.add_note(*place, text.decode("cp1252", "replace"))
+        else:
+            _add_error(kind, content, extras)
+    return extras
+
+
+def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
+    """Add the error that a record says is in a cell, if it does."""
+    code = None
+    if kind in _FORMULAS and len(content) >= 14 and content[12:14] == b"\xff\xff" and content[6] == _IS_ERROR:
+        code = content[8]
+    elif kind == _BOOLEAN_OR_ERROR and len(content) >= 8 and content[7]:
+        code = content[6]
+    if code in _ERRORS and len(extras.cells) < _MOST_ERRORS:
+        extras.add_error(*struct.unpack_from("<HH", content), _ERRORS[code])
+
+
+def _decoded(text: bytes, *, is_wide: bool) -> str:
+    return text.decode("utf-16-le", "replace") if is_wide else text.decode("latin-1")

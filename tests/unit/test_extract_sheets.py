@@ -1,0 +1,242 @@
+"""What stands in sheets beside the values of their cells: formulas that nobody computed, notes, text boxes."""
+
+import struct
+
+import pytest
+
+from kb.formats.extract import extract
+from kb.formats.readers.sheet_extras import cell_name, cell_place, moved
+from tests.support.office import DRAWING, SHEETS, workbook
+from tests.support.ole import ole
+from tests.support.samples import zipped
+
+E10 = pytest.mark.requirement("E-10")
+
+
+def read(data, name="a.xlsx"):
+    return extract(data, name)[1]
+
+
+def words(place, text):
+    return f"<c r='{place}' t='inlineStr'><is><t>{text}</t></is></c>"
+
+
+HEAD = f"<row r='1'>{words('A1', 'item')}{words('B1', 'total')}{words('C1', 'who')}</row>"
+
+
+@E10
+def test_a_formula_that_no_program_computed_is_shown_and_counted():
+    row = f"<row r='2'>{words('A2', 'oars')}<c r='B2'><f>12*3</f><v></v></c><c r='C2'><f>&quot;A&quot;&amp;B2</f></c></row>"
+    extracted = read(workbook(HEAD + row))
+    assert extracted.text == 'S\n\nitem | total | who\noars | =12*3 | ="A"&B2\n'
+    assert extracted.sections[-1].heading == ("S", "item | total | who")
+    assert extracted.omitted == {"formulas": 2}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "<c r='B2'><f>12*3</f><v>36</v></c>",
+        "<c r='B2' t='str'><f>IF(1,&quot;&quot;,2)</f><v></v></c>",
+        "<c r='B2'><v>36</v></c>",
+    ],
+)
+def test_a_computed_cell_is_its_value(cell):
+    extracted = read(workbook(f"{HEAD}<row r='2'>{words('A2', 'oars')}{cell}</row>"))
+    assert extracted.text in ("S\n\nitem | total | who\noars | 36\n", "S\n\nitem | total | who\noars\n")
+    assert extracted.omitted == {}
+
+
+def test_a_sheet_of_nothing_but_formulas_is_read_in_its_places():
+    rows = "<row r='2'><c r='C2'><f>A1</f></c></row><row r='5'><c r='B5'><f>C2+1</f></c></row>"
+    assert read(workbook(rows)).text == "S\n\n=A1\n=C2+1\n"
+
+
+def test_a_formula_left_of_and_below_all_values_keeps_the_columns_in_line():
+    rows = f"<row r='1'><c r='A1'><f>1</f></c>{words('B1', 'x')}</row><row r='2'>{words('B2', 'y')}</row><row r='3'><c r='B3'><f>2</f></c></row>"
+    assert read(workbook(rows)).text == "S\n\n=1 | x\n | y\n | =2\n"
+
+
+def test_zeros_of_a_program_that_computes_nothing_are_no_values():
+    row = f"<row r='2'>{words('A2', 'oars')}<c r='B2'><f>SUM(D1:D9)</f><v>0</v></c><c r='C2'><f>1+1</f><v>2</v></c></row>"
+    stale = read(workbook(HEAD + row, calculation="<calcPr fullCalcOnLoad='1'/>"))
+    assert (stale.text.split("\n")[3], stale.omitted) == ("oars | =SUM(D1:D9) | 2", {"formulas": 1})
+    assert read(workbook(HEAD + row)).text.split("\n")[3] == "oars | 0 | 2"
+
+
+def test_a_shared_formula_is_moved_to_each_of_its_cells():
+    rows = "<row r='1'><c r='A1'><v>1</v></c><c r='B1'><f t='shared' ref='B1:B2' si='0'>A1*$C$1</f></c></row>"
+    rows += "<row r='2'><c r='A2'><v>2</v></c><c r='B2'><f t='shared' si='0'/></c></row>"
+    assert read(workbook(rows)).text == "S\n\n1 | =A1*$C$1\n2 | =A2*$C$1\n"
+
+
+@pytest.mark.parametrize(
+    ("formula", "there"),
+    [
+        ("A1+$A1+A$1+$A$1", "C3+$A3+C$1+$A$1"),
+        ('SUM(A1:B2)&"A1"', 'SUM(C3:D4)&"A1"'),
+        ("LOG10(A1)+'A1 old'!B2+Rate_A1", "LOG10(C3)+'A1 old'!D4+Rate_A1"),
+        ("", ""),
+    ],
+)
+def test_a_formula_moves_with_its_cell_but_for_what_is_fixed(formula, there):
+    assert moved(formula, 2, 2) == there
+
+
+def test_cells_have_the_names_that_people_give_them():
+    assert [cell_name(row, column) for row, column in ((0, 0), (8, 25), (1, 26), (0, 16383))] == ["A1", "Z9", "AA2", "XFD1"]
+    assert [cell_place(name) for name in ("A1", "$XFD$1", "A0", "1A", "")] == [(0, 0), (0, 16383), None, None, None]
+
+
+NOTES = f"<comments xmlns='{SHEETS}'><commentList>{{}}</commentList></comments>"
+NOTE = "<comment ref='{}'><text><r><t>{}</t></r></text></comment>"
+
+
+@E10
+def test_notes_follow_the_row_of_their_cell():
+    row = f"<row r='2'>{words('A2', 'oars')}<c r='B2'><v>36</v></c></row><row r='3'>{words('A3', 'ropes')}</row>"
+    notes = "".join(NOTE.format(place, text) for place, text in (("B1", "with tax"), ("B2", "from\nAda"), ("D9", "far")))
+    data = workbook(
+        HEAD + row, parts={"xl/comments1.xml": NOTES.format(notes)}, relations={"c": ("comments", "xl/comments1.xml")}
+    )
+    assert read(data).text == (
+        "S\n\nitem | total | who\nNote on B1: with tax\noars | 36\nNote on B2: from Ada\nropes\nNote on D9: far\n"
+    )
+
+
+def test_what_people_wrote_to_each_other_about_a_cell_is_read_once():
+    legacy = NOTES.format(NOTE.format("A1", "[Threaded comment] Your version of Excel…"))
+    people = "<personList><person displayName='Ada' id='p1'/><person displayName='Bo' id='p2'/></personList>"
+    threads = "<ThreadedComments><threadedComment ref='A1' personId='p1' id='1'><text>Why?</text></threadedComment><threadedComment ref='A1' personId='p2' id='2' parentId='1'><text>So.</text></threadedComment></ThreadedComments>"
+    data = workbook(
+        f"<row r='1'>{words('A1', 'x')}</row>",
+        parts={"xl/comments1.xml": legacy, "xl/threads.xml": threads, "xl/people.xml": people},
+        relations={"c": ("comments", "xl/comments1.xml"), "t": ("threadedComment", "xl/threads.xml")},
+    )
+    assert read(data).text == "S\n\nx\nNote on A1: Why? · So.\n"
+
+
+def test_text_boxes_and_titles_of_charts_follow_the_sheet():
+    text = "<a:p><a:r><a:t>{}</a:t></a:r></a:p>"
+    box = f"<d:wsDr xmlns:d='d' xmlns:a='{DRAWING}'><d:sp><d:txBody>{text.format('beside the table')}</d:txBody></d:sp></d:wsDr>"
+    chart = f"<c:chartSpace xmlns:c='c' xmlns:a='{DRAWING}'><c:chart><c:title><c:tx><c:rich>{text.format('Catch')}</c:rich></c:tx></c:title></c:chart></c:chartSpace>"
+    data = workbook(
+        f"<row r='1'>{words('A1', 'x')}</row>",
+        parts={
+            "xl/drawings/d.xml": box,
+            "xl/charts/c.xml": chart,
+            "xl/drawings/_rels/d.xml.rels": "<R><Relationship Id='k' Type='x/chart' Target='/xl/charts/c.xml'/></R>",
+        },
+        relations={"d": ("drawing", "xl/drawings/d.xml")},
+    )
+    assert read(data).text == "S\n\nx\n\nbeside the table\nCatch\n"
+
+
+def test_a_sheet_whose_drawing_is_damaged_is_read_without_it():
+    data = workbook(
+        f"<row r='1'>{words('A1', 'x')}</row>",
+        parts={"xl/drawings/d.xml": "<d"},
+        relations={"d": ("drawing", "xl/drawings/d.xml")},
+    )
+    assert read(data).text == "S\n\nx\n"
+
+
+ODS = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:xlink='x' xmlns:chart='c' xmlns:dc='dc'"
+
+
+def spreadsheet(rows, beside="", **parts):
+    body = f"<office:spreadsheet><table:table table:name='S'>{beside}{rows}</table:table></office:spreadsheet>"
+    content = f"<office:document-content {ODS}><office:body>{body}</office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    return zipped({"mimetype": kind, "META-INF/manifest.xml": "<m/>", "content.xml": content} | parts)
+
+
+@E10
+def test_a_sheet_of_opendocument_has_its_formulas_notes_boxes_and_charts():
+    text = "<table:table-cell office:value-type='string'>{}<text:p>{}</text:p></table:table-cell>"
+    note = "<office:annotation><dc:creator>Ada</dc:creator><text:p>from the shed</text:p></office:annotation>"
+    formula = "<table:table-cell table:formula='of:=SUM([.A1:.B2])+[$T.C$1]'/>"
+    rows = f"<table:table-row table:number-rows-repeated='2'><table:table-cell/></table:table-row><table:table-row>{text.format(note, 'oars')}{formula}</table:table-row>"
+    shapes = "<table:shapes><draw:frame><draw:text-box><text:p>beside it</text:p></draw:text-box></draw:frame><draw:frame><draw:object xlink:href='./Object 1'/></draw:frame><draw:frame><draw:object xlink:href='./Gone'/></draw:frame></table:shapes>"
+    chart = f"<office:document-content {ODS}><office:body><office:chart><chart:chart><chart:title><text:p>Catch</text:p></chart:title></chart:chart></office:chart></office:body></office:document-content>"
+    extracted = read(spreadsheet(rows, shapes, **{"Object 1/content.xml": chart}), "a.ods")
+    assert extracted.text == "S\n\noars | =SUM(A1:B2)+$T.C$1\nNote on A3: from the shed\n\nbeside it\nCatch\n"
+    assert extracted.omitted == {"formulas": 1, "objects": 1}
+
+
+def record(kind, content=b""):
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def old_workbook():
+    """A workbook of Excel 97 with a word in A1, a note on B2, and a text box."""
+
+    def shown(number, kind, text):
+        has = record(0x5D, struct.pack("<HHHHH", 0x15, 18, kind, number, 0) + bytes(12))
+        wide = b"\1" + text.encode("utf-16-le")
+        return has + record(0x1B6, struct.pack("<HH6xHHI", 0, 0, len(text), 16, 0)) + record(0x3C, wide)
+
+    first, end = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 0, 0, 0)), record(0x0A)
+    start = len(first) + 4 + 8 + 1 + len(end)
+    sheet = record(0x85, struct.pack("<IBBBB", start, 0, 0, 1, 0) + b"S")
+    label = record(0x0204, struct.pack("<HHHHB", 0, 0, 0, 4, 0) + b"oars")
+    notes = shown(1, 0x19, "from Ada – cheap") + shown(2, 6, "beside it")
+    note = record(0x1C, struct.pack("<HHHHHB", 1, 1, 0, 1, 1, 0) + b"A\0")
+    return first + sheet + end + record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0, 0, 0)) + label + notes + note + end
+
+
+@E10
+def test_a_sheet_of_excel_97_has_its_notes_and_text_boxes():
+    data = old_workbook()
+    assert read(ole({"Workbook": data}), "a.xls").text == "S\n\noars\nNote on B2: from Ada – cheap\n\nbeside it\n"
+
+
+def test_notes_of_the_binary_format_are_counted():
+    comment = bytes((0xFB, 0x04)) + bytes((2,)) + b"xx"  # the record 635 and its size
+    parts = {
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": "<R><r Id='r' Type='x/officeDocument' Target='xl/workbook.bin'/></R>",
+        "xl/workbook.bin": b"",
+        "xl/_rels/workbook.bin.rels": "<R><r Id='r' Type='x/worksheet' Target='worksheets/sheet1.bin'/></R>",
+        "xl/worksheets/sheet1.bin": b"",
+        "xl/worksheets/_rels/sheet1.bin.rels": "<R><r Id='r' Type='x/comments' Target='../comments1.bin'/></R>",
+        "xl/comments1.bin": comment * 3,
+    }
+    from kb.formats.containers.ooxml import Package
+    from kb.formats.readers.sheet_xlsx import xlsx_extras
+
+    assert [dict(extras.omitted()) for _, extras in xlsx_extras(Package(zipped(parts)))] == [{"comments": 3}]
+
+
+# Comma-separated values
+
+
+@E10
+def test_a_table_with_a_very_long_value_keeps_the_names_of_its_columns():
+    extracted = read(f"keeper,remark\nAda,{'horn ' * 40_000}\nBo,short\n".encode(), "a.csv")
+    assert extracted.sections[0].heading == ("keeper | remark",)
+    assert extracted.text.endswith("\nBo | short\n")
+
+
+def test_a_mark_for_inches_swallows_no_rows():
+    rows = 'size,item\n"24" tyre,bike\n27,"frame\n'
+    extracted = read(f"id,size,item\n1,26,tyre\n2,\"24 inch,bike\n3,27,frame\n4,28,fork\n".encode(), "a.csv")
+    assert extracted.text.split("\n")[:4] == ["id | size | item", "1 | 26 | tyre", '2 | "24 inch | bike', "3 | 27 | frame"]
+    assert "frame" in read(rows.encode(), "a.csv").text
+
+
+def test_a_value_of_several_lines_is_one_value():
+    assert read(b'a,b\n1,"two\nlines"\n3,"four\nfive"\n', "a.csv").text == "a | b\n1 | two lines\n3 | four five\n"
+
+
+def test_an_error_stands_where_the_value_would():
+    rows = "<row r='1'><c r='A1'><v>1</v></c><c r='B1' t='e'><f>1/0</f><v>#DIV/0!</v></c></row>"
+    extracted = read(workbook(rows))
+    assert (extracted.text, extracted.omitted) == ("S\n\n1 | #DIV/0!\n", {})
+
+
+def test_text_whose_bytes_a_parser_takes_for_characters_is_text():
+    from kb.formats.readers.spreadsheet import _shown
+
+    assert _shown("T\0i\0t\0") == "Tit"
+    assert _shown("a\0日") == "a日"

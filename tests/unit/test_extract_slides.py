@@ -1,0 +1,96 @@
+"""Slides are read as they lie before people: from the top to the bottom, and there from left to right."""
+
+import pytest
+
+from kb.formats.extract import extract
+from kb.formats.text.layout import Box, around, in_reading_order
+from tests.support.office import DRAWING, package
+from tests.support.samples import zipped
+
+E10 = pytest.mark.requirement("E-10")
+
+
+def test_boxes_are_read_row_by_row():
+    boxes = {
+        "right": Box(60, 12, 30, 10),
+        "below": Box(0, 50, 90, 10),
+        "left": Box(0, 10, 30, 10),
+        "tall": Box(0, 70, 30, 90),
+        "beside one": Box(40, 75, 30, 20),
+        "beside two": Box(40, 100, 30, 20),
+        "unknown": None,
+    }
+    names = ["unknown", "right", "below", "left", "beside two", "beside one", "tall"]
+    assert in_reading_order(names, boxes.get) == [
+        *("unknown", "left", "right", "below", "tall", "beside one", "beside two"),
+    ]
+
+
+def test_what_has_no_place_stays_behind_what_it_was_drawn_after():
+    boxes = {"low": Box(0, 90, 10, 10), "its label": None, "high": Box(0, 10, 10, 10)}
+    assert in_reading_order(["low", "its label", "high"], boxes.get) == ["high", "low", "its label"]
+
+
+def test_a_box_around_others_holds_them():
+    assert around([Box(10, 10, 5, 5), Box(0, 12, 5, 30)]) == Box(0, 10, 15, 32)
+    assert around([]) is None
+
+
+def shape(text, place=None, role=None):
+    kind = f"<p:nvPr><p:ph {role}/></p:nvPr>" if role else "<p:nvPr/>"
+    where = f"<a:xfrm><a:off x='{place[0]}' y='{place[1]}'/><a:ext cx='{place[2]}' cy='{place[3]}'/></a:xfrm>" if place else ""
+    body = f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>"
+    return f"<p:sp><p:nvSpPr>{kind}</p:nvSpPr><p:spPr>{where}</p:spPr>{body}</p:sp>"
+
+
+def group(place, *shapes):
+    where = f"<a:xfrm><a:off x='{place[0]}' y='{place[1]}'/><a:ext cx='{place[2]}' cy='{place[3]}'/></a:xfrm>"
+    return f"<p:grpSp><p:nvGrpSpPr/><p:grpSpPr>{where}</p:grpSpPr>{''.join(shapes)}</p:grpSp>"
+
+
+def slide(shapes, kind="sld"):
+    return f"<p:{kind} xmlns:p='p' xmlns:a='{DRAWING}'><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:{kind}>"
+
+
+def read(shapes, layout=""):
+    parts = {
+        "ppt/presentation.xml": "<p:presentation xmlns:p='p' xmlns:r='r'><p:sldIdLst><p:sldId r:id='s'/></p:sldIdLst></p:presentation>",
+        "ppt/slides/slide1.xml": slide(shapes),
+        "ppt/layout1.xml": slide(layout, "sldLayout"),
+    }
+    relations = {
+        "ppt/presentation.xml": {"s": ("slide", "ppt/slides/slide1.xml")},
+        "ppt/slides/slide1.xml": {"l": ("slideLayout", "ppt/layout1.xml")},
+    }
+    text = extract(package("ppt/presentation.xml", parts, relations), "a.pptx")[1].text
+    return [line for line in text.split("\n") if line]
+
+
+@E10
+def test_shapes_are_read_as_they_lie_and_those_of_a_group_together():
+    shapes = shape("last", (0, 900, 50, 50)) + shape("right", (200, 100, 50, 50))
+    shapes += group((0, 300, 900, 300), shape("group, second", (0, 60, 9, 9)), shape("group, first", (0, 10, 9, 9)))
+    shapes += shape("left", (0, 110, 50, 50)) + shape("The title", (0, 950, 50, 50), "type='title'")
+    assert read(shapes) == ["The title", "left", "right", "group, first", "group, second", "last"]
+
+
+def test_a_text_in_a_place_of_the_layout_lies_there():
+    layout = shape("", (0, 800, 50, 50), "type='body' idx='1'") + shape("", (0, 100, 50, 50), "idx='2'")
+    shapes = shape("low", role="idx='1' type='body'") + shape("high", role="idx='2'") + shape("between", (0, 400, 9, 9))
+    assert read(shapes, layout) == ["high", "between", "low"]
+
+
+def test_shapes_of_an_opendocument_slide_are_read_as_they_lie():
+    odp = "xmlns:office='o' xmlns:text='t' xmlns:draw='d' xmlns:svg='s' xmlns:xlink='x' xmlns:chart='c' xmlns:table='b' xmlns:math='m'"
+    frame = "<draw:frame svg:x='{}' svg:y='{}' svg:width='4cm' svg:height='1cm'><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
+    turned = "<draw:custom-shape draw:transform='rotate (0.1) translate (1cm 20mm)' svg:width='4cm' svg:height='1cm'><text:p>turned</text:p></draw:custom-shape>"
+    shapes = frame.format("1cm", "9cm", "last") + f"<draw:g>{frame.format('1cm', '3in', 'in a group')}</draw:g>" + turned
+    shapes += frame.format("0cm", "0cm", "first") + "<draw:frame svg:x='0cm' svg:y='12cm' svg:width='4cm' svg:height='1cm'><draw:object xlink:href='./Object 1'/></draw:frame>"
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+    rows = "".join(f"<table:table-row>{cell.format(a)}{cell.format(b)}</table:table-row>" for a, b in [("", "Catch"), ("May", "7")])
+    chart = f"<office:document-content {odp}><office:body><office:chart><chart:chart><chart:title><text:p>Fish</text:p></chart:title><table:table>{rows}</table:table></chart:chart></office:chart></office:body></office:document-content>"
+    content = f"<office:document-content {odp}><office:body><office:presentation><draw:page>{shapes}</draw:page></office:presentation></office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.presentation"
+    data = zipped({"mimetype": kind, "content.xml": content, "Object 1/content.xml": chart})
+    lines = [line for line in extract(data, "a.odp")[1].text.split("\n") if line]
+    assert lines == ["first", "turned", "in a group", "last", "Fish", " | Catch", "May | 7"]
