@@ -155,6 +155,7 @@ class Settings(EngineAccess):
         parse_pages: how many pages one file may have.
         extractors: what reads files that kb has no reader for, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`, with
             semicolons between them.
+        extractors_unconfined: run extractors even on a system that cannot keep them from your files, as Linux can.
         extract_seconds: how long extractors may take over one file.
         ocr: read pictures and scans with Tesseract: `1`, or the languages, such as `eng+deu`.
         inbox_dir: a folder whose files the engine takes in by itself.
@@ -197,6 +198,7 @@ class Settings(EngineAccess):
     parse_output_mb: Annotated[int, Field(ge=1)] = 64
     parse_pages: Annotated[int, Field(ge=1)] = 5000
     extractors: str = ""
+    extractors_unconfined: bool = False
     extract_seconds: Annotated[float, Field(gt=0)] = 600
     ocr: str = ""
     inbox_dir: UserPath | None = None

@@ -640,10 +640,13 @@ class ModelStatus(Reply):
 class ParserStatus(Reply):
     """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
 
-    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`).
+    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` is what extractors
+    cannot do that are commands, null if there are none: without all four they run only if `KB_EXTRACTORS_UNCONFINED` is
+    set.
     """
 
     confined: list[Restriction] | None
+    extractors_confined: list[Restriction] | None = None
     extracts: list[str] = []
 
 

@@ -158,6 +158,11 @@ class Sandbox:
         return []
 
     @property
+    def extractors_confined(self) -> list[Restriction] | None:
+        """What is impossible for extractors that are commands; None if there are none, or before the start."""
+        return None
+
+    @property
     def is_extracting(self) -> bool:
         """Whether an extractor reads a file right now, which may take minutes."""
         return False

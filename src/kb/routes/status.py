@@ -83,7 +83,11 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         top_tags=[TagCount(tag=tag, documents=count) for tag, count in most_used],
         chunks=counts.chunks,
         queue=QueueStatus(**dict.fromkeys(get_args(JobStatus), 0) | counts.jobs),
-        parser=ParserStatus(confined=services.worker.confined, extracts=services.worker.extracts),
+        parser=ParserStatus(
+            confined=services.worker.confined,
+            extracts=services.worker.extracts,
+            extractors_confined=services.worker.extractors_confined,
+        ),
         history=HistoryStatus(versions=history.versions, size=history.size, begins=history.begins, bin=history.binned),
         database_size=counts.size,
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,

@@ -200,6 +200,11 @@ class Worker:
         return self._sandbox.confined
 
     @property
+    def extractors_confined(self) -> list[Restriction] | None:
+        """What is impossible for extractors that are commands; None if there are none, or before the start."""
+        return self._sandbox.extractors_confined
+
+    @property
     def extracts(self) -> list[str]:
         """The suffixes that extractors read."""
         return self._sandbox.extracts
