@@ -176,6 +176,8 @@ class Settings(EngineAccess):
         backup_dir: a folder for backups, which the engine makes by itself if this is set.
         backup_hours: how many hours lie between two of them.
         backup_keep: how many of them stay.
+        backup_key: a secret that seals backups. `kb restore` then refuses a backup that somebody changed. Keep the key
+            elsewhere than the backups.
     """
 
     data_dir: UserPath = Field(default_factory=data_folder)
@@ -216,6 +218,7 @@ class Settings(EngineAccess):
     backup_dir: UserPath | None = None
     backup_hours: Annotated[float, Field(gt=0)] = 24
     backup_keep: Annotated[int, Field(ge=1)] = 7
+    backup_key: Key | None = None
 
     @property
     def staging_dir(self) -> Path:

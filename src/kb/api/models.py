@@ -640,9 +640,9 @@ class ModelStatus(Reply):
 class ParserStatus(Reply):
     """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
 
-    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` is what extractors
-    cannot do that are commands, null if there are none: without all four they run only if `KB_EXTRACTORS_UNCONFINED` is
-    set.
+    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` is what those of
+    them cannot do that are commands, null if there are none: without all four they run only if
+    `KB_EXTRACTORS_UNCONFINED` is set.
     """
 
     confined: list[Restriction] | None

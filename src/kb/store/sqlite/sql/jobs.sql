@@ -42,7 +42,7 @@ FROM jobs WHERE status = 'queued' ORDER BY id LIMIT 1
 
 -- name: claim
 -- Queued jobs begin: those that were begun before, or those that were not. What was begun less often goes first, but not
--- before what came earlier for the same path. Files may be left out, and what comes after one for its path then is, too.
+-- before what came earlier for the same path, and those that were begun before wait for all of that. Files may be left out, and what comes after one for its path then is, too.
 UPDATE jobs SET
   status = 'running', attempts = attempts + 1, started_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
   heartbeat_at = strftime('%Y-%m-%d %H:%M:%f', 'now')
@@ -50,17 +50,26 @@ WHERE id IN (
   SELECT id FROM jobs AS next INDEXED BY jobs_queue
   WHERE status = 'queued' AND (attempts > 0) = :begun AND (staged IS NULL OR :files) AND NOT EXISTS (
     SELECT 1 FROM jobs AS earlier INDEXED BY jobs_queue
-    WHERE status = 'queued' AND (earlier.attempts > next.attempts OR earlier.staged IS NOT NULL AND NOT :files)
+    WHERE status = 'queued' AND (earlier.attempts > next.attempts OR :begun OR earlier.staged IS NOT NULL AND NOT :files)
       AND earlier.id < next.id AND earlier.source_path = next.source_path
   )
   ORDER BY attempts, id LIMIT :limit
 ) RETURNING id
 
--- name: select_short
--- New jobs that may overtake: short notes, and if files may, too, these, whose length is not known here; none that comes
--- after another one for its path. (SQL's own `length` ends at a NUL.)
+-- name: select_short_notes
+-- New short notes, which may overtake files, however many of those wait; none that comes after another job for its path.
+-- (SQL's own `length` ends at a NUL.)
 SELECT id, staged FROM jobs AS next
-WHERE status = 'queued' AND attempts = 0 AND iif(staged IS NULL, octet_length(text) <= ?, ?) AND NOT EXISTS (
+WHERE status = 'queued' AND attempts = 0 AND staged IS NULL AND octet_length(text) <= ? AND NOT EXISTS (
+  SELECT 1 FROM jobs AS earlier
+  WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
+)
+ORDER BY id LIMIT ?
+
+-- name: select_new_files
+-- New files, whose length is not known here; none that comes after another job for its path.
+SELECT id, staged FROM jobs AS next
+WHERE status = 'queued' AND attempts = 0 AND staged IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM jobs AS earlier
   WHERE earlier.status IN ('queued', 'running') AND earlier.id < next.id AND earlier.source_path = next.source_path
 )
