@@ -705,10 +705,22 @@ class ReplicaStatus(Reply):
     behind: float
 
 
+class ClockStatus(Reply):
+    """A jump of the machine's clock: nothing expires until it has stayed there for a day, which is `until`.
+
+    `moved` is in seconds, negative for a clock that was put back.
+    """
+
+    moved: float
+    until: Timestamp
+    says: str
+
+
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words; `replica` is null where there is none.
+    `full_text` says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as
+    the machine's clock is believed.
     """
 
     version: str
@@ -725,6 +737,7 @@ class Status(Reply):
     history: HistoryStatus
     database_size: int
     replica: ReplicaStatus | None
+    clock: ClockStatus | None = None
 
 
 class Problem(BaseModel):

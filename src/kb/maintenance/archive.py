@@ -27,6 +27,7 @@ from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
+from kb import clock
 from kb.api.errors import StoreError
 from kb.filesystem import open_regular, sync, sync_descriptor
 
@@ -375,7 +376,7 @@ def age_of_newest(root: Path) -> float:
     One from the future says nothing of when it was made: a clock was put back.
     """
     folders = backup_folders(root)
-    age = (datetime.now(UTC) - _made_at(folders[-1])).total_seconds() if folders else -1
+    age = (clock.own.now() - _made_at(folders[-1])).total_seconds() if folders else -1
     return age if age >= 0 else float("inf")
 
 
@@ -390,7 +391,7 @@ def discarded_unless_finished(writer: Writer) -> Iterator[Writer]:
 
 def _next_stamp(root: Path) -> str:
     """Return a name behind those of all backups, also when the clock was put back."""
-    now = datetime.now(UTC)
+    now = clock.own.now()
     if folders := backup_folders(root):
         now = max(now, _moment_of(folders[-1]) + timedelta(microseconds=1))
     return now.strftime(STAMP)

@@ -6,12 +6,11 @@ import logging
 import shutil
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from filelock import FileLock, Timeout
 
-from kb import __version__
+from kb import __version__, clock
 from kb.api.errors import StoreError
 from kb.blobs.folder import KeptFiles
 from kb.maintenance.archive import (
@@ -137,7 +136,7 @@ class Copier:
                     wanted = {path: digest for path, digest in paths.items() if not self._has(path, digest)}
                     there = [path for path in wanted if path.exists()]
                     if len(there) <= MOST_OPEN:
-                        made_at = datetime.now(UTC).isoformat()
+                        made_at = clock.own.now().isoformat()
                         opened = {path: stack.enter_context(path.open("rb")) for path in there}
                         break
                 for path in there:

@@ -23,6 +23,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
 from kb.documents.staging import discard, sweep_staged
@@ -310,7 +311,7 @@ class Worker:
 
     def _sweep(self) -> None:
         """Remove what engines that were cut off left where all of them have their files."""
-        if self._blobs.is_shared and self._has_files and time.monotonic() >= self._sweep_at:
+        if self._blobs.is_shared and self._has_files and time.monotonic() >= self._sweep_at and not clock.own.look():
             self._sweep_at = time.monotonic() + SWEEP_SECONDS
             bind(self._store, self._blobs)
             sweep_staged(self._store, self._blobs)
@@ -318,7 +319,7 @@ class Worker:
 
     def _expire(self) -> None:
         """Delete what its time has come for: done jobs, audit lines, versions, the bin; new work goes first."""
-        if time.monotonic() < self._expire_at:
+        if time.monotonic() < self._expire_at or clock.own.look():
             return
         while not (self._stop.is_requested or self._wake.is_set()):
             with self._store.write() as tx:

@@ -37,6 +37,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "jobs": ", ".join(f"{count} {state}" for state, count in queue.items()),
             "parser": format_confined((answer.get("parser") or {}).get("confined")),
             "extractors": format_extractors(answer.get("parser") or {}),
+            "clock": (answer.get("clock") or {}).get("says"),
             "history": format_history(answer.get("history")),
             **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",

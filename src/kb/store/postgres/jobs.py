@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kb import clock
 from kb.api.errors import LeaseLost
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute, field_values, job_of, mapped, stored_limit
@@ -155,7 +156,7 @@ class PostgresJobs:
 
     def expire(self, days: int, limit: int) -> int:
         """Delete the jobs that were done so long ago, the oldest first; return how many."""
-        return len(self._execute(self._sql["expire"], (days, limit)).fetchall())
+        return len(self._execute(self._sql["expire"], (clock.own.now(), days, limit)).fetchall())
 
     def delete(self, job_id: int) -> None:
         """Forget the job."""

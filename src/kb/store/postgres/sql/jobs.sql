@@ -192,7 +192,7 @@ RETURNING id, pg_notify('kb_jobs', '')
 -- Jobs are deleted that were done so many days ago; the oldest ones first.
 DELETE FROM jobs WHERE id IN (
   SELECT id FROM jobs
-  WHERE status = 'done' AND COALESCE(finished_at, created_at) < now_ms() - make_interval(days => %s)
+  WHERE status = 'done' AND COALESCE(finished_at, created_at) < LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s)
   ORDER BY COALESCE(finished_at, created_at) LIMIT %s
 ) RETURNING id
 
