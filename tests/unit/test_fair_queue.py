@@ -36,32 +36,39 @@ class Queue:
         self.kinds, self.done, self.claims = {}, [], count(1)
         self.arrivals = iter(())
 
-    def add(self, kind, path=None):
-        staged = f"{kind}-{len(self.kinds)}" if "file" in kind else None
-        text = None if staged else "x" * SIZES[kind]
+    def add(self, *jobs):
+        """Queue jobs, each a kind and a path, and return their ids."""
         with self.store.write() as tx:
-            job = tx.jobs.add(NewJob("file" if staged else "note", text=text, staged=staged, source_path=path))
-        self.kinds[job] = (kind, path)
-        return job
+            added = [tx.jobs.add(self._job(number, *job)) for number, job in enumerate(jobs, len(self.kinds))]
+        self.kinds |= zip(added, jobs, strict=True)
+        return added
+
+    def _job(self, number, kind, path=None):
+        staged = f"{kind}-{number}" if "file" in kind else None
+        text = None if staged else "x" * SIZES[kind]
+        return NewJob("file" if staged else "note", text=text, staged=staged, source_path=path)
 
     def size_of(self, staged):
         return SIZES[staged.partition("-")[0]]
 
-    def finish(self, job):
+    def finish(self, *jobs):
         with self.store.write() as tx:
-            tx.jobs.delete(job.id)
-        self.done.append(job.id)
+            for job in jobs:
+                tx.jobs.delete(job.id)
+                self.done.append(job.id)
 
     def step(self):
         """A slice of time, in which others come."""
-        for kind, path in next(self.arrivals, ()):
-            self.add(kind, path)
+        self.add(*next(self.arrivals, ()))
 
     def work(self):
         """Claim once, and do all of it."""
         with self.store.queue() as tx:
             jobs = tx.jobs.claim(loop.CLAIM, begun_first=not next(self.claims) % loop.BEGUN_EVERY)
-        for job in in_order(jobs, ()):
+        ordered = in_order(jobs, ())
+        notes = [job for job in ordered if loop._lane(job, ()) == 0]
+        self.finish(*notes)
+        for job in ordered[len(notes) :]:
             slices = -(-SIZES[self.kinds[job.id][0]] // SLICE_BYTES)
             for number in range(slices):
                 self.step()
@@ -74,8 +81,7 @@ class Queue:
         for _ in range(loop.SHORT_ROUNDS):
             with self.store.queue() as tx:
                 jobs = tx.jobs.claim_short(loop.SHORT_JOBS, loop.SHORT_NOTE, room.take if room.is_left else None)
-            for job in in_order(jobs, ()):
-                self.finish(job)
+            self.finish(*in_order(jobs, ()))
             if not jobs:
                 return
 
@@ -100,12 +106,12 @@ PATHS = st.sampled_from([None, None, None, "/a", "/b"])
 COMING = st.lists(st.lists(st.tuples(KINDS, PATHS), max_size=12), max_size=30)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(KINDS, PATHS), min_size=1, max_size=100), COMING)
 def test_whoever_waits_is_overtaken_only_as_often_as_the_work_before_it_has_slices(queue, there, coming):
     queue.done.clear()
     queue.kinds.clear()
-    first = [queue.add(kind, path) for kind, path in there]
+    first = queue.add(*there)
     queue.arrivals = iter(coming)
     while queue.work():
         pass
@@ -122,10 +128,9 @@ def test_whoever_waits_is_overtaken_only_as_often_as_the_work_before_it_has_slic
 def test_a_claimed_short_note_is_done_before_anything_that_came_after_its_claim(queue):
     notes = []
     for _ in range(20):
-        queue.add(FILE)
-        queue.add(LONG_NOTE)
-        notes.append(queue.add(NOTE))
-    queue.arrivals = ([(NOTE, None)] * 30 + [(FILE, None)] * 20 for _ in range(60))
+        *_, note = queue.add((FILE, None), (LONG_NOTE, None), (NOTE, None))
+        notes.append(note)
+    queue.arrivals = ([(NOTE, None)] * 10 + [(FILE, None)] * 10 for _ in range(60))
     queue.work()
     newcomers = [job for job in queue.done if job > notes[-1]]
     assert queue.done[: len(notes)] == notes
@@ -133,8 +138,7 @@ def test_a_claimed_short_note_is_done_before_anything_that_came_after_its_claim(
 
 
 def test_a_note_behind_thousands_of_files_is_done_after_the_slice_at_hand(queue):
-    for _ in range(600):
-        queue.add(FILE)
+    queue.add(*[(FILE, None)] * 600)
     queue.arrivals = iter([[], [(NOTE, None)], *[[] for _ in range(600)]])
     queue.work()
     note = next(job for job, (kind, _) in queue.kinds.items() if kind == NOTE)
@@ -142,8 +146,8 @@ def test_a_note_behind_thousands_of_files_is_done_after_the_slice_at_hand(queue)
 
 
 def test_a_long_note_is_done_though_short_ones_and_files_come_all_the_time(queue):
-    long = [queue.add(LONG_NOTE) for _ in range(5)]
-    queue.arrivals = ([(NOTE, None)] * 200 + [(FILE, None)] * 100 for _ in range(200))
+    long = queue.add(*[(LONG_NOTE, None)] * 5)
+    queue.arrivals = ([(NOTE, None)] * 150 + [(FILE, None)] * 40 for _ in range(20))
     for _ in range(3):
         queue.work()
     assert set(long) <= set(queue.done)
@@ -151,12 +155,11 @@ def test_a_long_note_is_done_though_short_ones_and_files_come_all_the_time(queue
 
 
 def test_a_job_that_was_begun_before_has_its_turn_though_new_ones_come_all_the_time(queue):
-    begun = queue.add(LONG_NOTE)
+    [begun] = queue.add((LONG_NOTE, None))
     with queue.store.queue() as tx:
         tx.jobs.claim(1)
         tx.jobs.release([begun], failed=True)
-    for _ in range(loop.CLAIM * 8):
-        queue.add(FILE)
+    queue.add(*[(FILE, None)] * (loop.CLAIM * 8))
     for _ in range(loop.BEGUN_EVERY):
         queue.work()
     assert begun in queue.done

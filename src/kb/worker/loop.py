@@ -380,19 +380,21 @@ class Worker:
         return None
 
     def _do(self, jobs: Sequence[Job]) -> Generator[bool]:
-        """Do jobs; pause after each slice, and while a file is read.
+        """Do jobs; once their short notes are done, pause after each slice, and while a file is read.
 
         Yields whether files may go ahead then: between two slices of a long text, unless an extractor has one.
 
         Raises:
             Stopped: `stop` was called.
         """
+        short = [job.id for job in jobs if _lane(job, ()) == 0]
         with Lease(self._store, in_order(jobs, self._sandbox.extracts)) as lease, self._heartbeat.of(lease):
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
                 for _ in self._ingestion.ingest(group, lease) if group else ():
                     yield not self._sandbox.is_extracting
-                yield False
+                if not lease.holds(short):  # what came later does not go before them
+                    yield False
 
 
 class Room:
