@@ -7,16 +7,17 @@ there for a day, or `kb doctor --accept-clock` says that it is right.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from uuid import uuid4
+
+from pydantic import Field, TypeAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,12 @@ logger = logging.getLogger(__name__)
 
 STEP_SECONDS: Final = 3600.0
 """How far a clock may be set while the machine runs: time servers and people do that."""
+
+BOOT_SECONDS: Final = 600.0
+"""For how long after a boot a time server may take: until then a machine without a clock knows when it went off."""
+
+EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
+"""No kb of today was there before: a machine that says so has no clock, and nothing is to be learned from it."""
 
 OFF_SECONDS: Final = 36 * 3600.0
 """For how long a machine may have been off or asleep before what is old enough waits for a day."""
@@ -48,12 +55,15 @@ ACCEPTED: Final = "clock-accepted"
 """A file in the data folder by which another process says that the clock is right."""
 
 
+Seconds = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """The machine's time in seconds, and the time since its boot, which has a number."""
 
-    at: float
-    uptime: float
+    at: Seconds
+    uptime: Seconds
     boot: str
 
     def gap(self, now: Mark) -> float:
@@ -63,7 +73,8 @@ class Mark:
 
     def explains(self, now: Mark) -> bool:
         """Return whether the machine's time may be what it is."""
-        most = STEP_SECONDS if now.boot == self.boot else OFF_SECONDS
+        is_new_boot = now.boot != self.boot or self.uptime < BOOT_SECONDS
+        most = OFF_SECONDS if is_new_boot else STEP_SECONDS
         return -STEP_SECONDS <= self.gap(now) <= most
 
 
@@ -79,16 +90,26 @@ class Jump:
         is_dated_by_machine: whether things are dated by the machine's clock all the same.
     """
 
-    moved: float
-    since: float
+    moved: Seconds
+    since: Seconds
     seen: Mark
-    own: float
+    own: Seconds
     is_dated_by_machine: bool
 
     @property
     def until(self) -> float:
         """When it is believed, by the machine's clock."""
         return self.since + STAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    mark: Mark
+    jump: Jump | None
+    last: Seconds
+
+
+_NOTES: Final = TypeAdapter(_Noted)
 
 
 class Clock:
@@ -146,7 +167,7 @@ class Clock:
         now, mark = self._read(), self._mark
         if self._is_accepted():
             self._believe(now)
-        elif mark is None or mark.explains(now):
+        elif mark is None or mark.at < EARLIEST or mark.explains(now):
             if self._jump:
                 logger.warning("the machine's clock is back where it should be: things expire again")
             self._mark, self._jump = now, None
@@ -189,10 +210,10 @@ class Clock:
     def _note(self) -> None:
         if self._folder is None or self._mark is None:
             return
-        noted = {"mark": asdict(self._mark), "jump": asdict(self._jump) if self._jump else None, "last": self._last}
+        noted = _NOTES.dump_json(_Noted(self._mark, self._jump, self._last))
         part = self._folder / f"{MARK}.part"
         with suppress(OSError):  # a full disk: the next note may go well
-            part.write_text(json.dumps(noted))
+            part.write_bytes(noted)
             part.replace(self._folder / MARK)
 
 
@@ -233,13 +254,10 @@ def _left(folder: Path) -> Mark | None:
 def _load(path: Path) -> tuple[Mark | None, Jump | None, float]:
     """Return what was noted; nothing if that cannot be read."""
     try:
-        noted: dict[str, Any] = json.loads(path.read_bytes())
-        jump = noted["jump"]
-        if jump:
-            jump = Jump(**jump | {"seen": Mark(**jump["seen"])})
-        return Mark(**noted["mark"]), jump, float(noted["last"])
-    except (OSError, ValueError, TypeError, KeyError):
+        noted = _NOTES.validate_json(path.read_bytes())
+    except (OSError, ValueError):
         return None, None, 0.0
+    return noted.mark, noted.jump, noted.last
 
 
 def read_machine() -> Mark:

@@ -168,7 +168,12 @@ def test_a_person_can_say_that_the_clock_is_right_to_an_engine_that_runs_or_at_i
 
 def test_a_note_that_cannot_be_read_is_as_none_and_an_earlier_kb_left_its_database(machine, tmp_path, started):
     started()
-    for damaged in (b"", b"{}", b"[1]", b'{"mark": 5}', b"\xff"):
+    mark = '{"at": %s, "uptime": 1.0, "boot": "1"}'
+    odd = [
+        f'{{"mark": {mark % value}, "jump": null, "last": 0.0}}'
+        for value in ("NaN", "Infinity", "1e300", '"x"', "null")
+    ]
+    for damaged in (b"", b"{}", b"[1]", b'{"mark": 5}', b"\xff", b"[" * 9999, *map(str.encode, odd)):
         (tmp_path / "clock.json").write_bytes(damaged)
         assert started().look() is None
     (tmp_path / "clock.json").unlink()
@@ -177,6 +182,27 @@ def test_a_note_that_cannot_be_read_is_as_none_and_an_earlier_kb_left_its_databa
     own = started()
     assert own.look()
     assert own.now().timestamp() == hours(machine.at)
+
+
+def test_a_machine_without_a_clock_is_believed_once_a_time_server_has_answered(machine, started):
+    machine.at, machine.uptime = 60.0, 20.0
+    own = started()
+    assert own.look() is None
+    machine.run(30)
+    machine.at = START
+    assert own.look() is None
+    assert own.now().timestamp() == hours(START)
+    machine.uptime = 10_000.0
+    own.look()
+    machine.be_off(0)
+    own = started()
+    machine.run(90)
+    machine.jump(10 * 3600)
+    assert own.look() is None, "it knew only when it went off"
+    machine.run(3600)
+    own.look()
+    machine.jump(10 * 3600)
+    assert own.look(), "the time was known by then"
 
 
 STEPS = st.lists(

@@ -5,7 +5,7 @@ First the queue by itself: real stores, the worker's own rules of whom it claims
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +16,7 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.store.rows import NewJob
 from kb.worker import loop
-from kb.worker.loop import Room, Worker, in_order
+from kb.worker.loop import Room, Worker, in_lanes
 from tests.support.eventually import eventually
 
 NOTE, LONG_NOTE, FILE, LONG_FILE = "note", "long note", "file", "long file"
@@ -65,10 +65,9 @@ class Queue:
         """Claim once, and do all of it."""
         with self.store.queue() as tx:
             jobs = tx.jobs.claim(loop.CLAIM, begun_first=not next(self.claims) % loop.BEGUN_EVERY)
-        ordered = in_order(jobs, ())
-        notes = [job for job in ordered if loop._lane(job, ()) == 0]
+        notes, others, _ = in_lanes(jobs, ())
         self.finish(*notes)
-        for job in ordered[len(notes) :]:
+        for job in others:
             slices = -(-SIZES[self.kinds[job.id][0]] // SLICE_BYTES)
             for number in range(slices):
                 self.step()
@@ -81,7 +80,7 @@ class Queue:
         for _ in range(loop.SHORT_ROUNDS):
             with self.store.queue() as tx:
                 jobs = tx.jobs.claim_short(loop.SHORT_JOBS, loop.SHORT_NOTE, room.take if room.is_left else None)
-            self.finish(*in_order(jobs, ()))
+            self.finish(*chain(*in_lanes(jobs, ())))
             if not jobs:
                 return
 

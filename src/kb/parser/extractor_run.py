@@ -137,9 +137,9 @@ class ExtractorRun:
                         break
                     printed += block
                 self._check(process, scratch, is_in_bounds=len(printed) <= most, characters=characters)
-                if has_ended(process.pid):  # what it left behind must not hold up the end
+                if has_ended(process):  # what it left behind must not hold up the end
                     kill_group(process.pid)
-        while not has_ended(process.pid):  # programs close what they print to a moment before they end
+        while not has_ended(process):  # programs close what they print to a moment before they end
             self._check(process, scratch, is_in_bounds=True, characters=characters)
             time.sleep(_END_SECONDS)
         return bytes(printed)
@@ -205,21 +205,30 @@ def printable(line: str) -> str:
     return "".join(character if character.isprintable() else " " for character in line).strip()[:_LAST_WORDS]
 
 
-def has_ended(pid: int) -> bool:
-    """Return whether a child has ended, which keeps its number until it is waited for."""
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has ended, which keeps its number until it is waited for.
+
+    Python on macOS has no `waitid` before 3.13; there the number is free from here on.
+    """
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
     with suppress(ChildProcessError):
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return True
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process with all that it has started, unless it has come to its end by itself."""
-    if not has_ended(process.pid):
+    if not has_ended(process):
         kill_group(process.pid)
-    with suppress(ChildProcessError):
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    kill_group(process.pid)
-    process.wait()
+    if hasattr(os, "waitid"):
+        with suppress(ChildProcessError):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        kill_group(process.pid)
+        process.wait()
+    else:
+        process.wait()
+        kill_group(process.pid)  # as long as any of it is there, no other process gets its number
     if process.stdout:
         process.stdout.close()
 

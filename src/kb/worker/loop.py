@@ -20,6 +20,7 @@ import threading
 import time
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -387,13 +388,14 @@ class Worker:
         Raises:
             Stopped: `stop` was called.
         """
-        short = [job.id for job in jobs if _lane(job, ()) == 0]
-        with Lease(self._store, in_order(jobs, self._sandbox.extracts)) as lease, self._heartbeat.of(lease):
+        lanes = in_lanes(jobs, self._sandbox.extracts)
+        notes = [job.id for job in lanes[0]]
+        with Lease(self._store, list(chain(*lanes))) as lease, self._heartbeat.of(lease):
             for group in grouped(self._ingestion.drafts(lease)):
                 self._stop.check()
                 for _ in self._ingestion.ingest(group, lease) if group else ():
                     yield not self._sandbox.is_extracting
-                if not lease.holds(short):  # what came later does not go before them
+                if not lease.holds(notes):  # what came later does not go before them
                     yield False
 
 
@@ -423,7 +425,7 @@ class Room:
         return True
 
 
-def in_order(jobs: Sequence[Job], suffixes: Collection[str]) -> list[Job]:
+def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[Job], list[Job]]:
     """Return jobs as they are worked on: short notes, all else, and files for extractors, whose names end so.
 
     None goes before an earlier one for its path.
@@ -435,7 +437,7 @@ def in_order(jobs: Sequence[Job], suffixes: Collection[str]) -> list[Job]:
         lanes[lane].append(job)
         if job.source_path:
             of_path[job.source_path] = lane
-    return [job for lane in lanes for job in lane]
+    return lanes
 
 
 def _lane(job: Job, suffixes: Collection[str]) -> int:
