@@ -644,10 +644,13 @@ class ModelStatus(Reply):
 class ParserStatus(Reply):
     """The process that reads files: `confined` is what it cannot do on this machine; null while it first starts.
 
-    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`).
+    `extracts` are the suffixes of files that extractors read (`KB_EXTRACTORS`). `extractors_confined` is what those of
+    them cannot do that are commands, null if there are none: without all four they run only if
+    `KB_EXTRACTORS_UNCONFINED` is set.
     """
 
     confined: list[Restriction] | None
+    extractors_confined: list[Restriction] | None = None
     extracts: list[str] = []
 
 
@@ -706,10 +709,22 @@ class ReplicaStatus(Reply):
     behind: float
 
 
+class ClockStatus(Reply):
+    """A jump of the machine's clock: nothing expires until it has stayed there for a day, which is `until`.
+
+    `moved` is in seconds, negative for a clock that was put back.
+    """
+
+    moved: float
+    until: Timestamp
+    says: str
+
+
 class Status(Reply):
     """The engine's state. `documents` counts by doc_type, `top_tags` by tag; `database_size` is in bytes.
 
-    `full_text` says what answers searches by words; `replica` is null where there is none.
+    `full_text` says what answers searches by words; `replica` is null where there is none, and so is `clock` as long as
+    the machine's clock is believed.
     """
 
     version: str
@@ -726,6 +741,7 @@ class Status(Reply):
     history: HistoryStatus
     database_size: int
     replica: ReplicaStatus | None
+    clock: ClockStatus | None = None
 
 
 class Problem(BaseModel):

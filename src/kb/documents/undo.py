@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kb import clock
 from kb.api.errors import Changed, KbError, NotFound, NotInBin, Stopped
 from kb.documents.delete import delete
 from kb.documents.lookup import check_moment
@@ -168,7 +169,7 @@ def _state_of_restored(step: Step) -> tuple[int, bool]:
 
 def _step(tx: Transaction, document_id: int, since: datetime, key: str | None) -> Step | None:
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
-    if _is_after(past.at, datetime.now(UTC)):
+    if _is_after(past.at, clock.own.now()):
         return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
     changes = _changes(past, since)
     if key is not None:

@@ -164,7 +164,7 @@ class Inbox:
             if state_of(os.fstat(content.fileno())) != state:
                 return False
             accepted = submit_file(self._store, self._blobs, content, file.name, request, author=Author(INBOX))
-        logger.info("taken in from the inbox: %r", str(file), extra={"job_id": accepted.job_id})
+        logger.info("taken in from the inbox", extra={"job_id": accepted.job_id})
         self._wake()
         return True
 

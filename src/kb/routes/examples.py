@@ -189,6 +189,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
                 "version": "3.0.0",
                 "documents": 42,
                 "files": 12,
+                "seal": "sealed",
                 "fault": None,
             }
         ],

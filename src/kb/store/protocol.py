@@ -206,17 +206,18 @@ class Jobs(Protocol):
     def page(self, *, status: JobStatus | None, limit: int, before: int | None, of: Caller | None = None) -> list[Job]:
         """Jobs with an id below `before`, newest first, of all or of those that one sent."""
 
-    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
+    def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
         """Turn the oldest queued jobs to running, which counts as an attempt: new ones together.
 
-        When there is none, one that was begun before, by itself. No job goes before an earlier one with its path. Those
-        of files are left out unless `files`.
+        When there is none, one that was begun before, by itself; with `begun_first` the other way round. No job goes
+        before an earlier one with its path. Those of files are left out unless `files`.
         """
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes to running, and the files that `is_short` says are short.
 
-        No job goes before an earlier one with its path. Not all are looked at if there are many.
+        No job goes before an earlier one with its path. Notes are found behind any number of files; of the files only
+        the first are looked at.
         """
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
+from kb import clock
 from kb.api.errors import ModelChanged
 from kb.lexical.segment import segmented
 from kb.store.former_documents import admits, changed, merged
@@ -34,6 +34,7 @@ from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -70,7 +71,7 @@ class SqliteDocuments:
     @cached_property
     def now(self) -> str:
         """The moment of all that the transaction changes."""
-        return moment(datetime.now(UTC))
+        return moment(clock.own.now())
 
     def get(self, document_id: int) -> Document | None:
         """Return the document, if there is one."""

@@ -75,16 +75,20 @@ class SqliteJobs:
         where = " AND ".join(conditions)
         return self._jobs(f"{where} ORDER BY id DESC LIMIT ?", (*parameters, limit))
 
-    def claim(self, limit: int, *, files: bool = True) -> list[Job]:
-        """Turn queued jobs to running: new ones together, then those that were begun before, each by itself."""
-        return self._begin(files, begun=False, limit=limit) or self._begin(files, begun=True, limit=1)
+    def claim(self, limit: int, *, files: bool = True, begun_first: bool = False) -> list[Job]:
+        """Turn queued jobs to running: new ones together, or one that was begun before, by itself."""
+        for begun in (begun_first, not begun_first):
+            if jobs := self._begin(files, begun=begun, limit=1 if begun else limit):
+                return jobs
+        return []
 
     def claim_short(self, limit: int, size: int, is_short: Callable[[str], bool] | None) -> list[Job]:
         """Turn queued new notes of at most so many bytes, and files that are short, to running."""
-        rows = self._execute(self._sql["select_short"], (size, is_short is not None, LOOKED_AT)).fetchall()
-        short = (job_id for job_id, staged in rows if staged is None or (is_short and is_short(staged)))
-        ids = json.dumps(list(islice(short, limit)))
-        return self._claimed(self._execute(self._sql["claim_these"], (ids,)).fetchall())
+        ids = [job_id for job_id, _ in self._execute(self._sql["select_short_notes"], (size, limit))]
+        if is_short and len(ids) < limit:
+            files = self._execute(self._sql["select_new_files"], (LOOKED_AT,)).fetchall()
+            ids += islice((job_id for job_id, staged in files if is_short(staged)), limit - len(ids))
+        return self._claimed(self._execute(self._sql["claim_these"], (json.dumps(ids),)).fetchall())
 
     def heartbeat(self, job_ids: Iterable[int]) -> None:
         """Say that the jobs are still being worked on."""

@@ -119,12 +119,12 @@ UNION SELECT document_id FROM versions WHERE until > %(moment)s
 
 -- name: select_expired_bin
 -- Documents that have been in the bin for so many days.
-SELECT document_id, deleted_at FROM bin WHERE deleted_at <= now_ms() - make_interval(days => %s) ORDER BY deleted_at LIMIT %s
+SELECT document_id, deleted_at FROM bin WHERE deleted_at <= LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s) ORDER BY deleted_at LIMIT %s
 
 -- name: select_oldest
 -- The former versions that went first, but those that are in the bin.
 SELECT document_id, number FROM versions
-WHERE until <= now_ms() - make_interval(days => %s)
+WHERE until <= LEAST(now_ms(), %s::timestamptz) - make_interval(days => %s)
   AND NOT EXISTS (SELECT 1 FROM bin WHERE bin.document_id = versions.document_id AND bin.number = versions.number)
 ORDER BY until, document_id, number LIMIT %s
 
