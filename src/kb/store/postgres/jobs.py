@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kb.api.errors import LeaseLost
+from kb.store.postgres.operations import note_operation
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, field_values, job_of, mapped, stored_limit
+from kb.store.row_mapping import Execute, field_values, job_of, mapped, moment, stored_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,6 +43,7 @@ class PostgresJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
+        note_operation(self._execute, job.author, moment(datetime.now(UTC)))
         columns = field_values(job) | field_values(job.author)
         columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
         added = self._execute(self._sql["insert_job"], columns).fetchone()

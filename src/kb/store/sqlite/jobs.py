@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, array, field_values, job_of, mapped, next_ids, stored_limit
+from kb.store.row_mapping import Execute, array, field_values, job_of, mapped, moment, next_ids, stored_limit
+from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class SqliteJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
+        note_operation(self._execute, job.author, moment(datetime.now(UTC)))
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         columns = field_values(job) | field_values(job.author) | {"id": job_id, "tags": array(job.tags)}
         columns["limits"] = stored_limit(job.limit)

@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
   finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits,
-  source, replaces, existed
+  source, replaces, existed, operation_key
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -20,11 +20,11 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + ? WH
 -- A queued job; nothing if there is one under its key.
 INSERT INTO jobs (
   id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, created_at
+  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, operation_key, created_at
 ) VALUES (
   :id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
   :content_hash, :part_of, :depth, :by, :client, :why, :limits, :source, :replaces,
-  strftime('%Y-%m-%d %H:%M:%f', 'now')
+  :operation_key, strftime('%Y-%m-%d %H:%M:%f', 'now')
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 
 -- name: count_pending
