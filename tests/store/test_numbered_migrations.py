@@ -21,6 +21,15 @@ from tests.support.spaces import space
 from tests.support.store_v2 import connect, vector
 
 ALIAS = "ALTER TABLE documents ADD COLUMN filename GENERATED ALWAYS AS (title) VIRTUAL"
+BEFORE_OPERATIONS = (
+    *(f"DROP TABLE {table}" for table in ("operations", "folders", "left_out")),
+    *(f"DROP INDEX {table}_operation" for table in ("documents", "versions", "bin", "jobs")),
+    "DROP INDEX versions_source_path",
+    *(f"ALTER TABLE {table} DROP COLUMN operation" for table in ("documents", "versions", "bin")),
+    "ALTER TABLE jobs DROP COLUMN operation_key",
+)
+"""What leads back from version 16 to the one before."""
+
 EARLY = (
     "ALTER TABLE documents DROP COLUMN date",
     "ALTER TABLE documents DROP COLUMN own_tags",
@@ -151,6 +160,7 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
             f"INSERT INTO chunks ({columns}, section_id) VALUES (?, 1, ?, ?, 1, 1, 0, 7, 7)", (id_, id_, text)
         )
     connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    connection.execute("; ".join(BEFORE_OPERATIONS)).fetchall()
     connection.pragma("user_version", 13)
     connection.close()
     connection = migrated(path)
@@ -299,6 +309,7 @@ def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(p
         tx.jobs.finish(old, 1)
     connection = connect(path)
     connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    connection.execute("; ".join(BEFORE_OPERATIONS)).fetchall()
     connection.pragma("user_version", 14)
     connection.close()
     with opened(path) as store, store.write() as tx:

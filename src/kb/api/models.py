@@ -139,6 +139,7 @@ Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
 """Whether its letters are composed does not count: file systems differ."""
 
+Label = Annotated[str, Field(min_length=1, max_length=255)]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
 IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
@@ -307,6 +308,21 @@ class UndoRequest(Request):
     since: Instant | None = None
     key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
     dry_run: bool = False
+
+
+class FolderClaim(Request):
+    """A folder on a machine that is kept in step from now on, under a name that no other folder has.
+
+    `prefix` is how the paths of its files begin. `mounts` says on which device it is, and which folders below it are
+    on another. `take_over` lets it have the name of another one.
+    """
+
+    prefix: SourcePath
+    machine: Label
+    host: Label
+    path: SourcePath
+    mounts: Annotated[str, Field(max_length=100_000)] = ""
+    take_over: bool = False
 
 
 class Place(Reply):
@@ -599,6 +615,24 @@ class OperationList(Reply):
 
     operations: list[Operation]
     next_cursor: str | None
+
+
+class SyncedFolder(Reply):
+    """A folder that is kept in step, the machine that it is on, and when it was last."""
+
+    prefix: str
+    machine: str
+    host: str
+    path: str
+    mounts: str
+    at: Timestamp
+
+
+class SyncedFolders(Reply):
+    """The folders that are kept in step, and the paths of files in them that stay out."""
+
+    folders: list[SyncedFolder]
+    left_out: list[str]
 
 
 class Undone(Reply):

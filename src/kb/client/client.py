@@ -297,7 +297,7 @@ class EngineClient:
         return await self._call("GET", "folders")
 
     async def claim_folder(self, **claim: object) -> JSON:
-        """PUT /folders with the fields of `folder_models.FolderClaim`."""
+        """PUT /folders with the fields of `models.FolderClaim`."""
         return await self._call("PUT", "folders", json=claim)
 
     async def change_tags(

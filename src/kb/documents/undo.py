@@ -114,6 +114,23 @@ def undo(
     store: Store,
     embedder: Embedder,
     originals: Originals,
+    since: datetime,
+    key: str | None = None,
+    author: Author = NOBODY,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> list[Step]:
+    """Take back what was changed after a moment, or of that what a key changed; return what was done.
+
+    Raises:
+        Invalid, HistoryGone: it is not known how things stood at that moment.
+    """
+    return carry_out(store, embedder, originals, plan(store, Scope(since=since, key=key)), author, checkpoint)
+
+
+def carry_out(
+    store: Store,
+    embedder: Embedder,
+    originals: Originals,
     planned: Plan,
     author: Author = NOBODY,
     checkpoint: Callable[[], None] = lambda: None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from kb.api.folder_models import FolderClaim, SyncedFolder, SyncedFolders
+from kb.api.models import FolderClaim, SyncedFolder, SyncedFolders
 from kb.documents.folders import claim
 from kb.routes.dependencies import READ, WRITE, ServicesDep
 from kb.routes.problems import problems

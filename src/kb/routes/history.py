@@ -33,7 +33,7 @@ from kb.api.models import (
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
-from kb.documents.undo import Scope, find_operation, plan, undo
+from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.routes.dependencies import MAX_ID, READ, WRITE, AuthorDep, Id, PageLimit, QueryModel, Services, ServicesDep
 from kb.routes.document_models import model_of
 from kb.routes.limits import page_size
@@ -189,7 +189,7 @@ def undo_changes(wanted: UndoRequest, services: ServicesDep, author: AuthorDep) 
     steps = planned.steps
     shown = operation and operation_model(services, operation)
     if not wanted.dry_run:
-        steps = undo(services.store, services.embedder, services.originals, planned, author, services.stop.check)
+        steps = carry_out(services.store, services.embedder, services.originals, planned, author, services.stop.check)
     done = Counter(step.action for step in steps if not step.skipped)
     return Undone(
         dry_run=wanted.dry_run,

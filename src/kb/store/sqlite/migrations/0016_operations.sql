@@ -27,6 +27,6 @@ CREATE TABLE folders (
 ) WITHOUT ROWID;
 CREATE TABLE left_out (source_path TEXT PRIMARY KEY) WITHOUT ROWID;
 
-UPDATE documents SET source_path = nfc(source_path) WHERE source_path <> nfc(source_path)
+UPDATE documents SET source_path = nfc(source_path) WHERE CASE WHEN source_path IS NOT NULL THEN source_path <> nfc(source_path) END
   AND NOT EXISTS (SELECT 1 FROM documents AS other WHERE other.source_path = nfc(documents.source_path));
-UPDATE versions SET source_path = nfc(source_path) WHERE source_path <> nfc(source_path);
+UPDATE versions SET source_path = nfc(source_path) WHERE CASE WHEN source_path IS NOT NULL THEN source_path <> nfc(source_path) END;

@@ -61,7 +61,7 @@ SELECT
 FROM versions WHERE {condition}
 
 -- name: select_bin
--- Documents in the bin; {condition} is put in.
+-- Documents in the bin; the condition is put in.
 SELECT
   bin.number, bin.part_of, deleted_at, deleted_by, deleted_with, deleted_why, bin.operation,
   bin.document_id AS id, title, source_path, doc_type, content_hash, tags, created_at, updated_at, date, own_tags,

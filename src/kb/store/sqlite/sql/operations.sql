@@ -11,7 +11,7 @@ RETURNING id
 DELETE FROM operations WHERE id <= ?
 
 -- name: select
--- Operations; {condition} is put in.
+-- Operations; the condition is put in.
 SELECT id, key, at, by_key, client FROM operations WHERE {condition}
 
 -- name: has_effect
