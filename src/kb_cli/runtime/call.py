@@ -67,9 +67,7 @@ def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float =
     from kb.client.client import EngineClient
 
     config = load_config()
-    client = EngineClient(
-        config.engine_url, config.api_key, timeout=timeout, agent="cli", operation=operation_key()
-    )
+    client = EngineClient(config.engine_url, config.api_key, timeout=timeout, agent="cli", operation=operation_key())
     return asyncio.run(_session(client, request))
 
 
