@@ -249,6 +249,9 @@ class Jobs(Protocol):
     def finish(self, job_id: int, document_id: int, *, existed: bool = False) -> None:
         """The job is done; its text is in the document now, or `existed` there."""
 
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed for what they held, such as half of a file."""
+
     def fail(self, job_id: int, error: str) -> None: ...
     def later(self, job_id: int) -> int | None:
         """Return the last job that came after this one for its path, and is done or runs."""

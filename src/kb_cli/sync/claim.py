@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import getnode, uuid4
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kb_cli.sync.folder import Folder
 
 FILE: Final = "machine-id"
-NO_SUCH_ROUTE: Final = 404
 
 
 @dataclass
@@ -43,7 +43,7 @@ async def look_up(client: EngineClient, folder: Folder) -> Claim:
     try:
         known = await client.folders()
     except KbError as error:
-        if error.status != NO_SUCH_ROUTE:
+        if error.status != HTTPStatus.NOT_FOUND:
             raise
         return Claim(is_known=False)  # an engine that keeps no folders
     mine = machine_id()

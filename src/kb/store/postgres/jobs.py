@@ -134,6 +134,10 @@ class PostgresJobs:
         """
         self._end("finish", job_id, document_id=document_id, existed=existed)
 
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed and kept nothing."""
+        self._execute(self._sql["forget_failed"], (job_id,))
+
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words. Raises as `finish`."""
         self._end("fail", job_id, error=error)

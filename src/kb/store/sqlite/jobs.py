@@ -123,6 +123,10 @@ class SqliteJobs:
         """The job is done; its text is in the document now, or `existed` there."""
         self._execute(self._sql["finish"], (document_id, existed, job_id))
 
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed and kept nothing."""
+        self._execute(self._sql["forget_failed"], (job_id,))
+
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words."""
         self._execute(self._sql["fail"], (error, job_id))

@@ -158,6 +158,13 @@ WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 UPDATE jobs SET status = 'failed', error = %(error)s, finished_at = now_ms()
 WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 
+-- name: forget_failed
+-- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
+DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
+  SELECT 1 FROM jobs AS later
+  WHERE later.id = %s AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+)
+
 -- name: select_later
 -- The last job that came after one for its path, and is done or runs.
 SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path

@@ -116,6 +116,13 @@ WHERE id = ?
 -- A job failed.
 UPDATE jobs SET status = 'failed', error = ?, finished_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE id = ?
 
+-- name: forget_failed
+-- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
+DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
+  SELECT 1 FROM jobs AS later
+  WHERE later.id = ? AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+)
+
 -- name: select_later
 -- The last job that came after one for its path, and is done or runs.
 SELECT max(later.id) FROM jobs JOIN jobs AS later ON later.source_path = jobs.source_path
