@@ -244,14 +244,8 @@ async def delete(request: Request, visit: Visit) -> Response:
         shown = await visit.engine.document(document_id, chunks=1)
         if folder := await synced_folder(visit, shown):
             title = plain(shown["title"], 200) or f"Document {document_id}"
-            return render(
-                request,
-                "delete.html",
-                id=document_id,
-                title=title,
-                path=plain(shown["source_path"], 500),
-                folder=folder,
-            )
+            path = plain(shown["source_path"], 500)
+            return render(request, "delete.html", id=document_id, title=title, path=path, folder=folder)
     await visit.engine.delete_document(document_id, leave_out=form.get("leave_out") == "1")
     return redirect(visit, "bin")
 

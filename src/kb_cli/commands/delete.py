@@ -29,8 +29,8 @@ def delete(
 ) -> int:
     """Delete documents. They stay in the bin for some days, from where 'kb restore' brings them back.
 
-    The next 'kb sync' would add a file again that is still in its folder: --leave-out keeps it out until you restore the
-    document, or add the file by its name.
+    The next 'kb sync' would add a file again that is still in its folder: --leave-out keeps it out until you restore
+    the document, or add the file by its name.
 
     With --json, prints a list of the engine's receipts.
     """
