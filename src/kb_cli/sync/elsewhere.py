@@ -1,4 +1,4 @@
-"""Files that stand for something else: what sync programs leave where a file was, and what others write beside one."""
+"""Files that stand for another one: what sync programs leave where a file was whose content is online."""
 
 from __future__ import annotations
 
@@ -28,26 +28,6 @@ OFFLINE: Final = 0x1000 | 0x40000 | 0x400000
 POINTER: Final = b"version https://git-lfs.github.com/spec/v1\n"
 POINTER_SIZES: Final = range(100, 300)
 """How Git LFS stands for a file that was not fetched."""
-
-LEFTOVERS: Final = re.compile(
-    r"""
-      ~\$.* | ~wr[acdfl]\d+\.(?:tmp|asd|wbk|doc.?) | .*\.(?:asd|wbk|xlk|laccdb|onetoc2)
-    | .*~ | \#.*\# | .*\.(?:sw[a-p]|kate-swp|un~) | 4913
-    | .*\.(?:tmp|temp|crdownload|part|partial|download|opdownload|filepart|aria2|ytdl|!ut|!sync|!qb|bc!|bts)
-    | .*\.sb-[0-9a-f]{8}-\w{6} | .*\.dwl2?
-    | thumbs\.db(?::encryptable)? | ehthumbs(?:_vista)?\.db | desktop\.ini | icon\r | \$recycle\.bin
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
-"""Names of what Office, editors, browsers, sync programs and file managers write beside a file."""
-
-LEFTOVER_FOLDERS: Final = {"$recycle.bin", "system volume information", "lost+found", "@eadir", "#recycle", "@tmp"}
-"""Folders of file systems and of network disks."""
-
-
-def is_leftover(name: str, *, is_folder: bool) -> bool:
-    """Return whether a program left it, and nobody means it."""
-    return name.lower() in LEFTOVER_FOLDERS if is_folder else LEFTOVERS.fullmatch(name) is not None
 
 
 def name_elsewhere(name: str) -> str | None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kb.api.leftovers import is_leftover
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.paths import absolute
-from kb_cli.sync.elsewhere import is_dataless, is_leftover, is_placeholder, name_elsewhere
+from kb_cli.sync.elsewhere import is_dataless, is_placeholder, name_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
