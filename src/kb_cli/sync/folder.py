@@ -18,7 +18,7 @@ from kb_cli.sync.deletions import Judge, Withheld, remembered
 from kb_cli.sync.disk import DiskView, describe_mounts
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
-from kb_cli.sync.remote import PART_SEPARATOR, RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
+from kb_cli.sync.remote import RemoteFile, fetch_extracted, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import unreadable_items
 from kb_cli.sync.selection import LEFT_OUT, Selection, select_files
 from kb_cli.sync.upload import Uploader
@@ -160,7 +160,7 @@ class Round:
         """What says which documents go, by how the folder is at this moment."""
         folder = self.folder
         unread = [folder.place(each.source_path) for each in self.items if each.is_unread]
-        total = sum(not each.is_part for each in self.remote.values())
+        total = sum(whole_in(self.remote, path) == path for path in self.remote)
         mounts = self.claim.mounts, describe_mounts(folder.path)
         return Judge(DiskView(folder.path), mounts, unread, total, is_sure=folder.is_sure)
 
@@ -174,15 +174,16 @@ class Round:
         """Return the source paths whose documents go; note in the result which ones stay, and why."""
         judge = self.judge
         paths = deletable(result.items, self.selection, self.folder, remote)
-        wholes_of = {path for path in paths if not remote[path].is_part}
-        allowed = set(judge.allow(map(self.folder.place, sorted(wholes_of))))
+        whole_of = {path: whole_in(remote, path) for path in paths}
+        allowed = set(judge.allow(map(self.folder.place, sorted(set(whole_of.values())))))
         result.withheld = judge.withheld
-        stay = tuple(f"{path}{PART_SEPARATOR}" for path in wholes_of if self.folder.place(path) not in allowed)
-        return [
-            path
-            for path in paths
-            if (self.folder.place(path) in allowed if path in wholes_of else not path.startswith(stay))
-        ]
+        return [path for path in paths if self.folder.place(whole_of[path]) in allowed]
+
+
+def whole_in(remote: Mapping[str, RemoteFile], path: str) -> str:
+    """Return the path of the file that what is at a path came inside, as attachments do; its own if it did not."""
+    inside = wholes(path) if remote[path].is_part else ()
+    return max(filter(remote.__contains__, inside), key=len, default=path)
 
 
 async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache, *, quiet: bool) -> SyncResult:
