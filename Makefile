@@ -31,7 +31,9 @@ serve: .venv/runtime.stamp
 TOOL := $(HOME)/.local/lib/kb
 COMMANDS := $(HOME)/.local/bin
 COMMAND := $(COMMANDS)/kb
-IS_OURS = [ "$$(readlink "$(COMMAND)")" = "$(TOOL)/bin/kb" ]
+# A link into the environment of a checkout of kb is ours, too: the guide makes it.
+IS_OURS = case "$$(readlink "$(COMMAND)")" in "$(TOOL)/bin/kb") true ;; \
+  */.venv/bin/kb) [ -f "$$(dirname "$$(readlink "$(COMMAND)")")/../../src/kb_cli/main.py" ] || [ ! -e "$(COMMAND)" ] ;; *) false ;; esac
 
 # Nothing is kept of what is downloaded, so that 'make uninstall' leaves nothing.
 install: export UV_NO_CACHE := 1

@@ -136,7 +136,10 @@ MAX_TITLE: Final = 500
 MAX_SOURCE: Final = 500
 Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
-SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
+SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
+"""Whether its letters are composed does not count: file systems differ."""
+
+Label = Annotated[str, Field(min_length=1, max_length=255)]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
 IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
@@ -282,12 +285,44 @@ class Revert(Request):
     version: VersionNumber
 
 
-class UndoRequest(Request):
-    """Take back what was changed after `since`; with `key`, only what that key changed. `dry_run` only shows it."""
+TWO_SCOPES: dict[str, Any] = {
+    "required": ["operation"],
+    "properties": {"operation": {"type": "integer"}},
+    "anyOf": [
+        {"required": ["since"], "properties": {"since": {"type": "string"}}},
+        {"required": ["key"], "properties": {"key": {"type": "string"}}},
+    ],
+}
 
-    since: Instant
+
+class UndoRequest(Request):
+    """Take back an operation: the one with this number, or else the last one that the caller gave.
+
+    With `since`, all that was changed by commands given after a moment. With `key`, only what that key changed, or
+    the last operation of that key; `operation` goes with neither. `dry_run` only shows it.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"not": TWO_SCOPES})
+
+    operation: Annotated[DocumentId | None, Field(description="The number of an operation.")] = None
+    since: Instant | None = None
     key: Annotated[str | None, Field(min_length=1, max_length=200, description="The name of a key.")] = None
     dry_run: bool = False
+
+
+class FolderClaim(Request):
+    """A folder on a machine that is kept in step from now on, under a name that no other folder has.
+
+    `prefix` is how the paths of its files begin. `mounts` says on which device it is, and which folders below it are
+    on another. `take_over` lets it have the name of another one.
+    """
+
+    prefix: SourcePath
+    machine: Label
+    host: Label
+    path: SourcePath
+    mounts: Annotated[str, Field(max_length=100_000)] = ""
+    take_over: bool = False
 
 
 class Place(Reply):
@@ -495,6 +530,7 @@ class Version(Reply):
     client: str | None
     why: str | None
     title: str
+    source_path: str | None
     tags: list[str]
     content_hash: str
 
@@ -561,10 +597,60 @@ class UndoStep(Reply):
     skipped: str | None
 
 
+class Operation(Reply):
+    """All that a command, a request or a sync round changed: how many documents it added, changed and deleted.
+
+    `at` is when it was given, and `jobs` is how many of its jobs are not done yet.
+    """
+
+    number: int
+    at: Timestamp
+    by: str | None
+    client: str | None
+    added: int
+    changed: int
+    deleted: int
+    jobs: int
+
+
+class OperationList(Reply):
+    """A page of operations, newest first; `next_cursor` is null on the last one."""
+
+    operations: list[Operation]
+    next_cursor: str | None
+
+
+class SyncedFolder(Reply):
+    """A folder that is kept in step, the machine that it is on, and when it was last."""
+
+    prefix: str
+    machine: str
+    host: str
+    path: str
+    mounts: str
+    at: Timestamp
+
+
+class SyncedFolders(Reply):
+    """The folders that are kept in step, and the paths of files in them that stay out."""
+
+    folders: list[SyncedFolder]
+    left_out: list[str]
+
+
 class Undone(Reply):
-    """What was taken back, or with `dry_run` would be."""
+    """What was taken back, or with `dry_run` would be: so many documents that were added, changed and deleted.
+
+    `operation` is the operation that was taken back, null where a moment was given. `jobs` is how many jobs ended
+    before they were done.
+    """
 
     dry_run: bool
+    operation: Operation | None
+    added: int
+    changed: int
+    deleted: int
+    jobs: int
     steps: list[UndoStep]
 
 

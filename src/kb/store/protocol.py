@@ -37,8 +37,11 @@ if TYPE_CHECKING:
         MissingVector,
         NamedKey,
         NewJob,
+        Operation,
+        OperationCounts,
         ReplicaState,
         SecondSpace,
+        SyncedFolder,
         VectorSpace,
         Version,
     )
@@ -172,6 +175,9 @@ class History(Protocol):
         """Discard the documents that came inside this one, but those at the paths to `keep`."""
 
     def binned(self, document_id: int) -> Binned | None: ...
+    def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
+        """Return the files in the bin that were at a path or held a content, the last deleted first."""
+
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
         """Return what is in the bin, the last deleted first; `before` is the time and id of the last one of a page."""
 
@@ -245,6 +251,9 @@ class Jobs(Protocol):
         self, job_id: int, document_id: int, *, existed: bool = False, omitted: Mapping[str, int] | None = ...
     ) -> None:
         """The job is done; its text is in the document now, or `existed` there; so much of its file was not read."""
+
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed for what they held, such as half of a file."""
 
     def fail(self, job_id: int, error: str) -> None: ...
     def later(self, job_id: int) -> int | None:
@@ -379,6 +388,35 @@ class Audit(Protocol):
         """Delete at most `limit` lines that are too old or too many, the oldest first; return how many."""
 
 
+class Operations(Protocol):
+    """What belongs together and is taken back together."""
+
+    def get(self, number: int) -> Operation | None: ...
+    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[Operation]:
+        """Return operations of which something is left, newest first, of all or of one caller."""
+
+    def documents(self, number: int) -> list[int]:
+        """Return the documents that an operation added, changed or deleted, by ascending id."""
+
+    def jobs(self, operation: Operation) -> list[int]:
+        """Return the jobs of an operation that are not done yet."""
+
+    def counts(self, number: int) -> OperationCounts: ...
+
+
+class Folders(Protocol):
+    """The folders that are kept in step, and the files in them that stay out."""
+
+    def all(self) -> list[SyncedFolder]: ...
+    def put(self, folder: SyncedFolder) -> None: ...
+    def remove(self, prefix: str) -> None: ...
+    def left_out(self) -> list[str]:
+        """Return the paths of the files that stay out."""
+
+    def leave_out(self, source_path: str) -> None: ...
+    def let_in(self, source_path: str) -> None: ...
+
+
 class Transaction(Protocol):
     """One moment of the database, or one change of it."""
 
@@ -388,6 +426,10 @@ class Transaction(Protocol):
     def history(self) -> History: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def operations(self) -> Operations: ...
+    @property
+    def folders(self) -> Folders: ...
     @property
     def second(self) -> SecondVectors: ...
     @property

@@ -99,11 +99,15 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who changes a document: the name of a key, the client that it came from, and why if that was said."""
+    """Who changes a document: the name of a key, the client that it came from, and why if that was said.
+
+    What has the same `operation_key` is one operation.
+    """
 
     by: str | None = None
     client: str | None = None
     why: str | None = None
+    operation_key: str | None = field(default=None, compare=False)
 
 
 NOBODY = Author()
@@ -221,7 +225,8 @@ class ChunkPlace:
 class Version:
     """A document as it stood from `at` to before `until`; None if it stands so still. `number` counts from 1.
 
-    `content_id` is where its text is kept, None if the document holds it still; `author` is who made it so.
+    `content_id` is where its text is kept, None if the document holds it still; `author` is who made it so, in which
+    `operation`.
     """
 
     document: Document
@@ -230,6 +235,7 @@ class Version:
     until: str | None
     author: Author
     content_id: int | None = None
+    operation: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +247,45 @@ class Binned:
     part_of: int | None
     deleted_at: str
     author: Author
+    operation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What belongs together and is taken back together: all that a command, a request or a sync round changed.
+
+    `at` is when it was given, however long its jobs run.
+    """
+
+    id: int
+    key: str
+    at: str
+    by: str | None
+    client: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCounts:
+    """How many documents an operation added, changed and deleted."""
+
+    added: int
+    changed: int
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedFolder:
+    """A folder that is kept in step: how the paths of its files begin, and where it is.
+
+    `mounts` says on which device the folder is, and which folders below it are on another.
+    """
+
+    prefix: str
+    machine: str
+    host: str
+    path: str
+    mounts: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,6 +259,7 @@ class Ingestion:
         """Finish a job whose document is saved, and queue what came with it."""
         document_id, existed = saved
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
+        tx.jobs.forget_failed(job.id)
         if job.staged:
             self._originals.add(job.staged, content.content_hash)
         # Without a path, what came with the same file before has the path of that job, and is there already.

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
+from kb_cli.runtime.config import load_config
 from kb_cli.runtime.editor import editor_command
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.output import print_error
+from kb_cli.sync.disk import find_file
 
 URL_SCHEMES: Final = ("http://", "https://")
 IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")
@@ -55,6 +57,11 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
     """
     source, document_id = document["source_path"] or "", document["document_id"]
     refuse_elsewhere(source)
+    if found := find_file(source):
+        source = str(found)
+    elif document["doc_type"] == "note":  # it has no file: its page is where it can be read and changed
+        launch(f"{load_config().engine_url.rstrip('/')}/d/{document_id}")
+        return
     if whole := enclosing_file(source):
         refuse_unsafe(whole)
         print_error(f"{source} is inside {whole}, which opens; 'kb get {document_id} --file .' saves it alone")

@@ -16,6 +16,7 @@ import typer
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Invalid
 from kb.api.moments import moment
+from kb.api.stream_safe import composed
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.hints import nearest
@@ -116,7 +117,7 @@ class Filters:
             raise UsageError(f"--type: there is no type {self.doc_type!r}{nearest(self.doc_type, DOC_TYPES)}.")
         request = {
             "doc_type": self.doc_type,
-            "source_path": self.path and (to_source_path(self.path) if Path(self.path).exists() else self.path),
+            "source_path": self.path and composed(to_source_path(self.path) if Path(self.path).exists() else self.path),
             "source_prefix": self.under and to_source_prefix(self.under),
             "created_after": parse_date("--after", self.after),
             "created_before": parse_date("--before", self.before),

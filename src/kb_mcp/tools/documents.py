@@ -247,14 +247,14 @@ class DocumentTools:
         tag_changes = lean.given(tags_add=tags_add, tags_remove=tags_remove)
         if not change and not if_match and tag_changes:
             document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
-            return rendered("kb_update_note", with_notice(lean.document(document)))
+            return rendered("kb_update_note", with_notice(lean.changed(document)))
         read = parse_version(if_match) if if_match else ""
         expected = await self._full_hash(document_id, read)
         try:
             note = await self._engine.update_note(document_id, if_match=expected, **change, **tag_changes)
         except Changed as error:
             raise await refused_change(self._engine, document_id, error, text, read) from error
-        return rendered("kb_update_note", with_notice(lean.document(note)))
+        return rendered("kb_update_note", with_notice(lean.changed(note)))
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
         """Return the content_hash that a version is the beginning of; the engine refuses any other."""

@@ -96,6 +96,11 @@ def search_result(found: JSON) -> JSON:
     }
 
 
+def changed(found: JSON) -> JSON:
+    """Return a document that was just changed, with when that was."""
+    return document(found) | {"updated_at": found["updated_at"]}
+
+
 def document(found: JSON) -> JSON:
     """Return a document without its text."""
     note = found["doc_type"] == "note"

@@ -11,6 +11,7 @@ from kb.store.former_documents import admits, changed, merged
 from kb.store.postgres.document_query import admitted, page_of
 from kb.store.postgres.former_content import FormerContents
 from kb.store.postgres.former_page import former_versions, ids_within
+from kb.store.postgres.operations import note_operation
 from kb.store.postgres.replacements import has_successors, pass_on, successors
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import (
@@ -160,6 +161,7 @@ class PostgresDocuments:
         author: Author = NOBODY,
     ) -> int:
         """Write a new document."""
+        note_operation(self._execute, author, self.now)
         columns = _columns(content) | field_values(author) | {"now": self.now}
         columns |= {"source_path": source_path, "part_of": part_of}
         document_id: int = self._execute(self._sql["insert_document"], columns).get

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kb import clock
 from kb.api.errors import LeaseLost
+from kb.store.postgres.operations import note_operation
 from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, stored_limit
+from kb.store.row_mapping import Execute, counts, field_values, job_of, mapped, moment, stored_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,6 +43,7 @@ class PostgresJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
+        note_operation(self._execute, job.author, moment(clock.own.now()))
         columns = field_values(job) | field_values(job.author)
         columns |= {"tags": list(job.tags), "limits": stored_limit(job.limit)}
         added = self._execute(self._sql["insert_job"], columns).fetchone()
@@ -138,6 +140,10 @@ class PostgresJobs:
             LeaseLost: another engine has it.
         """
         self._end("finish", job_id, document_id=document_id, existed=existed, omitted=counts(omitted))
+
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed and kept nothing."""
+        self._execute(self._sql["forget_failed"], (job_id,))
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words. Raises as `finish`."""

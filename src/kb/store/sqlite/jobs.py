@@ -6,7 +6,9 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kb.store.row_mapping import Execute, array, counts, field_values, job_of, mapped, next_ids, stored_limit
+from kb import clock
+from kb.store.row_mapping import Execute, array, counts, field_values, job_of, mapped, moment, next_ids, stored_limit
+from kb.store.sqlite.operations import note_operation
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class SqliteJobs:
 
     def add(self, job: NewJob) -> int:
         """Queue a job, unless there is one under its key; return the id of either."""
+        note_operation(self._execute, job.author, moment(clock.own.now()))
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         columns = field_values(job) | field_values(job.author) | {"id": job_id, "tags": array(job.tags)}
         columns["limits"] = stored_limit(job.limit)
@@ -125,6 +128,10 @@ class SqliteJobs:
     ) -> None:
         """The job is done; its text is in the document now, or `existed` there."""
         self._execute(self._sql["finish"], (document_id, existed, counts(omitted), job_id))
+
+    def forget_failed(self, job_id: int) -> None:
+        """Forget the earlier jobs for this one's path that failed and kept nothing."""
+        self._execute(self._sql["forget_failed"], (job_id,))
 
     def fail(self, job_id: int, error: str) -> None:
         """The job failed, for a reason in plain words."""

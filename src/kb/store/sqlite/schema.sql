@@ -21,8 +21,10 @@ CREATE TABLE documents (
   changed_why TEXT,
   source TEXT,
   replaces INTEGER,
-  omitted TEXT NOT NULL DEFAULT '{}'
+  omitted TEXT NOT NULL DEFAULT '{}',
+  operation INTEGER
 );
+CREATE INDEX documents_operation ON documents (operation) WHERE operation IS NOT NULL;
 CREATE INDEX documents_replaces ON documents (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX documents_part_of ON documents (part_of) WHERE part_of IS NOT NULL;
 CREATE INDEX documents_source_path ON documents (source_path);
@@ -138,8 +140,10 @@ CREATE TABLE jobs (
   source TEXT,
   replaces INTEGER,
   existed INTEGER NOT NULL DEFAULT 0,
-  omitted TEXT NOT NULL DEFAULT '{}'
+  omitted TEXT NOT NULL DEFAULT '{}',
+  operation_key TEXT
 );
+CREATE INDEX jobs_operation ON jobs (operation_key) WHERE operation_key IS NOT NULL;
 CREATE INDEX jobs_status ON jobs (status, id);
 CREATE INDEX jobs_queue ON jobs (attempts, id) WHERE status = 'queued';
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
@@ -224,8 +228,11 @@ CREATE TABLE versions (
   content_id INTEGER,
   source TEXT,
   replaces INTEGER,
-  omitted TEXT NOT NULL DEFAULT '{}'
+  omitted TEXT NOT NULL DEFAULT '{}',
+  operation INTEGER
 );
+CREATE INDEX versions_operation ON versions (operation) WHERE operation IS NOT NULL;
+CREATE INDEX versions_source_path ON versions (source_path) WHERE doc_type <> 'note';
 CREATE INDEX versions_replaces ON versions (replaces) WHERE replaces IS NOT NULL;
 CREATE UNIQUE INDEX versions_document ON versions (document_id, number);
 CREATE INDEX versions_until ON versions (until);
@@ -249,8 +256,10 @@ CREATE TABLE bin (
   deleted_at TEXT NOT NULL,
   deleted_by TEXT,
   deleted_with TEXT,
-  deleted_why TEXT
+  deleted_why TEXT,
+  operation INTEGER
 );
+CREATE INDEX bin_operation ON bin (operation) WHERE operation IS NOT NULL;
 CREATE INDEX bin_deleted_at ON bin (deleted_at);
 CREATE INDEX bin_part_of ON bin (part_of) WHERE part_of IS NOT NULL;
 
@@ -267,6 +276,28 @@ END;
 CREATE TRIGGER former_contents_ad AFTER DELETE ON former_contents BEGIN
   UPDATE history SET size = size - length(old.chunks) - COALESCE(length(old.vectors), 0);
 END;
+
+-- What belongs together and is taken back together, such as all that one command changed: `key` is what its requests bear
+-- in common, `at` when the first of them came.
+CREATE TABLE operations (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  at TEXT NOT NULL,
+  by_key TEXT,
+  client TEXT
+);
+
+-- The folders that are kept in step: how the paths of their files begin, the machine that each is on, and its devices.
+CREATE TABLE folders (
+  prefix TEXT PRIMARY KEY,
+  machine TEXT NOT NULL,
+  host TEXT NOT NULL,
+  path TEXT NOT NULL,
+  mounts TEXT NOT NULL,
+  at TEXT NOT NULL
+) WITHOUT ROWID;
+-- The files that stay out although they are in such a folder.
+CREATE TABLE left_out (source_path TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- Who did what to which document, job or key; no content. An id is never used twice, so that a cursor stays good.
 CREATE TABLE audit (

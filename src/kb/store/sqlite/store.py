@@ -18,12 +18,14 @@ from kb.store.sqlite.audit import SqliteAudit
 from kb.store.sqlite.connection import BUSY_MS, connect, damaged
 from kb.store.sqlite.document_query import admitted
 from kb.store.sqlite.documents import SqliteDocuments
+from kb.store.sqlite.folders import SqliteFolders
 from kb.store.sqlite.former_index import SqlitePresent
 from kb.store.sqlite.history import SqliteHistory
 from kb.store.sqlite.in_step import check_in_step
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.jobs import SqliteJobs
 from kb.store.sqlite.migrate import prepare_schema
+from kb.store.sqlite.operations import SqliteOperations
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.second_vectors import SqliteSecondVectors
 from kb.store.sqlite.statements import statements
@@ -73,6 +75,8 @@ class SqliteTransaction:
         self.jobs = SqliteJobs(connection)
         self.second = SqliteSecondVectors(connection, vectors)
         self.audit = SqliteAudit(connection, retention)
+        self.operations = SqliteOperations(connection.execute)
+        self.folders = SqliteFolders(connection.execute)
         self._vectors = vectors
         self._words = words
 

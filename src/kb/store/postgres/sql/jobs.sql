@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, array_to_json(tags)::text AS tags, progress, document_id, error,
   created_at, started_at, finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by,
-  sent_with, sent_why, limits, source, replaces, existed, omitted
+  sent_with, sent_why, limits, source, replaces, existed, omitted, operation_key
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -17,11 +17,12 @@ SELECT id FROM jobs WHERE idempotency_key = %s
 WITH added AS (
   INSERT INTO jobs (
     kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces
+    part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces,
+    operation_key
   ) VALUES (
     %(kind)s, %(title)s, %(source_path)s, %(tags)s, %(text)s, %(staged)s, %(filename)s, %(idempotency_key)s,
     %(request_hash)s, %(content_hash)s, %(part_of)s, %(depth)s, %(by)s, %(client)s, %(why)s, %(limits)s, %(source)s,
-    %(replaces)s
+    %(replaces)s, %(operation_key)s
   ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 )
 SELECT id, pg_notify('kb_jobs', '') FROM added
@@ -165,6 +166,13 @@ WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
 -- A job failed.
 UPDATE jobs SET status = 'failed', error = %(error)s, finished_at = now_ms()
 WHERE id = %(id)s AND {held} RETURNING id, pg_notify('kb_ends', id::text)
+
+-- name: forget_failed
+-- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
+DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
+  SELECT 1 FROM jobs AS later
+  WHERE later.id = %s AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+)
 
 -- name: select_later
 -- The last job that came after one for its path, and is done or runs.

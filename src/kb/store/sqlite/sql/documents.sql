@@ -61,10 +61,11 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM chunks)) + ? 
 -- A new document.
 INSERT INTO documents (
   id, title, source_path, doc_type, content_hash, date, own_tags, part_of, uploaded_as, title_given, created_at,
-  changed_by, changed_with, changed_why, source, replaces, omitted
+  changed_by, changed_with, changed_why, source, replaces, omitted, operation
 ) VALUES (
   :id, :title, :source_path, :doc_type, :content_hash, :date, :own_tags, :part_of, :filename, :title_given, :now,
-  :by, :client, :why, :source, :replaces, :omitted
+  :by, :client, :why, :source, :replaces, :omitted,
+  (SELECT id FROM operations WHERE key = :operation_key)
 )
 
 -- name: update_document

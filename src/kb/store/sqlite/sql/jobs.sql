@@ -5,7 +5,7 @@
 SELECT
   id, status, kind, title, filename, source_path, tags, progress, document_id, error, created_at, started_at,
   finished_at, attempts, text, staged, request_hash, content_hash, part_of, depth, sent_by, sent_with, sent_why, limits,
-  source, replaces, existed, omitted
+  source, replaces, existed, omitted, operation_key
 FROM jobs WHERE {condition}
 
 -- name: find_by_key
@@ -20,11 +20,11 @@ UPDATE last_ids SET id = max(id, (SELECT COALESCE(max(id), 0) FROM jobs)) + ? WH
 -- A queued job; nothing if there is one under its key.
 INSERT INTO jobs (
   id, status, kind, title, source_path, tags, text, staged, filename, idempotency_key, request_hash, content_hash,
-  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, created_at
+  part_of, depth, sent_by, sent_with, sent_why, limits, source, replaces, operation_key, created_at
 ) VALUES (
   :id, 'queued', :kind, :title, :source_path, :tags, :text, :staged, :filename, :idempotency_key, :request_hash,
   :content_hash, :part_of, :depth, :by, :client, :why, :limits, :source, :replaces,
-  kb_now()
+  :operation_key, kb_now()
 ) ON CONFLICT (idempotency_key) DO NOTHING RETURNING id
 
 -- name: count_pending
@@ -124,6 +124,13 @@ WHERE id = ?
 -- name: fail
 -- A job failed.
 UPDATE jobs SET status = 'failed', error = ?, finished_at = kb_now() WHERE id = ?
+
+-- name: forget_failed
+-- The jobs that came before one for its path, and failed for what they held, go: the file is whole now.
+DELETE FROM jobs WHERE status = 'failed' AND text IS NULL AND staged IS NULL AND EXISTS (
+  SELECT 1 FROM jobs AS later
+  WHERE later.id = ? AND later.kind = 'file' AND later.source_path = jobs.source_path AND later.id > jobs.id
+)
 
 -- name: select_later
 -- The last job that came after one for its path, and is done or runs.
