@@ -117,7 +117,11 @@ class Highlighter:
         return found
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        found = [*self._analyzer.stems(text)]
+        others = self._places_among([*self._analyzer.variants(text)])
+        found = self._places_among([*self._analyzer.stems(text)])
+        return sorted({*found, *others}) if others else found
+
+    def _places_among(self, found: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
         stems = [stem for _, _, stem in found]
         places = {place for place, stem in enumerate(stems) if stem in self._stems or stem.startswith(self._beginnings)}
         for phrase in self._phrases:

@@ -12,6 +12,7 @@ import numpy as np
 
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
+from kb.search.literal import coverage
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -62,6 +63,7 @@ class Retriever:
         self._index = index
         self._where = query.where
         self._terms = query.terms
+        self._units = query.units
         self._exact = query.exact
         self._vector = vector
         self._instruments = instruments
@@ -78,6 +80,7 @@ class Retriever:
         """
         found = self._with_successors(self._candidates(limit), top)
         self._scale = self._scale or scale_of(found)
+        found = replace(found, typed=self._typed(found))
         self._lists.append((found, limit))
         return found
 
@@ -107,6 +110,16 @@ class Retriever:
             return order
         documents = self._index.documents_of(candidates.ids[order])
         return np.array(in_succession(order.tolist(), documents, self._successors), np.int64)
+
+    def _typed(self, found: Candidates) -> NDArray[np.float64]:
+        """Return which share of the query each candidate has as it was typed."""
+        scores = fuse(found).scores
+        return coverage(self._units, found.ids, scores, self._selection.occurrences, self._texts)
+
+    def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
+        """Return what chunks stand under and their texts, as they were written."""
+        hits = self._index.hits(chunk_ids)
+        return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in hits]
 
     def _with_successors(self, found: Candidates, top: int) -> Candidates:
         if self._successors_of is None:

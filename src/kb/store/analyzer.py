@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented
+from kb.lexical.segment import RUN, aligned, as_phrase, has_run, places, segmented, varied
+from kb.lexical.variants import variants_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ class Tokenizer:
 
     def indexed(self, text: str) -> list[str]:
         """Return the tokens that a text is indexed by."""
-        return self.tokens(segmented(text) or text)
+        return [*self.tokens(segmented(text) or text), *self.tokens(varied(text) or "")]
 
     def places(self, raw: bytes) -> list[tuple[int, int, str]]:
         """Return the tokens of a text in UTF-8, each with the bytes that it begins and ends at."""
@@ -51,6 +52,15 @@ class Fts5Analyzer:
         """Return each word of the text: where it begins and ends, and its stem."""
         written, starts = aligned(text)
         return ((starts[start], starts[end], stem) for start, end, stem in self._folded_stems(written))
+
+    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of the text, each where its word stands."""
+        written, starts = aligned(text)
+        return [
+            (starts[variant.start], starts[variant.end], stem)
+            for variant in variants_in(written)
+            for stem in self._tokenizer.tokens(variant.text)
+        ]
 
     def _folded_stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         if not has_run(text):

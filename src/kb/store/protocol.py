@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Hit,
         Job,
         MissingVector,
+        Named,
         NamedKey,
         NewJob,
         ReplicaState,
@@ -76,6 +77,15 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+
+        Words that more than `most` documents have in theirs are left out.
+        """
+
+    def write_names(self, limit: int) -> bool:
+        """Write the names of at most so many documents that changed; return whether there are more."""
+
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
 
@@ -347,6 +357,9 @@ class Analyzer(Protocol):
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Each word of the text: the characters it begins and ends at, and its stem."""
+
+    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of the text, each where its word stands."""
 
     def stems_of(self, word: str) -> list[str]:
         """Return the stems by which a word is looked for."""

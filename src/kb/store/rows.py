@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.access import Caller, Limit
 
@@ -93,6 +93,15 @@ class Content:
     space: VectorSpace | None = None
     source: str | None = None
     replaces: int | None = None
+
+
+class Named(NamedTuple):
+    """A document and what it is called; an empty text where it is called nothing."""
+
+    document_id: int
+    title: str
+    source_path: str
+    filename: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ import apsw
 import numpy as np
 
 from kb.api.errors import ModelChanged
-from kb.lexical.segment import segmented
+from kb.lexical.names import tokens_of
+from kb.lexical.segment import segmented, varied
+from kb.store.analyzer import Tokenizer
 from kb.store.former_documents import admits, changed, merged
 from kb.store.row_mapping import (
     Execute,
@@ -24,7 +26,7 @@ from kb.store.row_mapping import (
     next_ids,
     raw,
 )
-from kb.store.rows import NOBODY, Extent, Filter
+from kb.store.rows import NOBODY, Extent, Filter, Named
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import former_versions, ids_within
@@ -32,7 +34,7 @@ from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.statements import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -144,6 +146,29 @@ class SqliteDocuments:
     def at_path(self, source_path: str) -> Document | None:
         """Return the oldest document with this path."""
         return self._found(self._execute(self._sql["find_by_path"], (source_path,)).get)
+
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+
+        Words that more than `most` documents have in theirs are left out.
+        """
+        wanted = {"tokens": array(sorted(tokens)), "most": most, "limit": limit}
+        return [Named(*row) for row in self._execute(self._sql["select_named"], wanted)]
+
+    def write_names(self, limit: int) -> bool:
+        """Write the names of at most so many documents that changed; return whether there are more."""
+        if not self._execute(self._sql["has_unnamed"]).get:
+            return False
+        tokenizer = Tokenizer(self._connection)
+        rows = self._execute(self._sql["select_unnamed"], (limit,)).fetchall()
+        for document_id, *names in rows:
+            tokens = tokens_of(tokenizer.indexed, *names)
+            self._execute(self._sql["delete_names"], (document_id,))
+            self._connection.executemany(self._sql["insert_name"], [(token, document_id) for token in tokens])
+            self._execute(self._sql["forget_unnamed"], (document_id,))
+        if len(rows) < limit:
+            self._execute(self._sql["forget_gone_unnamed"])
+        return len(rows) == limit
 
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
@@ -302,9 +327,10 @@ class SqliteDocuments:
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
                 sections[section] = self._execute(
-                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header))
+                    self._sql["insert_section"], (document_id, *section, segmented(chunk.header), varied(chunk.header))
                 ).get
-            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "section_id": sections[section]}
+            columns |= {"text": chunk.text, "segmented": segmented(chunk.text), "variants": varied(chunk.text)}
+            columns |= {"section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
 
     def _remove_chunks(self, document_id: int) -> None:

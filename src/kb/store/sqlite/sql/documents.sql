@@ -116,14 +116,16 @@ UPDATE documents SET part_of = NULL WHERE part_of = ?
 -- name: insert_chunk
 -- A chunk; triggers write its full text, for which its section must be there.
 INSERT INTO chunks (
-  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented
+  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented,
+  variants
 ) VALUES (
-  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end, :segmented
+  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end, :segmented,
+  :variants
 )
 
 -- name: insert_section
 -- What chunks of a document stand under.
-INSERT INTO sections (document_id, header, heading, segmented) VALUES (?, ?, ?, ?) RETURNING id
+INSERT INTO sections (document_id, header, heading, segmented, variants) VALUES (?, ?, ?, ?, ?) RETURNING id
 
 -- name: select_chunk_ids
 -- A document's chunks.
@@ -199,3 +201,43 @@ INSERT INTO unneeded_files VALUES (?) ON CONFLICT DO NOTHING
 -- name: take_unneeded_files
 -- The files that were noted, which are not any more.
 DELETE FROM unneeded_files RETURNING content_hash
+
+-- name: select_unnamed
+-- Documents whose names are to be written, the last ones first.
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+FROM unnamed JOIN documents ON documents.id = unnamed.document_id ORDER BY unnamed.document_id DESC LIMIT ?
+
+-- name: has_unnamed
+-- Whether there are any.
+SELECT EXISTS (SELECT 1 FROM unnamed)
+
+-- name: forget_unnamed
+-- The names of a document are written.
+DELETE FROM unnamed WHERE document_id = ?
+
+-- name: forget_gone_unnamed
+-- Documents that are gone have no names.
+DELETE FROM unnamed WHERE document_id NOT IN (SELECT id FROM documents)
+
+-- name: delete_names
+-- A document has other names.
+DELETE FROM names WHERE document_id = ?
+
+-- name: insert_name
+-- A word of a document's names.
+INSERT OR IGNORE INTO names (token, document_id) VALUES (?, ?)
+
+-- name: select_named
+-- Documents with some of the words of a JSON array in their names, those with the rarest first; words that very many have
+-- tell nothing.
+WITH wanted AS (SELECT value AS token FROM json_each(:tokens)),
+  counted AS (
+    SELECT token, (SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token LIMIT :most + 1)) AS there
+    FROM wanted
+  ),
+  found AS (
+    SELECT document_id, sum(1.0 / there) AS weight FROM counted CROSS JOIN names ON names.token = counted.token
+    WHERE there BETWEEN 1 AND :most GROUP BY document_id ORDER BY weight DESC, document_id LIMIT :limit
+  )
+SELECT documents.id, title, COALESCE(source_path, ''), COALESCE(uploaded_as, '')
+FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id
