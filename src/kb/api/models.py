@@ -328,11 +328,15 @@ class ExplainedLeg(Reply):
 
 
 class Explanation(Reply):
-    """What a score is made of: the sum of both shares. A leg that did not run is null."""
+    """What a score is made of: the sum of both shares and of `typed`. A leg that did not run is null.
+
+    `typed` is what it adds that the query, or some of it, stands there as it was typed, or is the document's name.
+    """
 
     terms: list[ExplainedTerm]
     words: ExplainedLeg | None
     meaning: ExplainedLeg | None
+    typed: float = 0
 
 
 class Passage(Reply):

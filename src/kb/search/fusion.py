@@ -138,7 +138,7 @@ def scale_of(candidates: Candidates) -> Scale | None:
 def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
     """Return the scores of the leg that ran if only one did."""
     if np.isnan(candidates.vec).all():
-        return candidates.fts
+        return _or_zero(candidates.fts)
     return candidates.vec if np.isnan(candidates.fts).all() else None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, likeness, sought
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
     from kb.store.protocol import Index, Selection
+    from kb.store.rows import Named
     from kb.telemetry.instruments import Instruments
 
 IN_CONTEXT = 50
@@ -41,6 +43,9 @@ Successors = Mapping[int, Sequence[int]]
 SuccessorsOf = Callable[[Iterable[int]], Successors]
 
 
+NamedBy = Callable[[Sequence[str], int, int], Sequence["Named"]]
+
+
 class Retriever:
     """Finds what answers a query at one moment of the store.
 
@@ -50,6 +55,7 @@ class Retriever:
         vector: that of the query's text, of shape (dimensions,), as soon as the model has made it; None without text.
         instruments: the instruments.
         successors: answers for documents what replaced them, the nearest first; None where nothing was replaced.
+        named: answers for words which documents have some of them in their names; None where names are not known.
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class Retriever:
         vector: Future[NDArray[np.float32]] | None,
         instruments: Instruments,
         successors: SuccessorsOf | None = None,
+        named: NamedBy | None = None,
     ) -> None:
         self._index = index
         self._where = query.where
@@ -68,6 +75,7 @@ class Retriever:
         self._vector = vector
         self._instruments = instruments
         self._successors_of = successors
+        self._named_by = named
         self._successors: dict[int, Sequence[int]] = {}
         self._lists: list[tuple[Candidates, int]] = []
         self._scale: Scale | None = None
@@ -80,6 +88,8 @@ class Retriever:
         """
         found = self._with_successors(self._candidates(limit), top)
         self._scale = self._scale or scale_of(found)
+        if missing := self._called.keys() - set(self._index.documents_of(found.ids)) if self._called else ():
+            found = self._joined(found, self._first_of(missing))
         found = replace(found, typed=self._typed(found))
         self._lists.append((found, limit))
         return found
@@ -114,7 +124,38 @@ class Retriever:
     def _typed(self, found: Candidates) -> NDArray[np.float64]:
         """Return which share of the query each candidate has as it was typed."""
         scores = fuse(found).scores
-        return coverage(self._units, found.ids, scores, self._selection.occurrences, self._texts)
+        shares = coverage(self._units, found.ids, scores, self._selection.occurrences, self._texts)
+        if self._called:
+            order = np.lexsort((found.ids, -scores, -shares)).tolist()
+            documents = self._index.documents_of(found.ids)
+            best_of = dict(reversed([(documents[place], place) for place in order]))
+            for document_id, likeness in self._called.items():
+                if (place := best_of.get(document_id)) is not None:
+                    shares[place] = max(shares[place], likeness)
+        return shares
+
+    @cached_property
+    def _called(self) -> Mapping[int, float]:
+        """The documents that are called what the query says, and how well they are."""
+        if self._named_by is None or not self._units:
+            return {}
+        tokens_of = self._index.analyzer.indexed
+        words, whole = sought(self._units, tokens_of)
+        if not words:
+            return {}
+        found = self._named_by([*words, whole], MOST_CALLED, LOOKED_AT)
+        called = {each.document_id: likeness(each, words, tokens_of) for each in found}
+        ordered = sorted(called, key=lambda each: (-called[each], each))
+        return {each: called[each] for each in ordered[:BEST] if called[each]}
+
+    def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
+        """Return the chunk of each document that its words match best, or the first, of those that the filter admits."""
+        selection = self._index.select(replace(self._where, among=tuple(documents)))
+        ids = selection.chunk_ids()
+        scores = np.nan_to_num(selection.full_text_scores(self._terms, ids), nan=-1.0)
+        ids = ids[np.lexsort((-ids, scores))]
+        found = dict(zip(self._index.documents_of(ids), ids.tolist(), strict=True))
+        return np.array(sorted(found.values()), np.int64)
 
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return what chunks stand under and their texts, as they were written."""

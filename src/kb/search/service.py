@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
+from kb.lexical.variants import spellings
 from kb.search.fusion import fuse, ranked
 from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
 from kb.search.query import Query
@@ -138,10 +139,11 @@ class SearchService:
                 query = query.respelled(instead)
             vector = None if query.text is None else self._vector(embedder, query.text)
             successors = successors_in(tx, query.where.as_of)
-            retriever = Retriever(index, query, vector, self._instruments, successors)
+            named = None if query.where.as_of else tx.documents.named
+            retriever = Retriever(index, query, vector, self._instruments, successors, named)
             found = find(retriever, top)
             if not found and query != query.without_phrases:
-                retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors)
+                retriever = Retriever(index, query.without_phrases, vector, self._instruments, successors, named)
                 found = find(retriever, top)
             if vector and not (query.exact or query.where.as_of):
                 self._recall.observe(vector.result(), query.where, tx.space)
@@ -168,7 +170,14 @@ class SearchService:
         """Return the words that no document has, with the nearest; a search as of a moment is for what was asked."""
         if not query.plain or query.where.as_of:
             return {}
-        return index.select(Filter(limit=query.where.limit)).unknown(query.plain)
+        others = {word: spellings(word) for word in query.plain}
+        words = [*others, *chain.from_iterable(others.values())]
+        unknown = index.select(Filter(limit=query.where.limit)).unknown(words)
+        return {
+            word: unknown[word]
+            for word, typed in others.items()
+            if word in unknown and all(other in unknown for other in typed)
+        }
 
     def _model_of(self, space: VectorSpace) -> Embedder:
         """Return the model whose vectors came into use a moment ago."""

@@ -72,6 +72,10 @@ class Fts5Analyzer:
         ]
         return sorted([*pairs, *self._stems(RUN.sub(lambda run: " " * len(run[0]), text))])
 
+    def indexed(self, text: str) -> list[str]:
+        """Return all by which a text is found: its stems, and those of other forms of its words."""
+        return self._tokenizer.indexed(text)
+
     def stems_of(self, word: str) -> list[str]:
         """Return the stems by which a word is looked for."""
         return self._tokenizer.tokens(as_phrase(word))

@@ -323,6 +323,9 @@ class SecondVectors(Protocol):
 class Selection(Protocol):
     """The chunks that a filter admits, as the two legs of search see them."""
 
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """Return the chunks, ascending; there may be as many as there are in the store."""
+
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
 
@@ -360,6 +363,9 @@ class Analyzer(Protocol):
 
     def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Return the stems of other forms of the words of the text, each where its word stands."""
+
+    def indexed(self, text: str) -> list[str]:
+        """Return all by which a text is found: its stems, and those of other forms of its words."""
 
     def stems_of(self, word: str) -> list[str]:
         """Return the stems by which a word is looked for."""

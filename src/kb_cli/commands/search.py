@@ -142,9 +142,10 @@ def print_heading(rank: int, result: dict[str, Any]) -> None:
 
 
 def print_explanation(result: dict[str, Any]) -> None:
-    """Print what a score is made of: what both legs add, and each word to the score of words."""
+    """Print what a score is made of: what both legs and the query as typed add, and each word to the score of words."""
     why = result["explanation"]
     legs = [f"{name} {format_leg(why[name])}" for name in ("words", "meaning") if why[name]]
+    legs += [f"as typed {why['typed']:.3f}"] if why.get("typed") else []
     lines = [f"score {result['score']:.3f} = {' + '.join(legs)}"]
     if why["terms"]:
         lines.append(f"words {result['fts_score']:.2f} = {' + '.join(map(format_term, why['terms']))}")

@@ -29,6 +29,7 @@ from kb.store.postgres.jobs import PostgresJobs
 from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.presence import Presence
+from kb.store.postgres.refold import NAMED_AT_ONCE
 from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
@@ -241,6 +242,7 @@ class PostgresStore:
         # Those of this engine wait without a connection, those of others in the database.
         with held(self._write_lock), self._change(WRITING, checkpoint) as transaction:
             yield transaction
+            transaction.documents.write_names(NAMED_AT_ONCE)
             transaction.publish()
 
     @contextmanager

@@ -10,9 +10,7 @@ import apsw
 import numpy as np
 
 from kb.api.errors import ModelChanged
-from kb.lexical.names import tokens_of
 from kb.lexical.segment import segmented, varied
-from kb.store.analyzer import Tokenizer
 from kb.store.former_documents import admits, changed, merged
 from kb.store.row_mapping import (
     Execute,
@@ -26,10 +24,11 @@ from kb.store.row_mapping import (
     next_ids,
     raw,
 )
-from kb.store.rows import NOBODY, Extent, Filter, Named
+from kb.store.rows import NOBODY, Extent, Filter
 from kb.store.sqlite.document_query import admitted, count, page_of
 from kb.store.sqlite.former_content import FormerContents
 from kb.store.sqlite.former_page import former_versions, ids_within
+from kb.store.sqlite.names import named, write_names
 from kb.store.sqlite.replacements import has_successors, pass_on, successors
 from kb.store.sqlite.statements import statements
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
     from kb.api.access import Limit
     from kb.api.models import Sort
-    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, NewChunk, VectorSpace
+    from kb.store.rows import Author, Chunk, ChunkPlace, Content, Document, Named, NewChunk, VectorSpace
     from kb.store.sqlite.schema import VectorTable
 
 
@@ -152,23 +151,11 @@ class SqliteDocuments:
 
         Words that more than `most` documents have in theirs are left out.
         """
-        wanted = {"tokens": array(sorted(tokens)), "most": most, "limit": limit}
-        return [Named(*row) for row in self._execute(self._sql["select_named"], wanted)]
+        return named(self._execute, tokens, most, limit)
 
     def write_names(self, limit: int) -> bool:
         """Write the names of at most so many documents that changed; return whether there are more."""
-        if not self._execute(self._sql["has_unnamed"]).get:
-            return False
-        tokenizer = Tokenizer(self._connection)
-        rows = self._execute(self._sql["select_unnamed"], (limit,)).fetchall()
-        for document_id, *names in rows:
-            tokens = tokens_of(tokenizer.indexed, *names)
-            self._execute(self._sql["delete_names"], (document_id,))
-            self._connection.executemany(self._sql["insert_name"], [(token, document_id) for token in tokens])
-            self._execute(self._sql["forget_unnamed"], (document_id,))
-        if len(rows) < limit:
-            self._execute(self._sql["forget_gone_unnamed"])
-        return len(rows) == limit
+        return write_names(self._connection, limit)
 
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""

@@ -255,7 +255,7 @@ class SqliteStore:
         """Index some documents as this kb does it that an older one indexed; return whether more are left."""
         with self.read() as tx:
             execute: Execute = tx.connection.execute
-            if not (reanalysis.is_due(execute) or execute(statements("documents")["has_unnamed"]).get):
+            if not (reanalysis.is_due(execute) or execute(statements("names")["has_unnamed"]).get):
                 return False
         with self.write() as tx:
             if reanalysis.is_due(self._writer.execute):

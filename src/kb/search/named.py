@@ -1,0 +1,50 @@
+"""Documents that are called what a query says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kb.lexical.names import folders_of, key_of, names_of, telling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kb.search.query import Unit
+    from kb.store.rows import Named
+
+MOST_CALLED: Final = 500
+"""In the names of how many documents a word stands at most that tells them apart."""
+
+LOOKED_AT: Final = 50
+BEST: Final = 10
+"""How many documents with words of the query in their names are looked at, and how many of them are ranked."""
+
+LEAST_NAME: Final = 0.3
+"""Which share of a name a query has at least that may mean it."""
+
+PART_OF_NAME, REST_OF_NAME = 0.8, 0.45
+"""What a name counts for of which a query has some, and how much more if it has all: a document of that name comes before
+one that mentions it."""
+
+
+def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
+    """Return the words of a query by which names are found, and the query as a whole name."""
+    words = list(tokens_of(" ".join(unit.text for unit in units)))
+    return list(dict.fromkeys(words)), key_of(words)
+
+
+def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
+    """Return how well a document is called what a query says, from 0 to 1.25."""
+    asked = set(wanted)
+    inside = {word for folder in folders_of(named.source_path) for word in telling(tokens_of, folder)}
+    names = (set(telling(tokens_of, name)) for name in names_of(named.title, named.source_path, named.filename))
+    return max((_likeness(name, asked, inside) for name in names if name), default=0.0)
+
+
+def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
+    said = name & asked
+    share, covered = len(said) / len(name), (len(said) + len(asked & inside - name)) / len(asked)
+    is_number_alone = covered < 1 and all(word.isdigit() for word in said)
+    if share < LEAST_NAME or is_number_alone:
+        return 0.0
+    return covered * (PART_OF_NAME + REST_OF_NAME * share)
