@@ -26,6 +26,8 @@ PART_OF_NAME, REST_OF_NAME = 0.8, 0.45
 """What a name counts for of which a query has some, and how much more if it has all: a document of that name comes before
 one that mentions it."""
 
+WHOLE: Final = PART_OF_NAME + REST_OF_NAME
+
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
     """Return the words of a query by which names are found, and the query as a whole name."""
@@ -34,16 +36,21 @@ def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> 
 
 
 def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
-    """Return how well a document is called what a query says, from 0 to 1.25."""
+    """Return how well a document is called what a query says, from 0 to 1.25.
+
+    A title counts as a whole alone: what stands in it is searched as a heading is.
+    """
     asked = set(wanted)
+    if set(telling(tokens_of, named.title)) == asked:
+        return WHOLE
     inside = {word for folder in folders_of(named.source_path) for word in telling(tokens_of, folder)}
-    names = (set(telling(tokens_of, name)) for name in names_of(named.title, named.source_path, named.filename))
-    return max((_likeness(name, asked, inside) for name in names if name), default=0.0)
+    names = names_of("", named.source_path, named.filename)
+    return max((_likeness(set(telling(tokens_of, name)), asked, inside) for name in names), default=0.0)
 
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
     said = name & asked
-    share, covered = len(said) / len(name), (len(said) + len(asked & inside - name)) / len(asked)
+    share, covered = len(said) / max(len(name), 1), (len(said) + len(asked & inside - name)) / len(asked)
     is_number_alone = covered < 1 and all(word.isdigit() for word in said)
     if share < LEAST_NAME or is_number_alone:
         return 0.0

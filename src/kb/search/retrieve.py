@@ -13,6 +13,7 @@ import numpy as np
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
+from kb.search.literal import sought as literals
 from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, likeness, sought
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
@@ -88,8 +89,9 @@ class Retriever:
         """
         found = self._with_successors(self._candidates(limit), top)
         self._scale = self._scale or scale_of(found)
+        found = self._with_literals(found)
         if missing := self._called.keys() - set(self._index.documents_of(found.ids)) if self._called else ():
-            found = self._joined(found, self._first_of(missing))
+            found = self._joined(replace(found, scale=self._scale), self._first_of(missing))
         found = replace(found, typed=self._typed(found))
         self._lists.append((found, limit))
         return found
@@ -133,6 +135,11 @@ class Retriever:
                 if (place := best_of.get(document_id)) is not None:
                     shares[place] = max(shares[place], likeness)
         return shares
+
+    def _with_literals(self, found: Candidates) -> Candidates:
+        """Return candidates with those that have the words of what is looked for as it is, measured by the same scale."""
+        near = [self._selection.full_text(unit.forms, count).ids for unit, count in literals(self._units)]
+        return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
 
     @cached_property
     def _called(self) -> Mapping[int, float]:
