@@ -360,8 +360,18 @@ class Passage(Reply):
     explanation: Explanation | None = None
 
 
+class CopyOf(Reply):
+    """A document that says the same in a passage, or all but the same."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+
+
 class SearchResult(Passage):
     """A passage and its document; `more` has the document's next best passages when grouped by document.
+
+    `copies` are the other documents that say the same in a passage: all of them are this one result.
 
     `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
     is the name of the key that made the document what it is, `client` the program.
@@ -373,6 +383,7 @@ class SearchResult(Passage):
     doc_type: str
     tags: list[str]
     more: list[Passage]
+    copies: list[CopyOf] = []
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None

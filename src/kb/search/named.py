@@ -22,11 +22,13 @@ BEST: Final = 10
 LEAST_NAME: Final = 0.3
 """Which share of a name a query has at least that may mean it."""
 
-PART_OF_NAME, REST_OF_NAME = 0.8, 0.45
-"""What a name counts for of which a query has some, and how much more if it has all: a document of that name comes before
-one that mentions it."""
+PART_OF_NAME, REST_OF_NAME = 0.8, 0.4
+"""What a name counts for of which a query has some, and how much more if it has all."""
 
-WHOLE: Final = PART_OF_NAME + REST_OF_NAME
+NAMED_ALONE: Final = 0.5
+"""How much more if the query says nothing else: a document of that name comes before one that mentions it."""
+
+WHOLE: Final = PART_OF_NAME + REST_OF_NAME + NAMED_ALONE
 
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
@@ -36,7 +38,7 @@ def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> 
 
 
 def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> float:
-    """Return how well a document is called what a query says, from 0 to 1.25.
+    """Return how well a document is called what a query says, from 0 to `WHOLE`.
 
     A title counts as a whole alone: what stands in it is searched as a heading is.
     """
@@ -54,4 +56,4 @@ def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:
     is_number_alone = covered < 1 and all(word.isdigit() for word in said)
     if share < LEAST_NAME or is_number_alone:
         return 0.0
-    return covered * (PART_OF_NAME + REST_OF_NAME * share)
+    return covered * (PART_OF_NAME + REST_OF_NAME * share) + NAMED_ALONE * (covered == 1)

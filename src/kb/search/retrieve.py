@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kb.search.copies import fold
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kb.search.copies import Folded
     from kb.search.explain import Explanation
     from kb.search.fusion import Ranked, Scale
     from kb.search.query import Query
@@ -229,6 +231,14 @@ class Retriever:
     @cached_property
     def _selection(self) -> Selection:
         return self._index.select(self._where)
+
+    def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
+        """Return candidates, given best first, without those that repeat a better one of another document."""
+        documents = self.documents_of(candidates.ids[np.array(order, np.int64)])
+        return fold(candidates, order, self._selection.vectors, documents, self._plain_texts)
+
+    def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
+        return [hit.text for hit in self._index.hits(chunk_ids)]
 
     def documents_of(self, ids: NDArray[np.int64]) -> list[int]:
         """Return the documents of chunks, in their order."""

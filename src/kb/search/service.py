@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from kb.api.errors import ModelChanged
 from kb.lexical.variants import spellings
 from kb.search.fusion import fuse, ranked
-from kb.search.passages import PASSAGES, Highlighter, Passage, count, fit, group
+from kb.search.copies import Folded
+from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
+from kb.search.named import MOST_CALLED
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kb.embed.protocol import Embedder
-    from kb.search.fusion import Ranked
+    from kb.search.fusion import Candidates, Fused
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
     from kb.store.protocol import Index, Store, Transaction
@@ -39,6 +41,9 @@ CANDIDATES = 100
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
+
+MORE_COMPARED = 30
+"""Among how many passages more than asked for copies are looked for."""
 
 MOST_CANDIDATES = 20_000
 """How long a list may become then: documents that one document's passages keep out of it are not found."""
@@ -134,7 +139,7 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index_at(query.where.as_of) if query.where.as_of else tx.index
-            unknown = self._unknown(index, query)
+            unknown = self._unknown(tx, index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
             vector = None if query.text is None else self._vector(embedder, query.text)
@@ -162,11 +167,11 @@ class SearchService:
         vector.set_result(mean_vector(tx, document_id))
         query = Query(text="", words=(), where=Filter())
         retriever = Retriever(tx.index, query, vector, self._instruments, successors_in(tx))
-        found = best_documents(retriever, top + 1)
+        found = best_documents(retriever, top + 1, folds=False)
         others = [passage for passage in found if passage.document_id != document_id]
         return Answer(others[:top], 0, tx.jobs.pending())
 
-    def _unknown(self, index: Index, query: Query) -> dict[str, list[str]]:
+    def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
         """Return the words that no document has, with the nearest; a search as of a moment is for what was asked."""
         if not query.plain or query.where.as_of:
             return {}
@@ -176,7 +181,9 @@ class SearchService:
         return {
             word: unknown[word]
             for word, typed in others.items()
-            if word in unknown and all(other in unknown for other in typed)
+            if word in unknown
+            and all(other in unknown for other in typed)
+            and not tx.documents.named(index.analyzer.indexed(word), MOST_CALLED, 1)
         }
 
     def _model_of(self, space: VectorSpace) -> Embedder:
@@ -210,18 +217,39 @@ def successors_in(tx: Transaction, as_of: datetime | None = None) -> SuccessorsO
 
 
 def best_passages(retriever: Retriever, top: int) -> list[Passage]:
-    """Return the `top` best passages."""
-    candidates = retriever.candidates(max(CANDIDATES, top), top)
-    fused = fuse(candidates)
-    return retriever.passages(ranked(candidates, fused, retriever.ordered(candidates, fused.scores)[:top]))
+    """Return the `top` best passages, those that repeat another one with it."""
+    limit = max(CANDIDATES, top)
+    while True:
+        candidates = retriever.candidates(limit, top)
+        fused = fuse(candidates)
+        order = retriever.ordered(candidates, fused.scores).tolist()
+        folded = retriever.without_copies(candidates, order[: top + MORE_COMPARED])
+        if folded.copies:  # there may be others, which are counted
+            folded = retriever.without_copies(candidates, order)
+        if len(folded.kept) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES or not folded.copies:
+            return _with_copies(retriever, candidates, fused, folded, folded.kept[:top])
+        limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
-def best_documents(retriever: Retriever, top: int) -> list[Passage]:
+def _with_copies(
+    retriever: Retriever, candidates: Candidates, fused: Fused, folded: Folded, places: Sequence[int]
+) -> list[Passage]:
+    """Return candidates as passages, each with the documents that repeat it."""
+    passages = retriever.passages(ranked(candidates, fused, np.array(places, np.int64)))
+    for place, passage in zip(places, passages, strict=True):
+        if others := folded.copies.get(place):
+            found = retriever.passages(ranked(candidates, fused, np.array(others, np.int64)))
+            passage.copies = copies_of(passage, found)
+    return passages
+
+
+def best_documents(retriever: Retriever, top: int, *, folds: bool = True) -> list[Passage]:
     """Return the `top` best documents. A long one may fill every place of a list: then a longer list is asked for.
 
-    What that adds stands behind what was found before, so that the order is the same whatever `top` is.
+    What that adds stands behind what was found before, so that the order is the same whatever `top` is. Unless `folds`,
+    a document whose best passage repeats that of another one is a result of its own.
     """
-    found: list[Ranked] = []
+    found: list[Passage] = []
     seen = set[int]()
     limit = CANDIDATES * PASSAGES
     while True:
@@ -229,12 +257,15 @@ def best_documents(retriever: Retriever, top: int) -> list[Passage]:
         fused = fuse(candidates)
         order = retriever.ordered(candidates, fused.scores)
         documents = by_document(order.tolist(), retriever.documents_of(candidates.ids[order]))
-        added = [each for each in documents if each not in seen][: top - len(seen)]
-        seen.update(added)
-        chosen = np.array(list(chain.from_iterable(documents[each] for each in added)), np.int64)
-        found += ranked(candidates, fused, chosen)
-        if len(seen) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
-            return group(retriever.passages(found))
+        first = {places[0]: each for each, places in documents.items()}
+        folded = retriever.without_copies(candidates, [*first]) if folds else Folded([*first], {})
+        kept = [first[place] for place in folded.kept if first[place] not in seen]
+        added = kept[: top - len({each.document_id for each in found})]
+        chosen = [place for each in added for place in documents[each]]
+        found += _with_copies(retriever, candidates, fused, folded, chosen)
+        seen.update(added, (first[each] for place in folded.copies for each in folded.copies[place]))
+        if len({each.document_id for each in found}) >= top or candidates.ids.size < limit or limit >= MOST_CANDIDATES:
+            return group(found)
         limit = min(limit * WIDER, MOST_CANDIDATES)
 
 
