@@ -139,6 +139,14 @@ Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="The file's name without its folders, or a note's title; * and ? stand for anything in it.",
+    ),
+]
 IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
@@ -201,6 +209,7 @@ class SearchRequest(Request):
     doc_type: DocType | None = None
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
+    name: Name | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
@@ -400,17 +409,28 @@ class UnknownWord(Reply):
     nearest: list[str]
 
 
+class UnreadableFile(Reply):
+    """A file that the query names, of which no text could be read, and why: `error` is that of its job."""
+
+    job_id: int
+    filename: str
+    error: str
+
+
 class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has.
+    `unknown` are the words of the query that no document has; `unreadable` the files of its name that could not be
+    read. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]
     omitted: int
     pending: int
     unknown: list[UnknownWord] = []
+    unreadable: list[UnreadableFile] = []
+    weak: bool = False
 
 
 class Document(Reply):

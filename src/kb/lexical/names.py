@@ -38,6 +38,12 @@ def folders_of(source_path: str) -> list[str]:
     return list(PurePosixPath(IS_URL.sub("", source_path.replace("\\", "/"))).parts[:-1])
 
 
+def ending_of(path: str) -> str:
+    """Return the ending of a file's name, without its dot; an empty text if it has none."""
+    found = ENDING.search(path)
+    return found[0][1:] if found else ""
+
+
 def tokens_of(tokens: Callable[[str], Sequence[str]], title: str, source_path: str, filename: str) -> list[str]:
     """Return by which words a document's names are found, each name also as a whole."""
     names = names_of(title, source_path, filename)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kb.lexical.names import folders_of, key_of, names_of, telling
+from kb.lexical.names import ending_of, folders_of, key_of, names_of, stem_of, telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,9 +45,16 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     asked = set(wanted)
     if set(telling(tokens_of, named.title)) == asked:
         return WHOLE
-    inside = {word for folder in folders_of(named.source_path) for word in telling(tokens_of, folder)}
+    around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))
+    inside = {word for each in around for word in telling(tokens_of, each)}
     names = names_of("", named.source_path, named.filename)
     return max((_likeness(set(telling(tokens_of, name)), asked, inside) for name in names), default=0.0)
+
+
+def is_meant(filename: str, wanted: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
+    """Return whether a query is of a file's name, or has all of it."""
+    name, asked = set(telling(tokens_of, stem_of(filename))), set(wanted)
+    return bool(name) and (asked <= name | set(telling(tokens_of, ending_of(filename))) or name <= asked)
 
 
 def _likeness(name: set[str], asked: set[str], inside: set[str]) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kb.api.errors import Invalid
 from kb.api.stream_safe import stream_safe
 from kb.lexical.compatibility import LANGUAGES, compatible, has_names
+from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.segment import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
 from kb.lexical.spelling import LONGEST
 from kb.lexical.stop_words import STOP_WORDS
@@ -188,8 +189,8 @@ def plain_words(written: Iterable[str]) -> list[str]:
 
 
 def is_plain(word: str) -> bool:
-    """Return whether a word is not too long to be one, and no stop word."""
-    return len(word) <= LONGEST and word not in STOP_WORDS and not has_run(word)
+    """Return whether a word is not too long to be one, and says something about what a text is about."""
+    return len(word) <= LONGEST and word not in FUNCTION_WORDS and not has_run(word)
 
 
 def exclusions(text: str) -> list[str]:

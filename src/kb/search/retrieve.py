@@ -15,7 +15,7 @@ from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, best, fuse, scale_of
 from kb.search.literal import coverage
 from kb.search.literal import sought as literals
-from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, likeness, sought
+from kb.search.named import BEST, LOOKED_AT, MOST_CALLED, WHOLE, likeness, sought
 from kb.search.passages import Passage
 from kb.search.succession import in_succession
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 IN_CONTEXT = 50
 """How many of the best chunks are ranked by what stands beside them, too."""
+
+NEAR_ENOUGH = 0.55
+"""How near in meaning, by cosine, a passage is that answers a question in other words."""
 
 OF_SUCCESSORS = 10_000
 """Among how many chunks of what replaced the best the best of each is looked for: a long note hides no other one."""
@@ -135,7 +138,7 @@ class Retriever:
             best_of = dict(reversed([(documents[place], place) for place in order]))
             for document_id, likeness in self._called.items():
                 if (place := best_of.get(document_id)) is not None:
-                    shares[place] = max(shares[place], likeness)
+                    shares[place] = min(shares[place] + likeness, WHOLE)
         return shares
 
     def _with_literals(self, found: Candidates) -> Candidates:
@@ -231,6 +234,18 @@ class Retriever:
     @cached_property
     def _selection(self) -> Selection:
         return self._index.select(self._where)
+
+    def is_weak(self, passages: Sequence[Passage]) -> bool:
+        """Return whether none of some passages, the best ones, answers the query well.
+
+        Such a one has half of its words or fewer, and is farther in meaning than what answers a question.
+        """
+        if not (passages and self._units) or any(self._called.get(each.document_id) for each in passages):
+            return False
+        ids = np.array(sorted(each.chunk_id for each in passages), np.int64)
+        there = [~np.isnan(self._selection.full_text_scores(unit.forms, ids)) for unit in self._units]
+        has_words = bool((2 * np.sum(there, axis=0) > len(there)).any())
+        return not has_words and all((each.vec_score or 0.0) < NEAR_ENOUGH for each in passages)
 
     def without_copies(self, candidates: Candidates, order: Sequence[int]) -> Folded:
         """Return candidates, given best first, without those that repeat a better one of another document."""

@@ -17,7 +17,7 @@ from kb.lexical.variants import spellings
 from kb.search.fusion import fuse, ranked
 from kb.search.copies import Folded
 from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
-from kb.search.named import MOST_CALLED
+from kb.search.named import MOST_CALLED, is_meant
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kb.search.fusion import Candidates, Fused
     from kb.search.recall import RecallMonitor
     from kb.search.retrieve import SuccessorsOf
-    from kb.store.protocol import Index, Store, Transaction
+    from kb.store.protocol import Analyzer, Index, Store, Transaction
     from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
@@ -41,6 +41,9 @@ CANDIDATES = 100
 
 WIDER = 8
 """How much longer a list is asked for when one had too few documents in it."""
+
+MOST_FAILED = 50
+"""Among how many files that could not be read, the last ones, those that a query names are looked for."""
 
 MORE_COMPARED = 30
 """Among how many passages more than asked for copies are looked for."""
@@ -63,17 +66,29 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of which no text could be read, and why."""
+
+    job_id: int
+    filename: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
-    `unknown` are the words that no document has; the nearest of each was looked for instead.
+    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are files that
+    the query names; `weak` says that nothing that was found answers the query well.
     """
 
     results: list[Passage]
     omitted: int
     pending: int
     unknown: list[Unknown] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    weak: bool = False
 
 
 class SearchService:
@@ -158,7 +173,12 @@ class SearchService:
             if explain and results:
                 retriever.explain(each for passage in results for each in (passage, *passage.more))
             return Answer(
-                results, total - count(results), tx.jobs.pending(), [Unknown(*each) for each in unknown.items()]
+                results,
+                total - count(results),
+                tx.jobs.pending(),
+                [Unknown(*each) for each in unknown.items()],
+                [] if query.where.as_of else unreadable(tx, query, index.analyzer),
+                retriever.is_weak(results),
             )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> Answer:
@@ -205,6 +225,19 @@ class SearchService:
         with self._instruments.search("embed"):
             vector: NDArray[np.float32] = embedder.embed_queries([text], alone=alone)[0]
             return vector
+
+
+def unreadable(tx: Transaction, query: Query, analyzer: Analyzer) -> list[Unreadable]:
+    """Return the files that a query names and that could not be read."""
+    if not query.units:
+        return []
+    failed = (job for job in tx.jobs.page(status="failed", limit=MOST_FAILED, before=None) if job.filename)
+    wanted = analyzer.indexed(" ".join(unit.text for unit in query.units))
+    return [
+        Unreadable(job.id, job.filename, job.error or "")
+        for job in failed
+        if job.filename and is_meant(job.filename, wanted, analyzer.indexed)
+    ]
 
 
 def _count_tokens(embedder: Embedder, text: str) -> int:

@@ -185,7 +185,8 @@ class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins, `source_part` stands
-    in it, ASCII letters in any case; `id_prefix` is how the id begins. `updated_after` goes by when it was last
+    in it, ASCII letters in any case; `name` is what its file, or the note, is called, with `*` and `?` for what may be
+    anything; `id_prefix` is how the id begins. `updated_after` goes by when it was last
     changed, or else created; `after` and `before` by the date it gives itself, or else by that.
     With `as_of` the documents are meant as they stood then. `among` are the ids of
     those to choose from. All of the texts `holding` stand in a document, and none of
@@ -201,6 +202,7 @@ class Filter:
     created_before: datetime | None = None
     source_prefix: str | None = None
     source_part: str | None = None
+    name: str | None = None
     id_prefix: str | None = None
     as_of: datetime | None = None
     updated_after: datetime | None = None
