@@ -17,7 +17,7 @@ RANGES: Final = (
 """Where such signs are; Korean's single letters, which would join their neighbours, are left out."""
 
 BEYOND: Final = "\U0001d400-\U0001d7ff\U0001f100-\U0001f169"
-"""Letters of mathematics, and letters in circles and squares: ranges, since a pattern looks for each other sign in turn."""
+"""Letters of mathematics, and in circles and squares: as ranges, since a pattern tries all single ones in turn."""
 
 AS_WRITTEN: Final = frozenset("™℠")
 """They stand at the end of a name, and their letters would become some of its own."""

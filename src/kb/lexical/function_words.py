@@ -1,4 +1,4 @@
-"""Words that say nothing about what a text is about, in several languages: that no document has one is not worth a word."""
+"""Words that say nothing about what a text is about, in several languages: nobody asks whether a document has them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ SPANISH = """
     quién se sea ser si sin sobre son su sus también te tiene todo todos tu tus un una uno unos y ya yo él
 """
 ITALIAN = """
-    ai al alla alle anche che chi ci come con cosa cui da dai dal dalla dei del della delle di dove e ed era gli ha hanno
-    ho il in io la le lei li lo loro lui ma mi mia mio ne nei nel nella noi non o per perché più quale quando quanto
+    ai al alla alle anche che chi ci come con cosa cui da dai dal dalla dei del della delle di dove e ed era gli ha
+    hanno ho il in io la le lei li lo loro lui ma mi mia mio ne nei nel nella noi non o per perché più quale quando quanto
     quella quello questa questo se si sia sono su sua sul sulla suo ti tra tu un una uno vi è
 """
 DUTCH = """

@@ -1,13 +1,12 @@
 """Other forms of words, under which they are found as well: they are indexed behind the text that has the words.
 
-`Łódź` is found as *Lodz*, `Größe` as *Groesse*, `getUserById` as *user by id*. The words themselves stay in their places,
-so that phrases are those of the text, and what is written as it was typed counts for more.
+`Łódź` is found as *Lodz*, `Größe` as *Groesse*, `getUserById` as *user by id*. The words themselves stay in their
+places, so that phrases are those of the text, and what is written as it was typed counts for more.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kb.lexical.compatibility import SUPERSCRIPTS
@@ -17,9 +16,27 @@ if TYPE_CHECKING:
 
 PLAIN: Final = str.maketrans(
     {
-        **{"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ß": "ss", "ħ": "h"},
-        **{"ŧ": "t", "ŋ": "n", "ɓ": "b", "ɗ": "d", "ƙ": "k", "ƴ": "y", "ə": "e", "ɛ": "e", "ɔ": "o", "ǿ": "o"},
-        **dict.fromkeys("ʹʻʼʽˈ", ""),
+        "ł": "l",
+        "ø": "o",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "\u0131": "i",
+        "ß": "ss",
+        "ħ": "h",
+        "ŧ": "t",
+        "ŋ": "n",
+        "ɓ": "b",
+        "ɗ": "d",
+        "ƙ": "k",
+        "ƴ": "y",
+        "ə": "e",
+        "ɛ": "e",
+        "ɔ": "o",
+        "ǿ": "o",
+        **dict.fromkeys("\u02b9\u02bb\u02bc\u02bd\u02c8", ""),
         **dict.fromkeys(SUPERSCRIPTS, ""),
     }
 )
@@ -28,7 +45,9 @@ PLAIN: Final = str.maketrans(
 DIGRAPHS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "ǿ": "oe"})
 """How German, Danish, Norwegian and Swedish write such letters where they must."""
 
-_LETTERS: Final = "".join(sorted({each for code in (*PLAIN, *DIGRAPHS) for each in (chr(code), *chr(code).upper())} - {*"SI"}))
+_LETTERS: Final = "".join(
+    sorted({each for code in (*PLAIN, *DIGRAPHS) for each in (chr(code), *chr(code).upper())} - {*"SI"})
+)
 SPECIAL: Final = re.compile(f"[{_LETTERS}]")
 CAMEL: Final = re.compile(r"[A-Z](?:(?<=[a-z\d].)|(?<=[A-Z].)[a-z]{2})")
 """Where a word begins within a name; from its capital letter on, which is found in a fifth of the time."""

@@ -9,13 +9,53 @@ SIGNS: Final = "'\u2019\u02bc\uff07"
 WITH_APOSTROPHE: Final = re.compile(rf"(?<!\w)[^\W\d_]+(?:[{SIGNS}][^\W\d_]+)+(?!\w)")
 POSSESSIVE: Final = re.compile(rf"(?P<owner>[^\W\d_]+)[{SIGNS}]s", re.IGNORECASE)
 NEGATED: Final = frozenset(
-    "aren can couldn didn doesn don hadn hasn haven isn mightn mustn needn shan shouldn wasn weren won wouldn ain".split()
+    (
+        "aren",
+        "can",
+        "couldn",
+        "didn",
+        "doesn",
+        "don",
+        "hadn",
+        "hasn",
+        "haven",
+        "isn",
+        "mightn",
+        "mustn",
+        "needn",
+        "shan",
+        "shouldn",
+        "wasn",
+        "weren",
+        "won",
+        "wouldn",
+        "ain",
+    )
 )
-PRONOUNS: Final = frozenset("i you he she it we they who what that there here where when why how let".split())
+PRONOUNS: Final = frozenset(
+    (
+        "i",
+        "you",
+        "he",
+        "she",
+        "it",
+        "we",
+        "they",
+        "who",
+        "what",
+        "that",
+        "there",
+        "here",
+        "where",
+        "when",
+        "why",
+        "how",
+        "let",
+    )
+)
 ENDINGS: Final = frozenset(("s", "re", "ll", "ve", "d", "m"))
-JOINED: Final = {f"{stem}t": f"{stem}'t" for stem in NEGATED if stem not in ("can", "won", "ain")} | {
-    "cant": "can't"
-}
+OTHER_WORDS: Final = ("can", "won", "ain")
+JOINED: Final = {f"{stem}t": f"{stem}'t" for stem in NEGATED if stem not in OTHER_WORDS} | {"cant": "can't"}
 """How those write a contraction who leave the apostrophe out."""
 
 SHORTEST: Final = 2
@@ -23,7 +63,7 @@ SHORTEST: Final = 2
 
 
 def apart(text: str) -> str:
-    """Return a text in which such words are what they say: their owner, the longer parts, or nothing if they only join."""
+    """Return a text with what such words say: their owner, the longer parts, or nothing if they only join others."""
     return WITH_APOSTROPHE.sub(lambda word: f" {' '.join(telling_parts(word[0]))} ", text)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kb.search.fusion import Candidates
 
 ALIKE: Final = 0.8
-"""Which cosine the vectors of copies have at least: their titles may differ. Only such passages are read and compared."""
+"""Which cosine the vectors of copies have at least: their titles may differ. Only such passages are compared."""
 
 SAME_SHINGLES: Final = 0.85
 """Which share of their runs of three words near copies have in common (Broder's resemblance)."""
@@ -25,7 +25,7 @@ SHORTEST: Final = 30
 """How many words a near copy has at least: where a word is another in a short note, the note says something else."""
 
 AS_GOOD: Final = 0.03
-"""By which share the full-text scores of near copies differ at most: else the words that differ are those of the query."""
+"""By which share the full-text scores of near copies differ at most: else they differ in words of the query."""
 
 WORD: Final = re.compile(r"\w+")
 

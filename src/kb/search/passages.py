@@ -35,8 +35,8 @@ class Copy:
 class Passage:
     """A chunk that was found, with its document: the fields of `kb.api.models.SearchResult`, which is read from it.
 
-    `more` has the next best passages of the document when grouped; `copies` are the other documents that say the same in
-    a passage; `successors` is what replaced the document, the nearest first.
+    `more` has the next best passages of the document when grouped; `copies` are the other documents that say the same
+    in a passage; `successors` is what replaced the document, the nearest first.
     """
 
     chunk_id: int

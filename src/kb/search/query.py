@@ -229,7 +229,7 @@ def with_spellings(words: Iterable[str]) -> list[str]:
 
 
 def compounds(text: str) -> list[str]:
-    """Return what is written in one, such as names of files, versions, numbers and addresses: its parts follow each other.
+    """Return what is written in one, such as file names, versions, numbers and addresses: its parts follow each other.
 
     Words that only a hyphen joins are none: others write them apart. An ISBN and a number are there in their other
     spellings as well, and a name such as getUserById in its words.
@@ -264,7 +264,9 @@ def apostrophized(text: str) -> list[str]:
 
 def grouped_numbers(text: str) -> list[re.Match[str]]:
     """Return the numbers of a text that may be written in several ways."""
-    return [found for found in numbers.NUMBER.finditer(text) if len(number_forms(found)) > 1 or numbers.is_grouped(found)]
+    return [
+        found for found in numbers.NUMBER.finditer(text) if len(number_forms(found)) > 1 or numbers.is_grouped(found)
+    ]
 
 
 def number_forms(found: re.Match[str]) -> list[str]:

@@ -136,13 +136,13 @@ class Retriever:
             order = np.lexsort((found.ids, -scores, -shares)).tolist()
             documents = self._index.documents_of(found.ids)
             best_of = dict(reversed([(documents[place], place) for place in order]))
-            for document_id, likeness in self._called.items():
+            for document_id, called in self._called.items():
                 if (place := best_of.get(document_id)) is not None:
-                    shares[place] = min(shares[place] + likeness, WHOLE)
+                    shares[place] = min(float(shares[place]) + called, WHOLE)
         return shares
 
     def _with_literals(self, found: Candidates) -> Candidates:
-        """Return candidates with those that have the words of what is looked for as it is, measured by the same scale."""
+        """Return candidates with those that have the words of what is looked for as it is, on the same scale."""
         near = [self._selection.full_text(unit.forms, count).ids for unit, count in literals(self._units)]
         return self._joined(replace(found, scale=self._scale), np.concatenate(near)) if near else found
 
@@ -161,7 +161,7 @@ class Retriever:
         return {each: called[each] for each in ordered[:BEST] if called[each]}
 
     def _first_of(self, documents: Collection[int]) -> NDArray[np.int64]:
-        """Return the chunk of each document that its words match best, or the first, of those that the filter admits."""
+        """Return the chunk of each document that the query matches best, or the first, if the filter admits it."""
         selection = self._index.select(replace(self._where, among=tuple(documents)))
         ids = selection.chunk_ids()
         scores = np.nan_to_num(selection.full_text_scores(self._terms, ids), nan=-1.0)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
 from kb.lexical.variants import spellings
-from kb.search.fusion import fuse, ranked
 from kb.search.copies import Folded
-from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
+from kb.search.fusion import fuse, ranked
 from kb.search.named import MOST_CALLED, is_meant
+from kb.search.passages import PASSAGES, Highlighter, Passage, copies_of, count, fit, group
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.similar import mean_vector
@@ -79,8 +79,8 @@ class Answer:
     """What a search found, best first.
 
     `omitted` counts the passages that the budget had no room for, `pending` the jobs that are not searchable yet.
-    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are files that
-    the query names; `weak` says that nothing that was found answers the query well.
+    `unknown` are the words that no document has; the nearest of each was looked for instead. `unreadable` are files
+    that the query names; `weak` says that nothing that was found answers the query well.
     """
 
     results: list[Passage]

@@ -82,7 +82,9 @@ def report(answer: dict[str, Any], filters: Filters, *, ids: bool, json: bool, v
         return
     if not ids:
         for each in answer["unreadable"]:
-            output.print_error(f"{output.one_line(each['filename'])} could not be read: {output.one_line(each['error'])}")
+            output.print_error(
+                f"{output.one_line(each['filename'])} could not be read: {output.one_line(each['error'])}"
+            )
     if not results:
         output.print_error(explain_empty(answer, filters))
     elif ids:

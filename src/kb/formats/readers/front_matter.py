@@ -25,11 +25,36 @@ _MODIFIED: Final = ("updated", "updated_at", "modified", "date modified", "lastm
 _TICKS: Final = re.compile(r"(\\[`#])|`+")
 # As Obsidian has it: after white space, of letters, digits, - _ and /, and not of digits alone.
 _INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)(?![^\w\s/.,;:!?)\]}'\"*_~|»”’-])")
-_COLOUR: Final = re.compile(r"(?=.*(?:\d|^[a-f]{6}$))(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE)
+_COLOUR: Final = re.compile(
+    r"(?![a-f]2[a-f]$)(?=.*\d)(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})|([a-f])\1\1(?:\1{3})?|([a-f]{2})\2\2"
+    r"|(?:([a-f])\3){2}([a-f])\4",
+    re.IGNORECASE,
+)
+"""Digits among as many as a colour has, as in #c0ffee, but not b2b; or letters that repeat, as in #fff and #fafafa."""
+
 _LINES: Final = re.compile(r"L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?")
 _DIRECTIVES: Final = frozenset(
-    "include include_next import define undef if ifdef ifndef elif elifdef else endif pragma error warning line region"
-    " endregion nullable".split()
+    (
+        "include",
+        "include_next",
+        "import",
+        "define",
+        "undef",
+        "if",
+        "ifdef",
+        "ifndef",
+        "elif",
+        "elifdef",
+        "else",
+        "endif",
+        "pragma",
+        "error",
+        "warning",
+        "line",
+        "region",
+        "endregion",
+        "nullable",
+    )
 )
 """What compilers are told behind a #: none of these is a tag."""
 _LONGEST_TAG: Final = 200
