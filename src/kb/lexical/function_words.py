@@ -33,7 +33,8 @@ SPANISH = """
 """
 ITALIAN = """
     ai al alla alle anche che chi ci come con cosa cui da dai dal dalla dei del della delle di dove e ed era gli ha
-    hanno ho il in io la le lei li lo loro lui ma mi mia mio ne nei nel nella noi non o per perché più quale quando quanto
+    hanno ho il in io la le lei li
+    lo loro lui ma mi mia mio ne nei nel nella noi non o per perché più quale quando quanto
     quella quello questa questo se si sia sono su sua sul sulla suo ti tra tu un una uno vi è
 """
 DUTCH = """

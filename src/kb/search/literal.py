@@ -26,14 +26,14 @@ RARE, RARE_SHARE = 3, 0.0005
 """In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
 
 EXACT, SAME, ADJACENT = 1.0, 0.95, 0.5
-"""What it counts for if something stands there as it was typed; in capital letters, or as the same number in other signs;
+"""What it counts for if something stands there as it was typed; in capital letters, or the same number in other signs;
 or if its parts only follow each other, or another form of the word stands there."""
 
 COMPARED, COMPARED_ALONE = 40, 300
 """In how many passages it is looked how they are written; in how many if one word is all of the query."""
 
 COMMON_AS_TYPED = 5
-"""In how many of these a lone word stands as it was typed, if other forms of it are common: else it is common as well."""
+"""In how many of these a lone word stands as it was typed, if other forms of it are common: else it is common."""
 
 BEFORE: Final = r"(?<![\w])"
 BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"

@@ -16,6 +16,9 @@ AROUND: Final = "$€£¥₹ \u00a0"
 GROUPED_FROM: Final = 4
 """How many digits have groups."""
 
+PRICED_FROM: Final = 2
+"""How many digits there are before the point of a number that is no version: 2.1 is another one than 2.10."""
+
 YEARS: Final = ("1900", "2099")
 
 
@@ -53,7 +56,7 @@ def spellings(number: Number) -> list[str]:
     if len(number.whole) >= GROUPED_FROM:
         wholes.append(grouped(number.whole))
     decimals = [number.decimals]
-    if len(number.decimals) == 1:
+    if len(number.decimals) == 1 and len(number.whole) >= PRICED_FROM:
         decimals.append(f"{number.decimals}0")
     return [" ".join(filter(None, (whole, end))) for whole in wholes for end in decimals]
 

@@ -241,10 +241,9 @@ def compounds(text: str) -> list[str]:
         word
         for word in written
         if 1 < len(tokenize(word)) <= MAX_PARTS
-        and not (JOINED.fullmatch(word) or has_run(word) or numbers.NUMBER.fullmatch(word.strip(numbers.AROUND)))
+        and not (JOINED.fullmatch(word) or has_run(word) or grouped_numbers(bare(word)))
     ]
-    found += [word[1:] if word.startswith("v") else f"v{word}" for word in written if VERSION.fullmatch(word)]
-    found += [bare(word) for word in written if VERSION.fullmatch(word)]
+    found += [word[1:] if word.startswith("v") else f"v{word}" for word in found if VERSION.fullmatch(word)]
     found += [word for word in apostrophized(composed) if not (is_possessive(word) or is_contraction(word))]
     found += [form for number in grouped_numbers(composed) for form in number_forms(number)]
     found += [words for word in typed if (words := in_words(bare(word)))]
