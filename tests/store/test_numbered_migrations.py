@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from importlib.resources import files
 from unicodedata import normalize
 
 import pytest
@@ -16,6 +17,7 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
 from tests.support import store_v3
+from tests.support.documents import content
 from tests.support.interrupted import killed_at_each_statement
 from tests.support.spaces import space
 from tests.support.store_v2 import connect, vector
@@ -43,6 +45,18 @@ def migrated(path):
     with opened(path):
         pass
     return connect(path)
+
+
+def without_variants(connection):
+    """Take away what migration 16 brings."""
+    connection.execute("DROP TABLE names; DROP TABLE unnamed; DROP TABLE reanalysis; DROP VIEW chunk_texts")
+    connection.execute("DROP TRIGGER documents_ai_names; DROP TRIGGER documents_au_names")
+    connection.execute("DROP TRIGGER chunks_ai; DROP TRIGGER chunks_ad; DROP TRIGGER chunks_au")
+    connection.execute("ALTER TABLE chunks DROP COLUMN variants; ALTER TABLE sections DROP COLUMN variants")
+    migration = files("kb.store.sqlite").joinpath("migrations/0012_segments.sql").read_text()
+    view = migration[migration.index("CREATE VIEW chunk_texts") : migration.index("-- As they were written.")]
+    connection.execute(view)
+    connection.execute(migration[migration.index("CREATE TRIGGER chunks_ai") :])
 
 
 def objects(connection):
@@ -151,6 +165,7 @@ def test_letters_that_were_indexed_as_they_were_written_are_found_without_their_
             f"INSERT INTO chunks ({columns}, section_id) VALUES (?, 1, ?, ?, 1, 1, 0, 7, 7)", (id_, id_, text)
         )
     connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    without_variants(connection)
     connection.pragma("user_version", 13)
     connection.close()
     connection = migrated(path)
@@ -299,6 +314,7 @@ def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(p
         tx.jobs.finish(old, 1)
     connection = connect(path)
     connection.execute("ALTER TABLE jobs DROP COLUMN existed")
+    without_variants(connection)
     connection.pragma("user_version", 14)
     connection.close()
     with opened(path) as store, store.write() as tx:
@@ -307,3 +323,34 @@ def test_jobs_of_before_say_of_no_document_that_it_was_there_and_later_ones_do(p
             ("done", False),
             ("done", True),
         ]
+
+
+def test_documents_of_an_older_kb_are_indexed_again_while_searches_go_on(path):
+    """Requirement S-8: names and other forms of words are found in them, and the full text is in step."""
+    words = ("Łódź tram depot", "def getUserById(key)", "Course on C# and C++")
+    with opened(path) as store:
+        for number in range(120):
+            with store.write() as tx:
+                tx.documents.add(content(words[number % 3]), f"folder/Vannevar {number}.md", ())
+    connection = connect(path)
+    for text in words:
+        connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL WHERE text = ?", (text,))
+    connection.execute("DELETE FROM names")
+    without_variants(connection)
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    connection.pragma("user_version", 15)
+    connection.close()
+    with opened(path) as store:
+        found = []
+        while store.reanalyse():
+            with store.read() as tx:
+                found.append(tx.index.select(Filter()).full_text(("tram",), 200).ids.size)
+        assert set(found) == {40}
+        assert store.reanalysed() == (120, 120)
+        with store.read() as tx:
+            for word in ("lodz", "user by id", "csharp"):
+                assert tx.index.select(Filter()).full_text((word,), 200).ids.size == 40
+            assert len(tx.documents.named(["vannevar"], 500, 200)) == 120
+    connection = connect(path)
+    assert_in_step(connection)
+    connection.close()

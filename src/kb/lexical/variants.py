@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.lexical.compatibility import SUPERSCRIPTS
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,7 +35,6 @@ PLAIN: Final = str.maketrans(
         "ɔ": "o",
         "ǿ": "o",
         **dict.fromkeys("\u02b9\u02bb\u02bc\u02bd\u02c8", ""),
-        **dict.fromkeys(SUPERSCRIPTS, ""),
     }
 )
 """Letters that no decomposition makes plain, as people type them whose keyboards lack them."""
