@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from importlib.resources import files
 from unicodedata import normalize
 
 import pytest
@@ -16,11 +17,13 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
 from tests.support import store_v3
+from tests.support.documents import content
 from tests.support.interrupted import killed_at_each_statement
 from tests.support.spaces import space
 from tests.support.store_v2 import connect, vector
 
 ALIAS = "ALTER TABLE documents ADD COLUMN filename GENERATED ALWAYS AS (title) VIRTUAL"
+SEGMENTS = files("kb.store.sqlite").joinpath("migrations", "0012_segments.sql").read_text("utf-8")
 LEADS_BACK = {
     14: ("ALTER TABLE jobs DROP COLUMN existed",),
     15: tuple(f"ALTER TABLE {table} DROP COLUMN omitted" for table in ("documents", "versions", "jobs")),
@@ -30,6 +33,15 @@ LEADS_BACK = {
         "DROP INDEX versions_source_path",
         *(f"ALTER TABLE {table} DROP COLUMN operation" for table in ("documents", "versions", "bin")),
         "ALTER TABLE jobs DROP COLUMN operation_key",
+    ),
+    17: (
+        *(f"DROP TABLE {table}" for table in ("names", "unnamed", "reanalysis")),
+        *(f"DROP TRIGGER {name}" for name in ("documents_ai_names", "documents_au_names")),
+        *(f"DROP TRIGGER {name}" for name in ("chunks_ai", "chunks_ad", "chunks_au")),
+        "DROP VIEW chunk_texts",
+        *(f"ALTER TABLE {table} DROP COLUMN variants" for table in ("chunks", "sections")),
+        SEGMENTS[SEGMENTS.index("CREATE VIEW chunk_texts") : SEGMENTS.index("-- As they were written.")],
+        SEGMENTS[SEGMENTS.index("CREATE TRIGGER chunks_ai") :],
     ),
 }
 """What leads back to a version from the one after it."""
@@ -342,3 +354,33 @@ def test_documents_and_jobs_of_before_say_of_nothing_that_it_was_not_read_and_la
         tx.jobs.finish(new, 1, omitted={"files": 2})
         assert [dict(tx.jobs.get(each).omitted) for each in (old, new)] == [{}, {"files": 2}]
         assert tx.documents.get(1).omitted == {}
+
+
+def test_documents_of_an_older_kb_are_indexed_again_while_searches_go_on(path):
+    """Requirement S-8: names and other forms of words are found in them, and the full text is in step."""
+    words = ("Łódź tram depot", "def getUserById(key)", "Course on C# and C++")
+    with opened(path) as store:
+        for number in range(120):
+            with store.write() as tx:
+                tx.documents.add(content(words[number % 3]), f"folder/Vannevar {number}.md", ())
+    connection = connect(path)
+    for text in words:
+        connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL WHERE text = ?", (text,))
+    connection.execute("DELETE FROM names")
+    go_back(connection, 17)
+    with closing(connect(path)) as connection:
+        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    with opened(path) as store:
+        found = []
+        while store.reanalyse():
+            with store.read() as tx:
+                found.append(tx.index.select(Filter()).full_text(("tram",), 200).ids.size)
+        assert set(found) == {40}
+        assert store.reanalysed() == (120, 120)
+        with store.read() as tx:
+            for word in ("lodz", "user by id", "csharp"):
+                assert tx.index.select(Filter()).full_text((word,), 200).ids.size == 40
+            assert len(tx.documents.named(["vannevar"], 500, 200)) == 120
+    connection = connect(path)
+    assert_in_step(connection)
+    connection.close()

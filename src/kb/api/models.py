@@ -142,6 +142,14 @@ SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, Aft
 Label = Annotated[str, Field(min_length=1, max_length=255)]
 SourcePrefix = Annotated[SourcePath, Field(description="How the source_path begins, such as a folder with its slash.")]
 SourcePart = Annotated[SourcePath, Field(description="What stands in the source_path; ASCII letters in any case.")]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="The file's name without its folders, or a note's title; * and ? stand for anything in it.",
+    ),
+]
 IdPrefix = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="How the id begins.")]
 DocType = Annotated[str, Field(min_length=1, max_length=100, description=f"One of {', '.join(DOC_TYPES)}.")]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
@@ -204,6 +212,7 @@ class SearchRequest(Request):
     doc_type: DocType | None = None
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
+    name: Name | None = None
     created_after: Annotated[Instant | None, Field(description="Created then or later.")] = None
     created_before: Annotated[Instant | None, Field(description="Created earlier.")] = None
     updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
@@ -363,11 +372,15 @@ class ExplainedLeg(Reply):
 
 
 class Explanation(Reply):
-    """What a score is made of: the sum of both shares. A leg that did not run is null."""
+    """What a score is made of: the sum of both shares and of `typed`. A leg that did not run is null.
+
+    `typed` is what it adds that the query, or some of it, stands there as it was typed, or is the document's name.
+    """
 
     terms: list[ExplainedTerm]
     words: ExplainedLeg | None
     meaning: ExplainedLeg | None
+    typed: float = 0
 
 
 class Passage(Reply):
@@ -391,8 +404,18 @@ class Passage(Reply):
     explanation: Explanation | None = None
 
 
+class CopyOf(Reply):
+    """A document that says the same in a passage, or all but the same."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+
+
 class SearchResult(Passage):
     """A passage and its document; `more` has the document's next best passages when grouped by document.
+
+    `copies` are the other documents that say the same in a passage: all of them are this one result.
 
     `source` is where a note comes from, and `replaced_by` the note that took its place; it stands behind that one. `by`
     is the name of the key that made the document what it is, `client` the program.
@@ -404,6 +427,7 @@ class SearchResult(Passage):
     doc_type: str
     tags: list[str]
     more: list[Passage]
+    copies: list[CopyOf] = []
     date: str | None
     created_at: Timestamp
     updated_at: Timestamp | None
@@ -420,17 +444,28 @@ class UnknownWord(Reply):
     nearest: list[str]
 
 
+class UnreadableFile(Reply):
+    """A file that the query names, of which no text could be read, and why: `error` is that of its job."""
+
+    job_id: int
+    filename: str
+    error: str
+
+
 class SearchReply(Reply):
     """What was found, best first.
 
     `omitted` counts the passages that did not fit `max_tokens`; `pending` the jobs that are not searchable yet;
-    `unknown` are the words of the query that no document has.
+    `unknown` are the words of the query that no document has; `unreadable` the files of its name that could not be
+    read. `weak` says that no document answers the query well.
     """
 
     results: list[SearchResult]
     omitted: int
     pending: int
     unknown: list[UnknownWord] = []
+    unreadable: list[UnreadableFile] = []
+    weak: bool = False
 
 
 class Document(Reply):

@@ -32,6 +32,7 @@ from kb.api.models import (
     Instant,
     ListSorted,
     Move,
+    Name,
     SourcePart,
     SourcePath,
     SourcePrefix,
@@ -85,6 +86,7 @@ class ListQuery(QueryModel):
 
     source_path: SourcePath | None = None
     source_prefix: SourcePrefix | None = None
+    name: Name | None = None
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
     tag: Annotated[list[Tag], Field(description="All of them must match.", default_factory=list)]

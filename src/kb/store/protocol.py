@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Hit,
         Job,
         MissingVector,
+        Named,
         NamedKey,
         NewJob,
         Operation,
@@ -79,6 +80,15 @@ class Documents(Protocol):
         """Return the note, or the file, that holds this content under this path (requirement E-11)."""
 
     def at_path(self, source_path: str) -> Document | None: ...
+    def named(self, tokens: Collection[str], most: int, limit: int) -> list[Named]:
+        """Return at most `limit` documents with some of these words in their names, those of the rarest first.
+
+        Words that more than `most` documents have in theirs are left out.
+        """
+
+    def write_names(self, limit: int) -> bool:
+        """Write the names of at most so many documents that changed; return whether there are more."""
+
     def has_successors(self) -> bool:
         """Return whether any document replaces another one, or ever did."""
 
@@ -325,6 +335,9 @@ class SecondVectors(Protocol):
 class Selection(Protocol):
     """The chunks that a filter admits, as the two legs of search see them."""
 
+    def chunk_ids(self) -> NDArray[np.int64]:
+        """Return the chunks, ascending; there may be as many as there are in the store."""
+
     def full_text(self, words: Sequence[str], limit: int) -> ScoredChunks:
         """Return the `limit` chunks that match any of the words best."""
 
@@ -359,6 +372,12 @@ class Analyzer(Protocol):
 
     def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
         """Each word of the text: the characters it begins and ends at, and its stem."""
+
+    def variants(self, text: str) -> Iterable[tuple[int, int, str]]:
+        """Return the stems of other forms of the words of the text, each where its word stands."""
+
+    def indexed(self, text: str) -> list[str]:
+        """Return all by which a text is found: its stems, and those of other forms of its words."""
 
     def stems_of(self, word: str) -> list[str]:
         """Return the stems by which a word is looked for."""

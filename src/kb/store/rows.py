@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kb.api.access import Caller, Limit
 
@@ -97,6 +97,15 @@ class Content:
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
+class Named(NamedTuple):
+    """A document and what it is called; an empty text where it is called nothing."""
+
+    document_id: int
+    title: str
+    source_path: str
+    filename: str
+
+
 @dataclass(frozen=True, slots=True)
 class Author:
     """Who changes a document: the name of a key, the client that it came from, and why if that was said.
@@ -183,7 +192,8 @@ class Filter:
     """Which documents: all of `tags`, one of `tag_any`, none of `tag_not`, the type, the path, when created.
 
     `created_after` is included, `created_before` is not. `source_prefix` is how the path begins, `source_part` stands
-    in it, ASCII letters in any case; `id_prefix` is how the id begins. `updated_after` goes by when it was last
+    in it, ASCII letters in any case; `name` is what its file, or the note, is called, with `*` and `?` for what may be
+    anything; `id_prefix` is how the id begins. `updated_after` goes by when it was last
     changed, or else created; `after` and `before` by the date it gives itself, or else by that.
     With `as_of` the documents are meant as they stood then. `among` are the ids of
     those to choose from. All of the texts `holding` stand in a document, and none of
@@ -199,6 +209,7 @@ class Filter:
     created_before: datetime | None = None
     source_prefix: str | None = None
     source_part: str | None = None
+    name: str | None = None
     id_prefix: str | None = None
     as_of: datetime | None = None
     updated_after: datetime | None = None

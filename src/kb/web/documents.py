@@ -42,6 +42,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         "tag": [each for each in params.getlist("tag") if each],
         "doc_type": params.get("type") or None,
         "source_prefix": params.get("path") or None,
+        "name": params.get("name") or None,
         "sort": "oldest" if params.get("sort") == "oldest" else "recent",
     }
     cursor = params.get("cursor") or None

@@ -74,7 +74,15 @@ def head(result: JSON, passage: JSON) -> str:
     title = quoted(result["title"]) if "title" in result else ""
     where = place_text(passage["place"]) if not is_note or passage["index"] else ""
     place = " ".join(filter(None, (number, title, where, quoted_date(result))))
-    return joined([place, file_text(result), tags_text(result), *origin(result)])
+    return joined([place, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
+
+
+def copies_text(result: JSON) -> list[str]:
+    """Return in how many other documents a passage stands, and some of them."""
+    if not (copies := result.get("copies")):
+        return []
+    places = "1 other place" if copies["count"] == 1 else f"{copies['count']} other places"
+    return [f"and in {places}, such as {', '.join(quoted(each, 80) for each in copies['such_as'])}"]
 
 
 def document_text(data: JSON) -> str:

@@ -31,6 +31,7 @@ from kb.store.postgres.keys import PostgresKeys
 from kb.store.postgres.migrate import SCHEMA_VERSION, prepare_schema
 from kb.store.postgres.operations import PostgresOperations
 from kb.store.postgres.presence import Presence
+from kb.store.postgres.refold import NAMED_AT_ONCE
 from kb.store.postgres.replica import Replica, ReplicaConnection, identity_of, last_change
 from kb.store.postgres.second_vectors import PostgresSecondVectors
 from kb.store.postgres.statements import statements
@@ -245,6 +246,7 @@ class PostgresStore:
         # Those of this engine wait without a connection, those of others in the database.
         with held(self._write_lock), self._change(WRITING, checkpoint) as transaction:
             yield transaction
+            transaction.documents.write_names(NAMED_AT_ONCE)
             transaction.publish()
 
     @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import apsw
 
-from kb.lexical.segment import segmented
+from kb.lexical.segment import segmented, varied
 from kb.store.compressed import decompressed
 from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.foreign import foreign_parts
@@ -249,7 +249,7 @@ def _chunks(blob: bytes) -> list[Chunk] | None:
         return None
 
 
-_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented}
+_FUNCTIONS = {"last_chunk_id": _last_chunk_id, "chunk_count": _chunk_count, "segmented": segmented, "varied": varied}
 
 
 def mend_rows(path: Path) -> None:

@@ -55,7 +55,8 @@ CREATE TABLE sections (
   document_id INTEGER NOT NULL,
   header TEXT NOT NULL,
   heading TEXT NOT NULL,
-  segmented TEXT
+  segmented TEXT,
+  variants TEXT
 );
 CREATE INDEX sections_document ON sections (document_id);
 
@@ -70,13 +71,17 @@ CREATE TABLE chunks (
   char_start INTEGER NOT NULL DEFAULT 0,
   char_end INTEGER NOT NULL DEFAULT 0,
   section_id INTEGER,
-  segmented TEXT
+  segmented TEXT,
+  variants TEXT
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
--- As they are indexed: see kb/lexical/segment.py.
+-- As they are indexed: see kb/lexical/segment.py, and kb/lexical/variants.py for what stands behind.
 CREATE VIEW chunk_texts AS
-  SELECT chunks.id AS id, COALESCE(chunks.segmented, text) AS text, COALESCE(sections.segmented, header, '') AS header
+  SELECT
+    chunks.id AS id,
+    COALESCE(chunks.segmented, text) || COALESCE(' ' || chunks.variants, '') AS text,
+    COALESCE(sections.segmented, header, '') || COALESCE(' ' || sections.variants, '') AS header
   FROM chunks LEFT JOIN sections ON sections.id = section_id;
 -- As they were written.
 CREATE VIEW source_texts AS
@@ -95,18 +100,44 @@ END;
 CREATE TRIGGER chunks_ad AFTER DELETE ON chunks BEGIN
   INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
   VALUES (
-    'delete', old.id, COALESCE(old.segmented, old.text),
-    COALESCE((SELECT COALESCE(segmented, header) FROM sections WHERE id = old.section_id), '')
+    'delete', old.id, COALESCE(old.segmented, old.text) || COALESCE(' ' || old.variants, ''),
+    COALESCE((
+      SELECT COALESCE(segmented, header) || COALESCE(' ' || variants, '') FROM sections WHERE id = old.section_id
+    ), '')
   );
 END;
 CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
   INSERT INTO chunks_fts (chunks_fts, rowid, text, header)
   VALUES (
-    'delete', old.id, COALESCE(old.segmented, old.text),
-    COALESCE((SELECT COALESCE(segmented, header) FROM sections WHERE id = old.section_id), '')
+    'delete', old.id, COALESCE(old.segmented, old.text) || COALESCE(' ' || old.variants, ''),
+    COALESCE((
+      SELECT COALESCE(segmented, header) || COALESCE(' ' || variants, '') FROM sections WHERE id = old.section_id
+    ), '')
   );
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
+
+-- By which words the names of documents are found, each name also as a whole; see kb/lexical/names.py.
+CREATE TABLE names (
+  token TEXT NOT NULL,
+  document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+  PRIMARY KEY (token, document_id)
+) WITHOUT ROWID;
+CREATE INDEX names_document ON names (document_id);
+-- Documents whose names are to be written: by the transaction that changes them, or when the engine starts.
+CREATE TABLE unnamed (document_id INTEGER PRIMARY KEY);
+CREATE TRIGGER documents_ai_names AFTER INSERT ON documents BEGIN
+  INSERT OR IGNORE INTO unnamed VALUES (new.id);
+END;
+CREATE TRIGGER documents_au_names AFTER UPDATE OF title, source_path, uploaded_as ON documents BEGIN
+  INSERT OR IGNORE INTO unnamed VALUES (new.id);
+END;
+
+-- Up to which document an older database is indexed again, while that goes on; see reanalysis.py.
+CREATE TABLE reanalysis (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  document_id INTEGER NOT NULL
+);
 
 CREATE VIRTUAL TABLE chunks_vec USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}]);
 

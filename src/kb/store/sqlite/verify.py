@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kb.store.sqlite.rules import Rule
 
 MISCUT = (
-    "SELECT 1 FROM chunks WHERE segmented IS NOT segmented(text)"
-    " UNION ALL SELECT 1 FROM sections WHERE segmented IS NOT segmented(header)"
+    "SELECT 1 FROM (SELECT 1 FROM chunks WHERE segmented IS NOT segmented(text) OR variants IS NOT varied(text)"
+    " UNION ALL SELECT 1 FROM sections WHERE segmented IS NOT segmented(header) OR variants IS NOT varied(header))"
+    " WHERE NOT EXISTS (SELECT 1 FROM reanalysis)"
 )
 MASK = (1 << 64) - 1
 PART = 4096

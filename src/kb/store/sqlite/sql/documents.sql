@@ -118,14 +118,16 @@ UPDATE documents SET part_of = NULL WHERE part_of = ?
 -- name: insert_chunk
 -- A chunk; triggers write its full text, for which its section must be there.
 INSERT INTO chunks (
-  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented
+  id, document_id, chunk_index, section_id, text, page, line_start, line_end, char_start, char_end, segmented,
+  variants
 ) VALUES (
-  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end, :segmented
+  :id, :document_id, :index, :section_id, :text, :page, :line_start, :line_end, :char_start, :char_end, :segmented,
+  :variants
 )
 
 -- name: insert_section
 -- What chunks of a document stand under.
-INSERT INTO sections (document_id, header, heading, segmented) VALUES (?, ?, ?, ?) RETURNING id
+INSERT INTO sections (document_id, header, heading, segmented, variants) VALUES (?, ?, ?, ?, ?) RETURNING id
 
 -- name: select_chunk_ids
 -- A document's chunks.
