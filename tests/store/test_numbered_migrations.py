@@ -17,7 +17,7 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
 from tests.support import store_v3
-from tests.support.documents import content
+from tests.support.documents import DIMENSIONS, content
 from tests.support.interrupted import killed_at_each_statement
 from tests.support.spaces import space
 from tests.support.store_v2 import connect, vector
@@ -359,10 +359,9 @@ def test_documents_and_jobs_of_before_say_of_nothing_that_it_was_not_read_and_la
 def test_documents_of_an_older_kb_are_indexed_again_while_searches_go_on(path):
     """Requirement S-8: names and other forms of words are found in them, and the full text is in step."""
     words = ("Łódź tram depot", "def getUserById(key)", "Course on C# and C++")
-    with opened(path) as store:
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
         for number in range(120):
-            with store.write() as tx:
-                tx.documents.add(content(words[number % 3]), f"folder/Vannevar {number}.md", ())
+            tx.documents.add(content(words[number % 3]), f"folder/Vannevar {number}.md", ())
     connection = connect(path)
     for text in words:
         connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL WHERE text = ?", (text,))
@@ -370,7 +369,7 @@ def test_documents_of_an_older_kb_are_indexed_again_while_searches_go_on(path):
     go_back(connection, 17)
     with closing(connect(path)) as connection:
         connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-    with opened(path) as store:
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
         found = []
         while store.reanalyse():
             with store.read() as tx:

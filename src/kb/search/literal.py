@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RARE, RARE_SHARE = 3, 0.0005
 """In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
 
-EXACT, SAME, ADJACENT = 1.0, 0.95, 0.5
+EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
 """What it counts for if something stands there as it was typed; in capital letters, or the same number in other signs;
 or if its parts only follow each other, or another form of the word stands there."""
 

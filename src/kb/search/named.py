@@ -43,6 +43,8 @@ def likeness(named: Named, wanted: Sequence[str], tokens_of: Callable[[str], Seq
     A title counts as a whole alone: what stands in it is searched as a heading is.
     """
     asked = set(wanted)
+    if len(asked) == 1 and wanted[0].isdigit():  # pages and tickets are numbered: a text that has it comes first
+        return PART_OF_NAME * any(telling(tokens_of, name) == [*wanted] for name in names_of(*named[1:]))
     if set(telling(tokens_of, named.title)) == asked:
         return WHOLE
     around = (*folders_of(named.source_path), ending_of(named.source_path), ending_of(named.filename))

@@ -268,6 +268,8 @@ def _with_copies(
     retriever: Retriever, candidates: Candidates, fused: Fused, folded: Folded, places: Sequence[int]
 ) -> list[Passage]:
     """Return candidates as passages, each with the documents that repeat it."""
+    if not places:
+        return []
     passages = retriever.passages(ranked(candidates, fused, np.array(places, np.int64)))
     for place, passage in zip(places, passages, strict=True):
         if others := folded.copies.get(place):
