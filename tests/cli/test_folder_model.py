@@ -95,7 +95,7 @@ class Synced:
             assert {path: now.documents[path][0] for path in meant} == meant
         left = now.documents.keys() - self.world.files().keys() - self.world.held().keys()
         assert left <= {path for each in withheld for path in each.paths}
-        self.known = now
+        self.known, self.world.synced = now, set(now.documents)
 
 
 @pytest.mark.parametrize(

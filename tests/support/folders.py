@@ -56,6 +56,9 @@ class World:
     """The paths that a person deleted, and did not write again."""
 
     trash: dict = field(default_factory=dict)
+    synced: set = field(default_factory=set)
+    """The paths that had a document after the last round: of a single one nobody can tell how it went."""
+
     count: int = 0
 
     @property
@@ -206,7 +209,7 @@ class World:
         """All files of a folder go at once, as when a sync program has lost its account."""
         folder = self.root / "café"
         here = [path for path in self.paths() if path.parent == folder]
-        if len(here) > 1 and not self.emptied and not any(each.startswith("café/") for each in self.evicted):
+        if sum(self.relative(path) in self.synced for path in here) > 1 and not self.emptied and not any(each.startswith("café/") for each in self.evicted):
             self.emptied = {self.relative(path): path.read_text() for path in here}
             shutil.rmtree(folder)
             folder.mkdir()

@@ -27,7 +27,7 @@ def sync(
     ] = False,
     name: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path on this machine."),
+        typer.Option("--as", metavar="NAME", help="What to call the folder, instead of its path."),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep running, and follow each change.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")] = False,
