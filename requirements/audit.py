@@ -15,7 +15,7 @@ VULNERABLE, NOTHING_LOOKED_UP = 1, 2
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is known of the packages in these files; return how the program ends."""
+    """Print the advisories for the packages in these files; return the exit status."""
     wanted = [word for file in arguments if file != ALLOW_OFFLINE for word in ("-r", file)]
     done = subprocess.run([*PIP_AUDIT, "--format", "json", *wanted], capture_output=True, text=True, check=False)
     offline = 0 if ALLOW_OFFLINE in arguments else NOTHING_LOOKED_UP

@@ -34,7 +34,7 @@ EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
 """No kb of today was there before: a machine that says so has no clock, and nothing is to be learned from it."""
 
 OFF_SECONDS: Final = 36 * 3600.0
-"""For how long a machine may have been off or asleep before what is old enough waits for a day."""
+"""A machine that was off for longer keeps everything for one more day."""
 
 PAUSED_SECONDS: Final = 31 * 86_400.0
 """By how much the clock of a machine that runs may jump when that was paused as a whole, as virtual machines are.

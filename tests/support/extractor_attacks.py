@@ -1,6 +1,6 @@
 """What a program may try that a file took over: each attack is a line of Python that fails where it is confined.
 
-This file is the extractor itself, too: it makes each attack in a process of its own and prints what became of it.
+This file is also the extractor: it makes each attack in a process of its own and prints what became of it.
 """
 
 import ctypes

@@ -102,11 +102,11 @@ def overtaken(queue, job):
 
 KINDS = st.sampled_from([NOTE, NOTE, NOTE, FILE, FILE, LONG_NOTE, LONG_FILE])
 PATHS = st.sampled_from([None, None, None, "/a", "/b"])
-COMING = st.lists(st.lists(st.tuples(KINDS, PATHS), max_size=12), max_size=30)
+COMING = st.lists(st.lists(st.tuples(KINDS, PATHS), max_size=8), max_size=12)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(KINDS, PATHS), min_size=1, max_size=100), COMING)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(KINDS, PATHS), min_size=1, max_size=80), COMING)
 def test_whoever_waits_is_overtaken_only_as_often_as_the_work_before_it_has_slices(queue, there, coming):
     queue.done.clear()
     queue.kinds.clear()

@@ -220,7 +220,7 @@ OF_PROGRAMS: Final[dict[str, Numbers]] = {
     "getsockopt": (55, 209),
     "setsockopt": (54, 208),
 }
-"""All that programs take which read one file and print what is in it.
+"""The calls of programs that read one file and print its text.
 
 None of them changes who may do what with a file, or when it was changed: no rule of Landlock covers that.
 """

@@ -69,8 +69,8 @@ def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) 
     """Give up what a program does not need that reads one file and prints what it finds.
 
     It may read and run what the system has, and what its command names by a full path; and write into a folder.
-    Returns what is impossible from here on. Without either of Landlock and seccomp files are not out of reach: the one
-    does not cover who may read them, the other not which are opened.
+    Returns the rights that it lacks from here on. Files are out of reach only with both Landlock and seccomp: Landlock
+    does not cover who may read a file, and seccomp not which file is opened.
 
     Args:
         command: the program and its arguments.

@@ -211,7 +211,7 @@ class ExtractingSandbox(Sandbox):
 
 
 def log_confinement(confined: Collection[Restriction], *, unconfined: bool) -> None:
-    """Say what is impossible for extractors here, and what becomes of them where that is too little."""
+    """Log which rights extractors lack on this system, and whether they run."""
     if set(confined) >= NEEDED:
         logger.info("extractors are confined; impossible for them: %s", ", ".join(confined))
     elif unconfined:

@@ -177,7 +177,7 @@ def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
 
 
 def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restriction]:
-    """Return what is impossible for a command on this system, found out by one that runs nothing."""
+    """Return the rights that a command lacks on this system: one that runs nothing tries it."""
     with tempfile.TemporaryDirectory(prefix="kb-extract-", dir=folder) as scratch:
         command = launcher(limits, scratch, "--report")
         done = subprocess.run(command, cwd=scratch, env=environment(), capture_output=True, check=True)  # noqa: S603

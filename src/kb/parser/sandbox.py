@@ -162,7 +162,7 @@ class Sandbox:
 
     @property
     def extractors_confined(self) -> list[Restriction] | None:
-        """What is impossible for extractors that are commands; None if there are none, or before the start."""
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
         return None
 
     @property

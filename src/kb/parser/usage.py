@@ -80,7 +80,7 @@ def _own_memory(pid: int) -> int:
 
 
 def _shared_memory(pid: int) -> dict[str, int]:
-    """Return the sizes of what a process has of memory that others may have, and that is no file in a folder."""
+    """Return the sizes of the memory of a process that others may share and that belongs to no file in a folder."""
     sizes = dict[str, int]()
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         span, rights, _, device, inode, *path = line.split(maxsplit=5)

@@ -97,6 +97,6 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
 
 
 def clock_status() -> ClockStatus | None:
-    """Return what is to be known of the machine's clock."""
+    """Return the jump of the machine's clock, if there is one."""
     jump = clock.own.look()
     return ClockStatus(moved=jump.moved, until=clock.shown(jump.until), says=clock.describe(jump)) if jump else None

@@ -211,7 +211,7 @@ class Worker:
 
     @property
     def extractors_confined(self) -> list[Restriction] | None:
-        """What is impossible for extractors that are commands; None if there are none, or before the start."""
+        """The rights that extractors lack that are commands; None if there are none, or before the start."""
         return self._sandbox.extractors_confined
 
     @property
