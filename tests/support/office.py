@@ -15,7 +15,9 @@ def package(main, parts, relations):
     entries = {"[Content_Types].xml": "<Types/>"}
     for part, related in ({"": {"r": ("officeDocument", main)}} | relations).items():
         folder, _, name = part.rpartition("/")
-        rows = (f"<Relationship Id='{i}' Type='{RELATIONS}/{kind}' Target='/{to}'/>" for i, (kind, to) in related.items())
+        rows = (
+            f"<Relationship Id='{i}' Type='{RELATIONS}/{kind}' Target='/{to}'/>" for i, (kind, to) in related.items()
+        )
         entries[f"{folder}/_rels/{name}.rels".lstrip("/")] = f"<Relationships>{''.join(rows)}</Relationships>"
     return zipped(entries | parts)
 
@@ -37,9 +39,7 @@ def paragraph(text, level=None, number="1", style=None, more=""):
 
 def level(place, way, text, start=1, more=""):
     """How a level of a list counts."""
-    return (
-        f"<w:lvl w:ilvl='{place}'><w:start w:val='{start}'/><w:numFmt w:val='{way}'/>{more}<w:lvlText w:val='{text}'/></w:lvl>"
-    )
+    return f"<w:lvl w:ilvl='{place}'><w:start w:val='{start}'/><w:numFmt w:val='{way}'/>{more}<w:lvlText w:val='{text}'/></w:lvl>"
 
 
 def listed(body, *levels, lists="", styles=""):
@@ -60,5 +60,8 @@ def workbook(rows, beside="", parts=None, relations=None, calculation=""):
     return package(
         "xl/workbook.xml",
         {"xl/workbook.xml": main, "xl/worksheets/sheet1.xml": sheet} | (parts or {}),
-        {"xl/workbook.xml": {"s": ("worksheet", "xl/worksheets/sheet1.xml")}, "xl/worksheets/sheet1.xml": relations or {}},
+        {
+            "xl/workbook.xml": {"s": ("worksheet", "xl/worksheets/sheet1.xml")},
+            "xl/worksheets/sheet1.xml": relations or {},
+        },
     )

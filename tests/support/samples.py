@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
 from base64 import encodebytes
 
@@ -13,7 +14,7 @@ from tests.support.cms import signed
 from tests.support.hostile import document
 from tests.support.ole import ole
 from tests.support.outlook import Embedded, file, file_with, message, rich_text, tnef
-from tests.support.pdf import pdf
+from tests.support.pdf import pdf, with_files
 
 MAIL = (
     "From: Ann <ann@example.org>\nTo: b@example.org\nDate: Mon, 1 Jan 2024 10:00:00 +0000\nMessage-ID: <1@x>\n"
@@ -49,6 +50,9 @@ OPEN_DOCUMENT = (
     " text:outline-level='1'>One</text:h><text:p>a</text:p></office:text></office:body></office:document-content>"
 )
 SLIDE = "<p:sld xmlns:p='p' xmlns:a='http://schemas.openxmlformats.org/drawingml/2006/main'><p:cSld><p:spTree><p:sp><p:txBody><a:p><a:r><a:t>One</a:t></a:r></a:p></p:txBody></p:sp></p:spTree></p:cSld></p:sld>"
+NUMBERS = "<w:numbering xmlns:w='w'><w:abstractNum w:abstractNumId='0'><w:lvl w:ilvl='0'><w:start w:val='1'/><w:numFmt w:val='upperRoman'/><w:lvlText w:val='%1.'/></w:lvl><w:lvl w:ilvl='1'><w:numFmt w:val='decimal'/><w:lvlText w:val='%1.%2'/><w:lvlRestart w:val='1'/></w:lvl></w:abstractNum><w:num w:numId='1'><w:abstractNumId w:val='0'/><w:lvlOverride w:ilvl='0'><w:startOverride w:val='7'/></w:lvlOverride></w:num></w:numbering>"
+NUMBERED = "<w:document xmlns:w='w' xmlns:r='r'><w:body><w:p><w:pPr><w:numPr><w:ilvl w:val='0'/><w:numId w:val='1'/></w:numPr></w:pPr><w:r><w:t>One</w:t></w:r></w:p><w:p><w:pPr><w:numPr><w:ilvl w:val='1'/><w:numId w:val='1'/></w:numPr></w:pPr><w:r><w:t>Two</w:t><w:sym w:font='Symbol' w:char='F061'/></w:r></w:p><w:altChunk r:id='a'/></w:body></w:document>"
+LISTED = "<office:document-content xmlns:office='o' xmlns:text='t' xmlns:style='s'><office:automatic-styles><text:list-style style:name='L'><text:list-level-style-number text:level='1' style:num-format='a' style:num-suffix=')'/></text:list-style></office:automatic-styles><office:body><office:text><text:list text:style-name='L'><text:list-item><text:p>One</text:p></text:list-item></text:list></office:text></office:body></office:document-content>"
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
@@ -158,6 +162,26 @@ SAMPLES = {
         "xl/sheet1.xml": f"<worksheet xmlns='{SHEETS}'><sheetData><row r='1'><c r='A1'><v>1</v></c></row></sheetData></worksheet>",
         "xl/workbook.xml": f"<workbook xmlns='{SHEETS}' xmlns:r='{OFFICE}'><sheets><sheet name='S' sheetId='1' r:id='r'/></sheets></workbook>",
     }),
+    "numbered.docx": zipped({
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": _relation("officeDocument", "word/document.xml"),
+        "word/document.xml": NUMBERED,
+        "word/numbering.xml": NUMBERS,
+        "word/chunk.html": "<h1>Three</h1><p>four",
+        "word/_rels/document.xml.rels": f"<R><Relationship Id='n' Type='{OFFICE}/numbering' Target='numbering.xml'/><Relationship Id='a' Type='{OFFICE}/aFChunk' Target='chunk.html'/></R>",
+    }),
+    "listed.odt": zipped({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": LISTED}),
+    "formulas.xlsx": zipped({
+        "[Content_Types].xml": "<Types/>",
+        "_rels/.rels": _relation("officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": _relation("worksheet", "xl/sheet1.xml"),
+        "xl/sheet1.xml": f"<worksheet xmlns='{SHEETS}'><sheetData><row r='1'><c r='A1'><f t='shared' si='0'>B1+$C$2</f></c></row><row r='2'><c r='A2'><f t='shared' si='0'/></c><c r='B2' t='e'><v>#N/A</v></c></row></sheetData></worksheet>",
+        "xl/_rels/sheet1.xml.rels": _relation("comments", "xl/comments1.xml"),
+        "xl/comments1.xml": f"<comments xmlns='{SHEETS}'><commentList><comment ref='A1'><text><t>why</t></text></comment></commentList></comments>",
+        "xl/workbook.xml": f"<workbook xmlns='{SHEETS}' xmlns:r='{OFFICE}'><sheets><sheet name='S' sheetId='1' r:id='r'/></sheets></workbook>",
+    }),
+    "files.pdf": with_files("One", [("a.txt", "x")], [("b.txt", "y")], ["why"]),
+    "noted.xls": ole({"Workbook": struct.pack("<HHHH4x", 0x0809, 8, 0x0600, 5) + struct.pack("<HHIBBBB", 0x85, 9, 37, 0, 0, 1, 0) + b"S" + struct.pack("<HH", 0x0A, 0) + struct.pack("<HHHH4x", 0x0809, 8, 0x0600, 16) + struct.pack("<HHHHHHHBB", 0x1C, 12, 0, 0, 0, 1, 1, 0, 65) + b"\0" + struct.pack("<HH", 0x0A, 0)}),
     "feed.xml": FEED.encode(),
     "book.xml": BOOK.encode(),
 }  # fmt: skip

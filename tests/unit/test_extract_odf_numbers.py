@@ -6,14 +6,14 @@ from kb.formats.extract import extract
 from tests.support.samples import zipped
 
 E10 = pytest.mark.requirement("E-10")
-SPACES = (
-    "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:xlink='x' xmlns:loext='l' xmlns:xml2='z'"
-)
+SPACES = "xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d' xmlns:style='s' xmlns:xlink='x' xmlns:loext='l' xmlns:xml2='z'"
 NUMBER = "<text:list-level-style-number text:level='{}' style:num-format='{}' style:num-suffix='{}' text:display-levels='{}' {}/>"
 
 
 def odt(body, levels="", outline="", **parts):
-    styles = f"<office:automatic-styles><text:list-style style:name='L'>{levels}</text:list-style></office:automatic-styles>"
+    styles = (
+        f"<office:automatic-styles><text:list-style style:name='L'>{levels}</text:list-style></office:automatic-styles>"
+    )
     content = f"<office:document-content {SPACES}>{styles}<office:body><office:text>{body}</office:text></office:body></office:document-content>"
     outlined = f"<office:document-styles {SPACES}><office:styles><text:outline-style>{outline}</text:outline-style></office:styles></office:document-styles>"
     kind = "application/vnd.oasis.opendocument.text"
@@ -25,7 +25,9 @@ def lines(data):
 
 
 def items(*texts, attributes="text:style-name='L'"):
-    inside = "".join(text if text.startswith("<") else f"<text:list-item><text:p>{text}</text:p></text:list-item>" for text in texts)
+    inside = "".join(
+        text if text.startswith("<") else f"<text:list-item><text:p>{text}</text:p></text:list-item>" for text in texts
+    )
     return f"<text:list {attributes}>{inside}</text:list>"
 
 
@@ -65,7 +67,10 @@ def test_a_pattern_of_numbers_counts_before_prefix_and_suffix_and_a_header_is_no
 
 
 def test_only_the_first_paragraph_of_an_item_has_a_mark():
-    assert lines(odt(items("<text:list-item><text:p>one</text:p><text:p>more</text:p></text:list-item>"))) == ["- one", "more"]
+    assert lines(odt(items("<text:list-item><text:p>one</text:p><text:p>more</text:p></text:list-item>"))) == [
+        "- one",
+        "more",
+    ]
 
 
 def test_words_in_shapes_charts_and_equations_are_read_beside_their_paragraph():

@@ -50,7 +50,9 @@ def test_a_pdf_without_anything_beside_its_text_has_nothing():
     assert (extracted.attachments, extracted.omitted) == ((), {})
 
 
-RAISED = "BT /F1 12 Tf 72 720 Td (Ada Ray) Tj /F1 8 Tf 5 Ts (1) Tj /F1 12 Tf 0 Ts (, Bo Lind) Tj /F1 8 Tf 5 Ts (2) Tj ET"
+RAISED = (
+    "BT /F1 12 Tf 72 720 Td (Ada Ray) Tj /F1 8 Tf 5 Ts (1) Tj /F1 12 Tf 0 Ts (, Bo Lind) Tj /F1 8 Tf 5 Ts (2) Tj ET"
+)
 LOWERED = "BT /F1 12 Tf 72 720 Td (CO) Tj /F1 8 Tf -3 Ts (2) Tj /F1 12 Tf 0 Ts ( and H) Tj /F1 8 Tf -3 Ts (2) Tj /F1 12 Tf 0 Ts (O) Tj ET"
 
 

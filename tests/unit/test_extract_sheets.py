@@ -58,7 +58,9 @@ def test_a_formula_left_of_and_below_all_values_keeps_the_columns_in_line():
 
 
 def test_zeros_of_a_program_that_computes_nothing_are_no_values():
-    row = f"<row r='2'>{words('A2', 'oars')}<c r='B2'><f>SUM(D1:D9)</f><v>0</v></c><c r='C2'><f>1+1</f><v>2</v></c></row>"
+    row = (
+        f"<row r='2'>{words('A2', 'oars')}<c r='B2'><f>SUM(D1:D9)</f><v>0</v></c><c r='C2'><f>1+1</f><v>2</v></c></row>"
+    )
     stale = read(workbook(HEAD + row, calculation="<calcPr fullCalcOnLoad='1'/>"))
     assert (stale.text.split("\n")[3], stale.omitted) == ("oars | =SUM(D1:D9) | 2", {"formulas": 1})
     assert read(workbook(HEAD + row)).text.split("\n")[3] == "oars | 0 | 2"
@@ -84,7 +86,12 @@ def test_a_formula_moves_with_its_cell_but_for_what_is_fixed(formula, there):
 
 
 def test_cells_have_the_names_that_people_give_them():
-    assert [cell_name(row, column) for row, column in ((0, 0), (8, 25), (1, 26), (0, 16383))] == ["A1", "Z9", "AA2", "XFD1"]
+    assert [cell_name(row, column) for row, column in ((0, 0), (8, 25), (1, 26), (0, 16383))] == [
+        "A1",
+        "Z9",
+        "AA2",
+        "XFD1",
+    ]
     assert [cell_place(name) for name in ("A1", "$XFD$1", "A0", "1A", "")] == [(0, 0), (0, 16383), None, None, None]
 
 
@@ -95,7 +102,9 @@ NOTE = "<comment ref='{}'><text><r><t>{}</t></r></text></comment>"
 @E10
 def test_notes_follow_the_row_of_their_cell():
     row = f"<row r='2'>{words('A2', 'oars')}<c r='B2'><v>36</v></c></row><row r='3'>{words('A3', 'ropes')}</row>"
-    notes = "".join(NOTE.format(place, text) for place, text in (("B1", "with tax"), ("B2", "from\nAda"), ("D9", "far")))
+    notes = "".join(
+        NOTE.format(place, text) for place, text in (("B1", "with tax"), ("B2", "from\nAda"), ("D9", "far"))
+    )
     data = workbook(
         HEAD + row, parts={"xl/comments1.xml": NOTES.format(notes)}, relations={"c": ("comments", "xl/comments1.xml")}
     )
@@ -182,7 +191,16 @@ def old_workbook():
     label = record(0x0204, struct.pack("<HHHHB", 0, 0, 0, 4, 0) + b"oars")
     notes = shown(1, 0x19, "from Ada – cheap") + shown(2, 6, "beside it")
     note = record(0x1C, struct.pack("<HHHHHB", 1, 1, 0, 1, 1, 0) + b"A\0")
-    return first + sheet + end + record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0, 0, 0)) + label + notes + note + end
+    return (
+        first
+        + sheet
+        + end
+        + record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0, 0, 0))
+        + label
+        + notes
+        + note
+        + end
+    )
 
 
 @E10
@@ -220,8 +238,13 @@ def test_a_table_with_a_very_long_value_keeps_the_names_of_its_columns():
 
 def test_a_mark_for_inches_swallows_no_rows():
     rows = 'size,item\n"24" tyre,bike\n27,"frame\n'
-    extracted = read(f"id,size,item\n1,26,tyre\n2,\"24 inch,bike\n3,27,frame\n4,28,fork\n".encode(), "a.csv")
-    assert extracted.text.split("\n")[:4] == ["id | size | item", "1 | 26 | tyre", '2 | "24 inch | bike', "3 | 27 | frame"]
+    extracted = read(b'id,size,item\n1,26,tyre\n2,"24 inch,bike\n3,27,frame\n4,28,fork\n', "a.csv")
+    assert extracted.text.split("\n")[:4] == [
+        "id | size | item",
+        "1 | 26 | tyre",
+        '2 | "24 inch | bike',
+        "3 | 27 | frame",
+    ]
     assert "frame" in read(rows.encode(), "a.csv").text
 
 

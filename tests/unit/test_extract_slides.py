@@ -38,7 +38,11 @@ def test_a_box_around_others_holds_them():
 
 def shape(text, place=None, role=None):
     kind = f"<p:nvPr><p:ph {role}/></p:nvPr>" if role else "<p:nvPr/>"
-    where = f"<a:xfrm><a:off x='{place[0]}' y='{place[1]}'/><a:ext cx='{place[2]}' cy='{place[3]}'/></a:xfrm>" if place else ""
+    where = (
+        f"<a:xfrm><a:off x='{place[0]}' y='{place[1]}'/><a:ext cx='{place[2]}' cy='{place[3]}'/></a:xfrm>"
+        if place
+        else ""
+    )
     body = f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>"
     return f"<p:sp><p:nvSpPr>{kind}</p:nvSpPr><p:spPr>{where}</p:spPr>{body}</p:sp>"
 
@@ -84,10 +88,17 @@ def test_shapes_of_an_opendocument_slide_are_read_as_they_lie():
     odp = "xmlns:office='o' xmlns:text='t' xmlns:draw='d' xmlns:svg='s' xmlns:xlink='x' xmlns:chart='c' xmlns:table='b' xmlns:math='m'"
     frame = "<draw:frame svg:x='{}' svg:y='{}' svg:width='4cm' svg:height='1cm'><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
     turned = "<draw:custom-shape draw:transform='rotate (0.1) translate (1cm 20mm)' svg:width='4cm' svg:height='1cm'><text:p>turned</text:p></draw:custom-shape>"
-    shapes = frame.format("1cm", "9cm", "last") + f"<draw:g>{frame.format('1cm', '3in', 'in a group')}</draw:g>" + turned
-    shapes += frame.format("0cm", "0cm", "first") + "<draw:frame svg:x='0cm' svg:y='12cm' svg:width='4cm' svg:height='1cm'><draw:object xlink:href='./Object 1'/></draw:frame>"
+    shapes = (
+        frame.format("1cm", "9cm", "last") + f"<draw:g>{frame.format('1cm', '3in', 'in a group')}</draw:g>" + turned
+    )
+    shapes += (
+        frame.format("0cm", "0cm", "first")
+        + "<draw:frame svg:x='0cm' svg:y='12cm' svg:width='4cm' svg:height='1cm'><draw:object xlink:href='./Object 1'/></draw:frame>"
+    )
     cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
-    rows = "".join(f"<table:table-row>{cell.format(a)}{cell.format(b)}</table:table-row>" for a, b in [("", "Catch"), ("May", "7")])
+    rows = "".join(
+        f"<table:table-row>{cell.format(a)}{cell.format(b)}</table:table-row>" for a, b in [("", "Catch"), ("May", "7")]
+    )
     chart = f"<office:document-content {odp}><office:body><office:chart><chart:chart><chart:title><text:p>Fish</text:p></chart:title><table:table>{rows}</table:table></chart:chart></office:chart></office:body></office:document-content>"
     content = f"<office:document-content {odp}><office:body><office:presentation><draw:page>{shapes}</draw:page></office:presentation></office:body></office:document-content>"
     kind = "application/vnd.oasis.opendocument.presentation"

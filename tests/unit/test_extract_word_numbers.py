@@ -24,7 +24,13 @@ def test_numbered_clauses_have_their_numbers_in_the_text_and_in_the_place_of_a_p
     body = paragraph("Rent", 0, style="Part") + paragraph("When it is due", 1) + paragraph("Late payment. It costs.", 1)
     body += paragraph("after a week", 2) + paragraph("End", 0, style="Part")
     data = listed(body, *CLAUSES, styles=HEADING)
-    assert lines(data) == ["4. Rent", "  4.1 When it is due", "  4.2 Late payment. It costs.", "    (a) after a week", "5. End"]
+    assert lines(data) == [
+        "4. Rent",
+        "  4.1 When it is due",
+        "  4.2 Late payment. It costs.",
+        "    (a) after a week",
+        "5. End",
+    ]
     assert headings(data) == [
         ("4. Rent",),
         ("4. Rent", "4.1 When it is due"),
@@ -94,7 +100,9 @@ def test_a_style_can_number_its_paragraphs_and_its_level_is_the_one_that_names_i
 
 
 def test_a_paragraph_can_leave_the_list_of_its_style():
-    styles = "<w:style w:type='paragraph' w:styleId='Top'><w:pPr><w:numPr><w:numId w:val='1'/></w:numPr></w:pPr></w:style>"
+    styles = (
+        "<w:style w:type='paragraph' w:styleId='Top'><w:pPr><w:numPr><w:numId w:val='1'/></w:numPr></w:pPr></w:style>"
+    )
     body = paragraph("out", 0, "0", style="Top") + paragraph("in", style="Top")
     assert lines(listed(body, level(0, "decimal", "%1."), styles=styles)) == ["out", "1. in"]
 

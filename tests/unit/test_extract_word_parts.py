@@ -109,3 +109,9 @@ def test_documents_in_a_document_are_attached_and_other_objects_counted():
 def test_a_document_without_numbering_or_styles_is_read():
     data = package("word/document.xml", {"word/document.xml": "<w><b><p><r><t>bare</t></r></p></b></w>"}, {})
     assert read(data).text == "bare\n"
+
+
+def test_objects_in_rich_text_are_counted_and_their_bytes_are_no_text():
+    data = rb"{\rtf1\ansi before {\object\objemb{\*\objclass Excel.Sheet.8}{\*\objdata 0105000002000000deadbeef}{\result shown}} after}"
+    extracted = extract(data, "a.rtf")[1]
+    assert (extracted.text, extracted.omitted) == ("before shown after\n", {"objects": 1})

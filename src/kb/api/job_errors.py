@@ -10,9 +10,9 @@ IN_BIN: Final = "The document that it came in is in the bin: it is read when tha
 NO_OCR: Final = "OCR is not done"
 NO_SPEECH: Final = "speech is not read"
 NO_VIDEO: Final = "videos are not read"
-NO_DOC: Final = "install antiword, catdoc or LibreOffice and start kb again, or save the file as .docx"
-NO_PPT: Final = "install catdoc or LibreOffice and start kb again, or save the file as .pptx"
-NO_WPD: Final = "install libwpd-tools or LibreOffice and start kb again, or save the file as .docx"
+NO_DOC: Final = "install antiword or catdoc and start kb again, or save the file as .docx"
+NO_PPT: Final = "install catdoc and start kb again, or save the file as .pptx"
+NO_WPD: Final = "install libwpd-tools and start kb again, or save the file as .docx"
 
 Remedy = Literal["retry", "extractor", "other-content"]
 """What helps a failed job: another try with the content that was kept, or a program beside the engine (`KB_EXTRACT`),

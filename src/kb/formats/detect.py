@@ -283,9 +283,9 @@ def _type_of_binary(data: bytes, suffix: str) -> str:
 
 
 def _reason_for_binary(data: bytes, suffix: str) -> str:
-    for signature, (reason, kind) in _OLD_FILES.items():
+    for signature, (old, kind) in _OLD_FILES.items():
         if data.startswith(signature):
-            raise Opaque(reason, kind)
+            raise Opaque(old, kind)
     if data.startswith((b"\x7fELF", b"MZ")):
         return "it is a program, not a document"
     if is_envelope(data):

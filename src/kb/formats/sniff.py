@@ -31,8 +31,10 @@ def looks_delimited(content: str) -> bool:
 
 def parsed(content: str, delimiter: str, *, has_quotes: bool = True) -> Iterator[list[str]]:
     """Yield the rows of a table; reading them raises `csv.Error` where the text is none."""
-    quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
-    return csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, skipinitialspace=True, quoting=quoting)
+    lines = io.StringIO(content, newline="")
+    if not has_quotes:
+        return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
 def delimiter_of(content: str) -> str:

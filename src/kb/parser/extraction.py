@@ -198,7 +198,7 @@ class ExtractingSandbox(Sandbox):
             if may_be_empty:
                 return "text", Extracted.of_text("")
             raise Unreadable(f"its extractor {extractor.name} found no text")
-        return self._as_file(printed, "page.txt" if may_be_empty else "")
+        return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
 
     def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
         """Return what the sandbox makes of what an extractor printed; files in it are none of its own."""

@@ -16,8 +16,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.parser.extractors import FILE, SUFFIX
+from kb.parser.extractors import SUFFIX
 from kb.parser.launch import NOT_NOW, TASKS
+from kb.parser.old_office import FILE
 from kb.parser.sandbox import environment
 from kb.parser.usage import members_of, memory_of, removed_files, sizes_of, threads_of
 

@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import urlsplit
 
 from kb.formats.opaque import SUFFIXES, Kind
-from kb.parser.old_office import old_office_command
+from kb.parser.old_office import FILE, old_office_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-FILE: Final = "{file}"
-"""In a command, the path of the file; without it the file comes on standard input."""
 
 OFF: Final = "off"
 
@@ -36,11 +33,13 @@ class Extractor:
         name: what people know it by.
         command: the program and its arguments.
         is_service: whether it passes the file on over the network, which nothing else may.
+        prints_text: whether what looks like a table or like Markdown in what it prints is text nevertheless.
     """
 
     name: str
     command: tuple[str, ...]
     is_service: bool = False
+    prints_text: bool = False
 
     @property
     def takes_path(self) -> bool:
@@ -105,7 +104,11 @@ class Extractors:
 def old_office() -> dict[str, Extractor]:
     """Return what reads documents of old office programs, by their kinds, as far as a program for them is installed."""
     found = ((kind, old_office_command(kind)) for kind in get_args(Kind))
-    return {kind: Extractor(named[0], (_program("sh"), "-c", named[1], FILE)) for kind, named in found if named}
+    return {
+        kind: Extractor(command[0], (_program("sh"), *command[1]), prints_text=True)
+        for kind, command in found
+        if command
+    }
 
 
 def _type(name: str) -> str:

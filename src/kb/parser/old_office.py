@@ -1,16 +1,21 @@
-"""The programs that read documents of old office programs where they are installed: antiword, catdoc, LibreOffice…
+"""The programs that read documents of old office programs where they are installed: antiword, catdoc and others.
 
-Each kind has several; the next one is tried where one fails.
+Each kind has several; the next one is tried where one fails. LibreOffice does not start where Linux confines it: it
+puts a socket into /tmp.
 """
 
 from __future__ import annotations
 
-import shlex
 import shutil
+import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from kb.formats.opaque import Kind
+
+
+FILE: Final = "{file}"
+"""In a command, the path of the file; without it the file comes on standard input."""
 
 
 class _Program(NamedTuple):
@@ -22,9 +27,10 @@ class _Program(NamedTuple):
 
 # HOME is a folder of its own for each run. LibreOffice converts to a format that kb reads with all its structure.
 _LIBREOFFICE: Final = (
-    '--headless --norestore "-env:UserInstallation=file://$HOME/profile" --convert-to {suffix} --outdir "$HOME/out" "$0"'
-    ' >&2 && cat "$HOME"/out/*'
+    '--headless --norestore "-env:UserInstallation=file://$HOME/profile" --convert-to {suffix} --outdir "$HOME/out"'
+    ' "$0" >&2 && cat "$HOME"/out/*'
 )
+_NOT_CONFINED: Final = {"soffice"}
 _PROGRAMS: Final[dict[str, tuple[_Program, ...]]] = {
     "doc": (
         _Program("antiword", '-w 0 -m UTF-8.txt "$0"'),
@@ -37,10 +43,14 @@ _PROGRAMS: Final[dict[str, tuple[_Program, ...]]] = {
 }
 
 
-def old_office_command(kind: Kind) -> tuple[str, str] | None:
-    """Return the program that reads documents of a kind, and a line for the shell; None if none is installed."""
-    found = [(each, path) for each in _PROGRAMS.get(kind, ()) if (path := shutil.which(each.name))]
+def old_office_command(kind: Kind) -> tuple[str, tuple[str, ...]] | None:
+    """Return a name and the arguments of a shell that reads documents of a kind; None if nothing is installed for it.
+
+    The programs follow the file as $1, $2…: what the command names, a confined process may run.
+    """
+    usable = (each for each in _PROGRAMS.get(kind, ()) if each.name not in _NOT_CONFINED or sys.platform != "linux")
+    found = [(each, path) for each in usable if (path := shutil.which(each.name))]
     if not found:
         return None
-    line = " || ".join(f"{{ {shlex.quote(path)} {each.arguments}; }}" for each, path in found)
-    return found[0][0].name, line
+    line = " || ".join(f'{{ "${place}" {each.arguments}; }}' for place, (each, _) in enumerate(found, start=1))
+    return found[0][0].name, ("-c", line, FILE, *(path for _, path in found))

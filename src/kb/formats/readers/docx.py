@@ -1,7 +1,7 @@
 """Word documents (.docx, .docm, .dotx): the body in order, then notes and comments, then headers and footers once.
 
-The body is read as Word shows it once all revisions are accepted: with the numbers that Word counts itself, and with the
-files that are shown as part of it (`altChunk`).
+The body is read as Word shows it once all revisions are accepted: with the numbers that Word counts itself, and with
+the files that are shown as part of it (`altChunk`).
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kb.formats.containers.zip import attribute, local_name
+from kb.formats.containers.zip import attribute
 from kb.formats.text.encoding import one_line
 from kb.formats.text.numerals import written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from lxml import etree
 

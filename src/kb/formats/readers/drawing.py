@@ -49,7 +49,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
 
 
 def write_drawn(relation: Relation, package: Package, text: TextBuilder, *, level: int) -> None:
-    """Add what a part draws, a table of it under headings from `level` on; embedded objects are parts that are no XML."""
+    """Add what a part draws, as a table under headings from `level` on; embedded objects are not XML."""
     root = package.xml(relation.target) if relation.kind in DRAWN else None
     if root is None:
         return

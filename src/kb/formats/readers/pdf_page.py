@@ -48,9 +48,7 @@ class Page(NamedTuple):
     is_scan: bool = False
 
 
-def read_page(
-    document: pypdfium2.PdfDocument, index: int, files: Files, *, with_heading: bool = False
-) -> Page | None:
+def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with_heading: bool = False) -> Page | None:
     """Return a page, its heading only if that is asked for; None if the page is damaged.
 
     The files that are pinned to it are added to `files`.
@@ -142,13 +140,13 @@ def _visible_text(text: pypdfium2.PdfTextPage, box: _Box) -> str:
 
 
 def _in_lines(text: pypdfium2.PdfTextPage) -> str:
-    """Return the text of a page, without the line ends that PDFium sees before and after what is set higher or lower."""
+    """Return the text of a page, without the line ends that PDFium sees around what is set higher or lower."""
     written = text.get_text_range()
     return written if _ASTRAL.search(written) else _LINE_END.sub(lambda found: _between(text, found), written)
 
 
 def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
-    """Return what stands between two lines: nothing or a blank where one goes on beside the other, maybe a step higher."""
+    """Return what separates two lines: nothing or a blank where one goes on next to the other, maybe a step up."""
     index_of = raw.FPDFText_GetCharIndexFromTextIndex
     before, after = (_loose_box(text, index_of(text, place)) for place in (end.start() - 1, end.end()))
     if before is None or after is None:

@@ -22,6 +22,7 @@ _LINK: Final = re.compile(
     r"""\s{0,9}\{[^\n]{0,999}?\}{2,3}"""
 )
 _LINK_WORD: Final = re.compile(r"(?i)(HYPERLINK)(?=\s\")")
+_OBJECT: Final = "\\objdata"
 _FONT: Final = re.compile(r"\\f(\d{1,9})(?!\d)|\\fcharset(\d{1,9})")
 
 
@@ -38,6 +39,8 @@ def read(data: bytes) -> Extracted:
             text.line(words)
         else:
             text.blank()
+    if objects := source.count(_OBJECT):
+        text.omit("objects", objects)
     title = _TITLE.search(source)
     header = _CODE_PAGE.search(source)
     page = header[0] if header else ""

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kb.formats.containers.zip import Archive, attribute, local_name
-from kb.formats.readers.odf import chart_titles, chart_of, text_lines
+from kb.formats.readers.odf import chart_of, chart_titles, text_lines
 from kb.formats.readers.sheet_extras import SheetExtras
 
 if TYPE_CHECKING:
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-_BESIDE: Final = re.compile(rb"<office:annotation\b|<draw:|<table:table-cell(?=[^>]*\stable:formula=)(?![^>]*:value-type=)")
+_BESIDE: Final = re.compile(
+    rb"<office:annotation\b|<draw:|<table:table-cell(?=[^>]*\stable:formula=)(?![^>]*:value-type=)"
+)
 _BLOCK: Final = 1 << 20
 _OVERLAP: Final = 2000
 _MOST_REPEATS: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""What sheets of Excel 97-2003 workbooks (.xls) have beside the values of their cells: notes and text boxes ([MS-XLS])."""
+"""What sheets of Excel 97-2003 workbooks (.xls) have beside values: notes, text boxes and errors ([MS-XLS])."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
     elif kind == _BOOLEAN_OR_ERROR and len(content) >= 8 and content[7]:
         code = content[6]
     if code in _ERRORS and len(extras.cells) < _MOST_ERRORS:
-        extras.add_error(*struct.unpack_from("<HH", content), _ERRORS[code])
+        row, column = struct.unpack_from("<HH", content)
+        extras.add_error(row, column, _ERRORS[code])
 
 
 def _decoded(text: bytes, *, is_wide: bool) -> str:

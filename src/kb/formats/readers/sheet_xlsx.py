@@ -6,8 +6,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from lxml import etree
-
 from kb.api.errors import Unreadable
 from kb.formats.containers.zip import attribute, local_name
 from kb.formats.readers.drawing import chart_titles, paragraphs
@@ -16,6 +14,8 @@ from kb.formats.text.encoding import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from lxml import etree
 
     from kb.formats.containers.ooxml import Package
 

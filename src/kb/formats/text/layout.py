@@ -1,4 +1,4 @@
-"""The order in which people read what lies about on a slide: from the top to the bottom, and there from left to right."""
+"""The order in which people read the shapes on a slide: from top to bottom, and there from left to right."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - digits and letters of other scripts are what is meant
 """Numbers as documents write them: in letters, Roman, in words, in the digits and the letters of other scripts."""
 
 from __future__ import annotations
@@ -25,11 +26,18 @@ _ONES: Final = (
 )
 _TENS: Final = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ORDINALS: Final = {
-    **{"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth"},
+    "one": "first",
+    "two": "second",
+    "three": "third",
+    "five": "fifth",
+    "eight": "eighth",
+    "nine": "ninth",
     "twelve": "twelfth",
 }
 _LATIN: Final = "abcdefghijklmnopqrstuvwxyz"
 _RUSSIAN: Final = "абвгдежзиклмнопрстуфхцчшщыэюя"
+_AIUEO: Final = "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"
+_IROHA: Final = "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセスン"
 _CHINESE: Final = "〇一二三四五六七八九"
 _CHINESE_UNITS: Final = ((1000, "千"), (100, "百"), (10, "十"))
 
@@ -132,8 +140,8 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "decimalEnclosedCircleChinese": _from(0x2460, 20),
     "decimalEnclosedFullstop": _from(0x2488, 20),
     "decimalEnclosedParen": _from(0x2474, 20),
-    "decimalFullWidth": _digits("０"),  # noqa: RUF001 - the digit that is meant
-    "decimalFullWidth2": _digits("０"),  # noqa: RUF001 - likewise
+    "decimalFullWidth": _digits("０"),
+    "decimalFullWidth2": _digits("０"),
     "russianLower": _repeated(_RUSSIAN),
     "russianUpper": _repeated(_RUSSIAN.upper()),
     "chineseCounting": chinese,
@@ -147,8 +155,12 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "ideographEnclosedCircle": _from(0x3280, 10),
     "ideographTraditional": _listed("甲乙丙丁戊己庚辛壬癸"),
     "ideographZodiac": _listed("子丑寅卯辰巳午未申酉戌亥"),
-    "aiueoFullWidth": _repeated("アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"),
-    "irohaFullWidth": _repeated("イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセスン"),
+    "aiueoFullWidth": _repeated(
+        "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"
+    ),
+    "irohaFullWidth": _repeated(
+        "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセスン"
+    ),
     "ganada": _repeated("가나다라마바사아자차카타파하"),
     "chosung": _repeated("ㄱㄴㄷㄹㅁㅂㅅㅇㅈㅊㅋㅌㅍㅎ"),
     "koreanDigital": lambda number: "".join("영일이삼사오육칠팔구"[int(digit)] for digit in str(number)),

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the signs that are meant
 """Characters of fonts whose letters are signs: Word keeps such a sign as the number of a character in its font."""
 
 from __future__ import annotations
@@ -8,19 +9,63 @@ _PRIVATE: Final = 0xF000
 _GREEK: Final = dict(
     zip(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
-        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ",  # noqa: RUF001 - the letters that are meant
+        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ",
         strict=True,
     )
 )
 _SYMBOL: Final = _GREEK | {
-    **{"\xa3": "≤", "\xa5": "∞", "\xab": "↔", "\xac": "←", "\xad": "↑", "\xae": "→", "\xaf": "↓", "\xb0": "°"},
-    **{"\xb1": "±", "\xb3": "≥", "\xb4": "×", "\xb5": "∝", "\xb6": "∂", "\xb7": "•", "\xb8": "÷", "\xb9": "≠"},  # noqa: RUF001
-    **{"\xba": "≡", "\xbb": "≈", "\xc6": "∅", "\xc7": "∩", "\xc8": "∪", "\xce": "∈", "\xd0": "∠", "\xd1": "∇"},
-    **{"\xd2": "®", "\xd3": "©", "\xd4": "™", "\xd6": "√", "\xd7": "·", "\xde": "⇒", "\xe5": "∑", "\xf2": "∫"},  # noqa: RUF001
+    "\xa3": "≤",
+    "\xa5": "∞",
+    "\xab": "↔",
+    "\xac": "←",
+    "\xad": "↑",
+    "\xae": "→",
+    "\xaf": "↓",
+    "\xb0": "°",
+    "\xb1": "±",
+    "\xb3": "≥",
+    "\xb4": "×",
+    "\xb5": "∝",
+    "\xb6": "∂",
+    "\xb7": "•",
+    "\xb8": "÷",
+    "\xb9": "≠",
+    "\xba": "≡",
+    "\xbb": "≈",
+    "\xc6": "∅",
+    "\xc7": "∩",
+    "\xc8": "∪",
+    "\xce": "∈",
+    "\xd0": "∠",
+    "\xd1": "∇",
+    "\xd2": "®",
+    "\xd3": "©",
+    "\xd4": "™",
+    "\xd6": "√",
+    "\xd7": "·",
+    "\xde": "⇒",
+    "\xe5": "∑",
+    "\xf2": "∫",
 }
 _WINGDINGS: Final = {
-    **{"\xfc": "✓", "\xfe": "☑", "\xfd": "☒", "\xfb": "✗", "\xa8": "☐", "o": "☐", "q": "☐", "x": "☒", "\xe0": "→"},
-    **{"\xdf": "←", "\xe1": "↑", "\xe2": "↓", "(": "☎", "*": "✉", "J": "☺", "l": "●", "n": "■", "v": "❖"},
+    "\xfc": "✓",
+    "\xfe": "☑",
+    "\xfd": "☒",
+    "\xfb": "✗",
+    "\xa8": "☐",
+    "o": "☐",
+    "q": "☐",
+    "x": "☒",
+    "\xe0": "→",
+    "\xdf": "←",
+    "\xe1": "↑",
+    "\xe2": "↓",
+    "(": "☎",
+    "*": "✉",
+    "J": "☺",
+    "l": "●",
+    "n": "■",
+    "v": "❖",
 }
 _FONTS: Final = {"symbol": _SYMBOL, "wingdings": _WINGDINGS}
 

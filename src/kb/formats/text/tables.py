@@ -22,7 +22,7 @@ _LONGEST_LABEL: Final = 60
 _BAR: Final = " | "
 _KEY_CELLS: Final = 3  # among the first so many cells is what a row is called
 _MOST_GROWTH, _FREE_GROWTH = 1.5, 30_000
-"""How much longer than its values a table may become by the names of its columns: so many times, and so many characters."""
+"""How much longer than its values the names of columns may make a table: so many times, and so many characters."""
 
 
 class Row(list[str]):
