@@ -134,7 +134,7 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (ole({"WordDocument": "The Workbook of".encode("utf-16-le")}), "a.doc", r"save the file as \.docx"),
         (ole({"WordDocument": b"x", "ObjectPool": {"_1": {"Workbook": b"x"}}}), "a.doc", r"save the file as \.docx"),
         (ole({"WordDocument": b"x", "Workbook": {"1": b"x"}}), "a.doc", r"save the file as \.docx"),
-        (ole({"PowerPoint Document": b"x", "_1": {"Workbook": b"x"}}), "a.ppt", "save the file as PDF"),
+        (ole({"PowerPoint Document": b"x", "_1": {"Workbook": b"x"}}), "a.ppt", r"save the file as \.pptx"),
         (ole({"Workbook": b"x", "_VBA_PROJECT_CUR": {"VBA": {"WordDocument": b"x"}}}), "a.xls", "the spreadsheet is"),
         (ole({"Contents": b"x"}), "a.pub", "OLE file of a kind that is not read"),
         (ole({"WordDocument": bytes(5000)})[:2000], "a.doc", "damaged or cut short: it begins like an Outlook message"),

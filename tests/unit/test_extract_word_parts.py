@@ -115,3 +115,10 @@ def test_objects_in_rich_text_are_counted_and_their_bytes_are_no_text():
     data = rb"{\rtf1\ansi before {\object\objemb{\*\objclass Excel.Sheet.8}{\*\objdata 0105000002000000deadbeef}{\result shown}} after}"
     extracted = extract(data, "a.rtf")[1]
     assert (extracted.text, extracted.omitted) == ("before shown after\n", {"objects": 1})
+
+
+def test_a_text_box_in_rich_text_is_read_without_its_properties():
+    box = rb"{\shp{\*\shpinst\shpleft0{\sp{\sn shapeType}{\sv 202}}{\shptxt in the box\par}}{\shprslt in the box}}"
+    assert extract(rb"{\rtf1\ansi before " + box + rb" after}", "a.rtf")[1].text.split() == (
+        ["before", "in", "the", "box", "after"]
+    )
