@@ -70,6 +70,7 @@ def elsewhere(tmp_path):
     return {"PYTHONPATH": str(site), "HOME": str(tmp_path)}
 
 
+@pytest.mark.slow
 def test_serve_add_search_sync_edit_back_up_and_ocr_work_without_what_macos_lacks(start_server, elsewhere, tmp_path):
     program = tmp_path / "ocr"
     program.write_text("#!/bin/sh\ncat > /dev/null\necho the words of a photo\n")
@@ -117,6 +118,7 @@ def test_serve_add_search_sync_edit_back_up_and_ocr_work_without_what_macos_lack
     assert not re.findall(r"AttributeError.*", log)
 
 
+@pytest.mark.slow
 def test_an_extractor_does_not_run_where_it_cannot_be_confined(start_server, elsewhere, tmp_path):
     settings = {"KB_EXTRACTORS": "image=/bin/cat"}
     (tmp_path / "b.jpg").write_bytes(photo("words", 1))
