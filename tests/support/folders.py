@@ -209,7 +209,11 @@ class World:
         """All files of a folder go at once, as when a sync program has lost its account."""
         folder = self.root / "café"
         here = [path for path in self.paths() if path.parent == folder]
-        if sum(self.relative(path) in self.synced for path in here) > 1 and not self.emptied and not any(each.startswith("café/") for each in self.evicted):
+        if (
+            sum(self.relative(path) in self.synced for path in here) > 1
+            and not self.emptied
+            and not any(each.startswith("café/") for each in self.evicted)
+        ):
             self.emptied = {self.relative(path): path.read_text() for path in here}
             shutil.rmtree(folder)
             folder.mkdir()
