@@ -130,3 +130,9 @@ def test_counts_that_lie_take_no_time_and_what_was_cut_off_is_read_as_far_as_it_
         mail(whole[:size])
     [cut] = mail(whole[:-100]).attachments
     assert cut.data.startswith(b"words words")
+
+
+def test_of_a_flood_of_files_the_first_are_taken_and_the_others_counted():
+    extracted = mail(message({BODY: "words"}, *(file(f"{number}.txt", b"x") for number in range(1500))))
+    assert len(extracted.attachments) + extracted.omitted["files"] == 1500
+    assert len(extracted.attachments) <= 1000

@@ -54,14 +54,19 @@ class _Component(NamedTuple):
     """An appointment, a task and the like."""
 
     kind: str
-    lines: list[ContentLine]
+    lines: dict[str, list[ContentLine]]
 
     def first(self, *names: str) -> ContentLine | None:
         """Return the first property with one of the names that says anything."""
-        return next((line for name in names for line in self.lines if line.name == name and line.value.strip()), None)
+        return next((line for name in names for line in self.every(name)), None)
 
     def every(self, name: str) -> list[ContentLine]:
-        return [line for line in self.lines if line.name == name and line.value.strip()]
+        return self.lines.get(name, [])
+
+    def add(self, line: ContentLine) -> None:
+        """Add a property, if it says anything."""
+        if line.value.strip():
+            self.lines.setdefault(line.name, []).append(line)
 
     @property
     def title(self) -> str:
@@ -89,22 +94,22 @@ def read(data: bytes) -> Extracted:
 
 def _components(lines: Iterable[ContentLine]) -> tuple[_Component, list[_Component]]:
     """Return what the calendar says of itself, and the components in it that people see."""
-    calendar, shown, within = _Component("VCALENDAR", []), list[_Component](), list[str]()
+    calendar, shown, within = _Component("VCALENDAR", {}), list[_Component](), list[str]()
     for line in lines:
         kind = line.value.strip().upper()
         if line.name == "BEGIN":
             within.append(kind)
             if kind not in _NOT_SHOWN:
-                shown.append(_Component(kind, []))
+                shown.append(_Component(kind, {}))
         elif line.name == "END":
             while within and within.pop() != kind:
                 pass
         elif within and within[-1] not in _NOT_SHOWN:
-            shown[-1].lines.append(line)
+            shown[-1].add(line)
         elif within[-1:] == [_ALARM] and shown and line.name == "DESCRIPTION":
-            shown[-1].lines.append(line._replace(name=_ALARM))
+            shown[-1].add(line._replace(name=_ALARM))
         elif within in (["VCALENDAR"], []):
-            calendar.lines.append(line)
+            calendar.add(line)
     return calendar, shown
 
 

@@ -19,6 +19,7 @@ from kb.api.errors import Unreadable
 from kb.formats.detect import is_media
 from kb.formats.extracted import Attachment
 from kb.formats.readers.html import write_fragment
+from kb.formats.readers.mail import MOST_FILES
 from kb.formats.text.builder import TextBuilder
 from kb.formats.text.embedded import embedded_text, without_embedded
 from kb.formats.text.encoding import as_utf8, clean, one_line
@@ -77,6 +78,7 @@ class _Note:
     tasks: list[str] = field(default_factory=list)
     about: dict[str, str] = field(default_factory=dict)
     files: dict[str, _File] = field(default_factory=dict)
+    more_files: int = 0
 
 
 def read(data: bytes) -> Extracted:
@@ -156,6 +158,8 @@ def _parsed(markup: bytes) -> _Note:
                 note.about |= {str(each.tag): one_line(clean(each.text or "")) for each in element}
             case "task":
                 note.tasks.append(_task(element))
+            case "resource" if len(note.files) >= MOST_FILES:
+                note.more_files += 1
             case "resource":
                 file = _file(element, len(note.files) + 1)
                 note.files[md5(file.data, usedforsecurity=False).hexdigest()] = file
@@ -196,6 +200,7 @@ def _rendered(note: _Note) -> Extracted:
         text.omit("encrypted", crypts)
     text.blank()
     write_fragment(_markup(note), text, below=1)
+    text.omit("files", note.more_files)
     for task in note.tasks:
         text.line(task)
     attachments = tuple(_written_files(note, text))

@@ -28,6 +28,9 @@ HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: it can only be read with its key"
 _SIGNATURES: Final = (".p7s", ".sig", "signature.asc")
 _WORD: Final = re.compile(r"\w+")
+MOST_FILES: Final = 1000
+"""How many files of a message are looked at; of these, the first become documents."""
+
 _FEW: Final = 0.05
 
 
@@ -90,6 +93,8 @@ def render(mail: Mail) -> Extracted:
     Raises:
         Unreadable: what it says is encrypted.
     """
+    mail.omitted["files"] += len(mail.attachments[MOST_FILES:])
+    del mail.attachments[MOST_FILES:], mail.textless[MOST_FILES:]
     bodies = [body for body in mail.bodies if body]
     bodies += [body for body in mail.packed if _says_more(body, bodies)]
     if bodies and all(body.text.lstrip().startswith(PGP_MESSAGE) for body in bodies):

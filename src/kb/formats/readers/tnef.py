@@ -15,7 +15,7 @@ from kb.formats.detect import TNEF_SIGNATURE
 from kb.formats.extracted import Attachment
 from kb.formats.readers import outlook
 from kb.formats.readers.html import decode_html
-from kb.formats.readers.mail import Body, Mail, render
+from kb.formats.readers.mail import MOST_FILES, Body, Mail, render
 from kb.formats.text.encoding import decode, one_line
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _NUMBERS: Final = {_SHORT: 2, _BOOLEAN: 2, 0x0003: 4, 0x0004: 4, 0x000A: 4, 0x00
 _SIZES: Final = _NUMBERS | {0x0040: 8, 0x0048: 16, 0x0000: 0, 0x0001: 0}
 _SEVERAL: Final = 0x1000
 _NAMED: Final = 0x8000
+_MOST_VALUES: Final = 10_000
 _LONGEST_NAME: Final = 1000
 _MESSAGE: Final = bytes.fromhex("0703020000000000c000000000000046")
 """What stands before a message that is an attachment of another one."""
@@ -65,7 +66,8 @@ def unpack(data: bytes) -> Mail:
         if level == 1:
             _read_of_message(item, name, value)
         elif name == _FILE_BEGINS or not item.files:
-            item.files.append(_File())
+            item.more_files += len(item.files) >= MOST_FILES
+            item.files[MOST_FILES - 1 :] = [_File()]
         if level == 2:
             _read_of_file(item, name, value)
     return _mail(item)
@@ -119,6 +121,7 @@ class _Item:
     recipients: list[_Properties] = field(default_factory=list)
     fields: dict[int, bytes] = field(default_factory=dict)
     files: list[_File] = field(default_factory=list)
+    more_files: int = 0
 
     @property
     def encoding(self) -> str:
@@ -219,8 +222,8 @@ def _values(reader: _Reader, kind: int) -> Iterator[bytes]:
     """Yield the values of a property, which ends the list if what kind it is cannot be known."""
     size = _SIZES.get(kind & ~_SEVERAL)
     is_long = kind & ~_SEVERAL in (_OBJECT, _NARROW, _WIDE, _BINARY)
-    for _ in range(reader.number() if is_long or kind & _SEVERAL else 1):
-        if reader.is_at_end:
+    for count in range(reader.number() if is_long or kind & _SEVERAL else 1):
+        if reader.is_at_end or count >= _MOST_VALUES:
             return
         if is_long:
             yield reader.take(reader.number())
@@ -258,6 +261,7 @@ def _mail(item: _Item) -> Mail:
     mail = Mail(headers, [body for body in (_appointment(item), _body(item), _members(item)) if body])
     for file in item.files:
         _attach(file, encoding, mail)
+    mail.omitted["files"] += item.more_files
     return mail
 
 

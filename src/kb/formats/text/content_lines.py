@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 # A line goes on in the next one that begins with a space, wherever that cuts it: within a character, too.
-_FOLD: Final = re.compile(rb"\r?\n[ \t]")
+_FOLDS: Final = (b"\r\n ", b"\r\n\t", b"\n ", b"\n\t")
 _LINE: Final = re.compile(
     r"(?:(?P<group>[\w-]{1,60})\.)?(?P<name>[A-Za-z0-9-]{1,60})"
     r"(?P<parameters>(?:;(?:[^\":;]|\"[^\"]*\")*+)*+):(?P<value>.*)",
@@ -56,7 +56,9 @@ def content_lines(data: bytes) -> Iterator[ContentLine]:
     Raises:
         Unreadable: the bytes are not text.
     """
-    lines = iter(decode(_FOLD.sub(b"", data)).split("\n"))
+    for fold in _FOLDS:
+        data = data.replace(fold, b"")
+    lines = iter(decode(data).split("\n"))
     for line in lines:
         found = _LINE.match(line)
         if not found:
