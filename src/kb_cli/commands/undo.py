@@ -38,10 +38,11 @@ def undo(
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Take back the last operation: all that a command, a request or a sync round changed.
+    """Take back the last operation, or all since a moment.
 
-    It shows a summary first, and asks. What was added goes to the bin, and what was deleted comes back. The next kb
-    undo takes this back, with the same ids. --list shows earlier operations with their numbers.
+    An operation is all that a command, a request or a sync round changed. kb shows a summary first, and asks. What was
+    added goes to the bin, and what was deleted comes back. The next kb undo takes this back, with the same ids. --list
+    shows earlier operations with their numbers.
     """
     if list_:
         return list_operations(limit, json)
