@@ -202,21 +202,30 @@ def _write_notes(database: Path, folder: Path) -> None:
     kept = KeptFiles(folder / ORIGINALS)
     for name in (FILES, NOTES):
         (folder / name).mkdir()
-    files = Tree(each.document.source_path or "" for each in leaving(database) if each.document.doc_type != NOTE)
-    notes = Tree(each.document.source_path or "" for each in leaving(database) if each.document.doc_type == NOTE)
+    paths = [(_is_file(each, kept), each.document.source_path or "") for each in leaving(database)]
+    files, notes = (Tree(path for is_file, path in paths if is_file is wanted) for wanted in (True, False))
     for each in leaving(database):
         document, path = each.document, each.document.source_path
-        if document.doc_type != NOTE and kept.has(document.content_hash):
+        if _is_file(each, kept):
             own = _name(each, Path(document.filename or "").suffix)
-            target = folder / FILES / (files.place(path, document.id) if path else own)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target = _made(folder / FILES / (files.place(path, document.id) if path else own))
             shutil.copyfile(kept.path(document.content_hash), target)
         else:
-            around = path.rpartition("/")[0] if path else ""
-            target = folder / NOTES / notes.place(f"{around}/{_name(each, '.md')}".lstrip("/"), document.id)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            around, slash, _ = (path or "").rpartition("/")
+            target = _made(folder / NOTES / notes.place(f"{around}{slash}{_name(each, '.md')}", document.id))
             target.write_text(_markdown(each), "utf-8", newline="\n")
     shutil.rmtree(folder / ORIGINALS)
+
+
+def _is_file(each: Leaving, kept: KeptFiles) -> bool:
+    """Return whether a document leaves as a file, and not as a note."""
+    return each.document.doc_type != NOTE and kept.has(each.document.content_hash)
+
+
+def _made(target: Path) -> Path:
+    """Return where a file is written, with its folder made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 def _name(each: Leaving, suffix: str) -> str:
