@@ -651,7 +651,10 @@ def test_a_notebook_is_read_cell_by_cell_with_what_the_code_wrote(read):
     extracted = read(json.dumps({"nbformat": 4, "cells": cells, "metadata": {}}), "a.ipynb")
     assert extracted.title == "One"
     assert [part[1:] for part in sections(extracted)] == [
-        (("One",), "# One\ntext ![x]()\n\n# no heading\nf()\n\nred\n\n42\n\nValueError: no\n\nof no type\n\n"),
+        (
+            ("One",),
+            "# One\ntext ![x][picture: image/png, 74 B]\n\n# no heading\nf()\n\nred\n\n42\n\nValueError: no\n\nof no type\n\n",
+        ),
         (("One", "Two"), "## Two\n\n"),
     ]
 
