@@ -4,9 +4,13 @@ This file is also the extractor: it makes each attack in a process of its own an
 """
 
 import ctypes
+import fcntl  # noqa: F401 - attacks use it, as they do what follows with the same remark
 import json
 import os
+import resource  # noqa: F401
 import signal
+import socket  # noqa: F401
+import struct  # noqa: F401
 import sys
 
 NUMBERS = {

@@ -154,6 +154,7 @@ def test_without_landlock_an_extractor_runs_where_a_setting_says_so(engine):
     assert engine("image=wc -c", "--without-landlock", "--unconfined")[0] == str(len(PICTURE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -197,6 +198,7 @@ def test_memory_of_every_kind_counts_for_the_limit(engine, tmp_path, lines):
     assert "(KB_PARSE_MEMORY_MB)" in said or "MemoryError" in said
 
 
+@pytest.mark.slow
 def test_an_extractor_cannot_fill_the_machine_with_processes(engine, tmp_path):
     lines = """
     import os, time
@@ -212,6 +214,7 @@ def test_an_extractor_cannot_fill_the_machine_with_processes(engine, tmp_path):
     assert "no more processes" in said or "started more than 512 processes" in said
 
 
+@pytest.mark.slow
 def test_what_extractors_take_still_works(engine, tmp_path):
     lines = """
     import concurrent.futures, os, subprocess, tempfile, threading, time

@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from starlette.applications import Starlette
@@ -11,8 +12,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from kb.asgi import bearer
 from kb.asgi.bearer import BearerMiddleware
 from kb.asgi.keys import identify_by
+from kb.asgi.rate import GCRA
 from kb.parser.sandbox import places_in
 from kb_cli.commands.mcp import warn_of_repository
 from kb_cli.runtime import banner, launch
@@ -134,7 +137,10 @@ SHORT = "a short key here"
 
 
 @pytest.fixture
-def asked():
+def asked(monkeypatch):
+    """Ask with a key, on a machine where no time passes meanwhile."""
+    monkeypatch.setattr(bearer, "GCRA", partial(GCRA, clock=lambda: 0.0))
+
     async def answer(_):
         return PlainTextResponse("well")
 
