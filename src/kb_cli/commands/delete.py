@@ -55,10 +55,7 @@ def delete(
             output.print_line(f"document {receipt['document_id']} is deleted: {title}")
             path = paths.get(receipt["document_id"])
             if path and is_here(path) and not leave_out:
-                output.print_error(
-                    f"{path} is still there: the next 'kb sync' of its folder adds it again, under the same id"
-                    " (--leave-out keeps it out)"
-                )
+                output.print_error(f"{path} is still there: the next 'kb sync' of its folder adds it again")
     return code
 
 

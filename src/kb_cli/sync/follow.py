@@ -87,7 +87,7 @@ class Follower:
         for item in result.items:
             if item.error:
                 line = f"{item.path}: {item.error}"
-                item.is_known_error = item.is_known_error or line in before
+                item.is_known_error = item.is_known_error or (line in before and item.job is None)
                 self._told.add(line)
         self._told.update(each.reason for each in result.withheld)
         return replace(result, withheld=[each for each in result.withheld if each.reason not in before])
