@@ -42,6 +42,8 @@ def analyzer():
         ("getUserById", "user by id"),
         ("HTTPServerError", "server error"),
         ("parseXMLFile2", "xml file"),
+        ("renderHTML", "html"),
+        ("userIDs", "user ids"),
         ("C++", "c++"),
         ("C#", "c#"),
         (".NET", ".net"),
@@ -62,7 +64,8 @@ def test_what_a_sign_tells_apart_is_apart(analyzer, one, other):
 
 
 @pytest.mark.parametrize(
-    "text", ["Plain English text, nothing else.", "PDFs and URLs", "naïve café", "mañana", "10⁶ 1½"]
+    "text",
+    ["Plain English text, nothing else.", "PDFs and URLs", "miRNAs, mTORC1 and PI3K", "naïve café", "mañana", "10⁶ 1½"],
 )
 def test_words_without_other_forms_have_none(text):
     assert varied(text) is None

@@ -49,11 +49,15 @@ SPECIAL: Final = re.compile(f"[{_LETTERS}]")
 CAMEL: Final = re.compile(r"[A-Z](?:(?<=[a-z\d].)|(?<=[A-Z].)[a-z]{2})")
 """Where a word begins within a name; from its capital letter on, which is found in a fifth of the time."""
 
-PART: Final = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z]{2})|[A-Z]?[a-z]{2,}|[A-Z][a-z]?|[A-Z]+|[a-z]|\d+")
+PART: Final = re.compile(r"[A-Z]+(?![a-rt-z]|s[a-z])s?|[A-Z]?[a-z]+|[A-Z]|\d+")
+"""A word within a name: letters that a capital one may begin, capital letters with the s of a plural, or digits."""
 OTHERWISE_TYPED: Final = re.compile(
     rf"(?<![^\W_])(?=[^\W_]*?(?:[a-z\d][A-Z]|[A-Z]{{2}}[a-z]{{2}}|[{_LETTERS}]))[^\W_]+", re.UNICODE
 )
 """A word that may have other forms."""
+
+HAS_WORD: Final = re.compile("[A-Za-z][a-z]{2}")
+"""What a name has that is made of words: miRNAs, mTORC1 and PI3K are signs of a science, whose parts say nothing."""
 
 SHORTEST_PART: Final = 2
 MOST_PARTS: Final = 8
@@ -97,13 +101,8 @@ def spellings(word: str) -> list[str]:
 
 
 def parts_of(name: str) -> list[Variant]:
-    """Return the words of which a name is made, and what follows each but the first; each where it stands.
-
-    A name such as getUserById has a capital letter wherever a word begins.
-    """
-    found = _spans(name)
-    tails = [(start, len(name)) for start, _ in found[1:-1]]
-    return [Variant(start, end, name[start:end].lower()) for start, end in (*_telling(found), *tails)]
+    """Return the words of which a name such as getUserById is made, each where it stands."""
+    return [Variant(start, end, name[start:end].lower()) for start, end in _telling(_spans(name))]
 
 
 def in_words(name: str) -> str | None:
@@ -114,7 +113,7 @@ def in_words(name: str) -> str | None:
 
 def _spans(name: str) -> list[tuple[int, int]]:
     """Return where the words of a name stand; none if it is of one, or of too many."""
-    if not (name.isalnum() and CAMEL.search(name)):
+    if not (name.isalnum() and CAMEL.search(name) and HAS_WORD.search(name)):
         return []
     found = [part.span() for part in PART.finditer(name)]
     return found if 1 < len(found) <= MOST_PARTS else []

@@ -25,7 +25,7 @@ ALPHA = 0.5
 TYPED = 6.0
 """What it adds to a score if all of a query stands in a passage as it was typed: more than anything else can."""
 
-TYPED_POWER = 4.0
+TYPED_POWER = 3.0
 """How much less it counts if only a part of the query does."""
 
 LONE_MATCH = 1.0

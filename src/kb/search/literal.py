@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     OccurrencesOf = Callable[[str, NDArray[np.int64]], Occurrences | None]
     TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
-RARE, RARE_SHARE = 3, 0.0005
+RARE, RARE_SHARE = 2, 0.0005
 """In how many chunks a word stands at most that is rare: in so many, or in such a share of all."""
 
 EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
@@ -47,7 +47,7 @@ class Literal:
         unit: what was typed.
         weight: what it counts for.
         is_there: which of the chunks have its words.
-        is_common: whether very many have a form of it.
+        is_common: whether more chunks have a form of it than have a rare word.
     """
 
     def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
@@ -119,7 +119,7 @@ def _weighed(
         frequency, of = max(each.frequency for each in found), found[0].of
         weight = idf_of(frequency, of)
         whole += weight
-        is_common = not unit.is_literal and frequency > max(RARE, RARE_SHARE * of)
+        is_common = frequency > max(RARE, RARE_SHARE * of)
         if is_alone or not is_common:
             is_there = np.logical_or.reduce([each.counts > 0 for each in found])
             literals.append(Literal(unit, weight, is_there, is_common=is_common))

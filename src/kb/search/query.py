@@ -61,7 +61,7 @@ class Unit:
     Args:
         text: as it was typed, without the marks around it.
         forms: what the full-text leg looks up for it; each may stand in its place.
-        is_literal: whether its signs, digits or quotes say that it is meant as it is, however common it may be.
+        is_literal: whether its signs, digits or quotes say that it is meant as it is.
     """
 
     text: str
