@@ -211,7 +211,7 @@ async def test_a_form_with_too_many_tags_is_refused_though_some_are_blank(http):
     [
         (lambda: {"title": ["x" * (65 << 10)]}, "form: a field has at most 65536 bytes"),
         (lambda: {"tags": ["x"] * 5000}, "tags: at most 100 (KB_MAX_TAGS)."),
-        (lambda: {key: ["x" * (1 << 20)] for key in map(str, range(100))}, "form: a field has at most 65536 bytes"),
+        (lambda: {key: ["x" * (1 << 20)] for key in map(str, range(60))}, "form: a field has at most 65536 bytes"),
     ],
     ids=["a long field", "many tags", "many long fields"],
 )

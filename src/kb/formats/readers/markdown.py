@@ -48,7 +48,7 @@ def read(data: bytes) -> Extracted:
     first = next((heading.title for heading in headings if heading.level == 1), None)
     inline = [tag for block in blocks for tag in inline_tags(block.text)] if front.inline_tags else []
     return Extracted(
-        front.title or first or exported.get("title"),
+        front.title or first or exported.get("title") or None,
         text,
         sections_under(text, headings),
         tags=tags_of([*front.tags, *inline]),

@@ -72,7 +72,12 @@ def add_attached(document: pypdfium2.PdfDocument, files: Files) -> None:
     """Add the files of the whole document."""
     count = max(0, document.count_attachments())
     for index in range(min(count, MAX_PARTS)):
-        files.add(document.get_attachment(index))
+        try:
+            file = document.get_attachment(index)
+        except pypdfium2.PdfiumError:  # its entry is damaged
+            files.left_out += 1
+        else:
+            files.add(file)
     files.left_out += max(0, count - MAX_PARTS)
 
 
